@@ -1,0 +1,20 @@
+"""manifolia: maps of high-dimensional data that are guided, explain themselves, take new rows and state their trust.
+
+The pipeline, one layer per word::
+
+    data → neighbours → affinity → operator → layout → extension → explain / metrics
+                                                                        │
+                    command line ← show ← tune / diagnose ← methods wire them
+
+Every public name is imported when it is first used, so ``import manifolia`` stays light.
+"""
+
+from manifolia._core.lazy import attach
+from manifolia._version import __version__
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    submodules=["affinity", "datasets", "exceptions"],
+    names={"memory_limit": "manifolia._core.memory"},
+)
+__all__ += ["__version__"]

@@ -1,0 +1,180 @@
+"""What a step will need, before it starts.
+
+The limit is 80 % of the memory that is free now, or what the user set: ``manifolia.memory_limit(bytes)`` for a ``with`` block, the
+environment variable ``MANIFOLIA_MEMORY_LIMIT`` (bytes, or with a suffix: ``8GiB``) for a process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from manifolia.exceptions import MemoryLimitError
+
+__all__ = ["available", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
+
+_ENVIRONMENT = "MANIFOLIA_MEMORY_LIMIT"
+_SHARE = 0.8  # leaves room for the interpreter, the allocator's slack and the user's other work
+_UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
+          "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
+
+_limit: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_memory_limit", default=None)
+
+
+def parse_bytes(text: str | int) -> int:
+    """Read a size such as ``8GiB``, ``500 MB`` or ``1000000``.
+
+    Parameters
+    ----------
+    text : str or int
+        Number with an optional unit.
+
+    Returns
+    -------
+    int
+        Bytes.
+
+    Raises
+    ------
+    ValueError
+        If it is not a positive size.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", str(text))
+    unit = match.group(2).lower() if match else "?"
+    size = int(float(match.group(1)) * _UNITS[unit]) if match and unit in _UNITS else 0
+    if size <= 0:
+        message = f"a memory size must be positive, such as 8GiB, 500MB or 1000000 (bytes), got {text!r}."
+        raise ValueError(message)
+    return size
+
+
+def format_bytes(size: float) -> str:
+    """Write a number of bytes for a person.
+
+    Parameters
+    ----------
+    size : float
+        Bytes.
+
+    Returns
+    -------
+    str
+        With a binary unit, such as ``"3.2 GiB"``.
+    """
+    value = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def available() -> int:
+    """Tell how much memory this process could still take, in bytes.
+
+    Returns
+    -------
+    int
+        Free memory as the system counts it, or the room below a container's limit if that is less.
+    """
+    room = [_system_available()]
+    for limit_file, usage_file in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max": no limit there
+            room.append(int(Path(limit_file).read_text()) - int(Path(usage_file).read_text()))
+    return max(0, min(room))
+
+
+def _system_available() -> int:
+    if sys.platform == "win32":
+        return _windows_available()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    # Elsewhere (macOS) the free share is not to be had without another package: half of what is built in.
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _windows_available() -> int:  # pragma: no cover - runs on Windows only
+    import ctypes
+
+    class Status(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
+            (name, ctypes.c_ulonglong)
+            for name in ("total", "free", "total_page", "free_page", "total_virtual", "free_virtual", "extended")
+        ]
+
+    status = Status(length=ctypes.sizeof(Status))
+    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+    return int(status.free)
+
+
+def limit_now() -> int:
+    """Tell the limit in force, in bytes.
+
+    Returns
+    -------
+    int
+        The innermost `memory_limit` context's, else the environment's, else 80 % of what is free.
+    """
+    inner = _limit.get()
+    if inner is not None:
+        return inner
+    text = os.environ.get(_ENVIRONMENT)
+    return parse_bytes(text) if text else int(_SHARE * available())
+
+
+@contextlib.contextmanager
+def memory_limit(size: str | int) -> Iterator[int]:
+    """Set the limit inside a ``with`` block.
+
+    Parameters
+    ----------
+    size : str or int
+        Bytes, or a text such as ``"8GiB"``.
+
+    Yields
+    ------
+    int
+        The limit in bytes.
+    """
+    parsed = parse_bytes(size)
+    token = _limit.set(parsed)
+    try:
+        yield parsed
+    finally:
+        _limit.reset(token)
+
+
+def require(size: float, *, step: str, remedy: str) -> None:
+    """Refuse a step that needs more memory than the limit, before it starts.
+
+    Parameters
+    ----------
+    size : float
+        Bytes that the step will need at its peak.
+    step : str
+        What needs it, as the subject of the message: ``"the 70000 × 70000 proximity matrix"``.
+    remedy : str
+        Which parameter to change, as a sentence.
+
+    Raises
+    ------
+    MemoryLimitError
+        If it does not fit.
+    """
+    allowed = limit_now()
+    if size > allowed:
+        message = (
+            f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. {remedy} "
+            f"(The limit is 80 % of the free memory unless {_ENVIRONMENT} is set, for example to 8GiB.)"
+        )
+        raise MemoryLimitError(message)

@@ -1,0 +1,42 @@
+"""Optional dependencies: one function, one message."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from manifolia.exceptions import MissingExtraError
+
+__all__ = ["import_extra"]
+
+
+def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional module or say which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        Module to import, such as ``"matplotlib.pyplot"``.
+    extra : str
+        The extra of manifolia that installs it.
+    purpose : str
+        What it is needed for, as the subject of the message.
+
+    Returns
+    -------
+    module
+        The imported module.
+
+    Raises
+    ------
+    MissingExtraError
+        If the top-level package is not installed. An error inside an installed package passes through.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != top:
+            raise
+        message = f"{purpose} needs the package {top!r}, which is not installed. Install it with: pip install 'manifolia[{extra}]'"
+        raise MissingExtraError(message) from error

@@ -1,0 +1,209 @@
+"""Progress: one event type, one reporter, and a way to watch a kernel that runs.
+
+A callback gets ``ProgressEvent(stage, done, total, metrics)``. Returning True stops the work: a stage that has a usable
+result so far returns it, another raises ``StoppedByCallbackError``. ``verbose=True`` is the stock callback, a tqdm bar on
+stderr per stage.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from manifolia._core.types import Callback, IntArray
+from manifolia.exceptions import StoppedByCallbackError
+
+__all__ = ["ProgressEvent", "Reporter", "TqdmCallback", "watch_kernel"]
+
+Result = TypeVar("Result")
+
+_POLL_SECONDS = 0.1  # ten looks a second: no cost that can be seen, and Ctrl-C feels immediate
+#: Slots of the array that a long kernel shares with its watcher.
+DONE, STOP = 0, 1
+
+
+class ProgressEvent(NamedTuple):
+    """What a callback receives.
+
+    Attributes
+    ----------
+    stage : str
+        Name of the running stage, such as ``"forest"`` or ``"layout"``.
+    done : int
+        Units finished so far.
+    total : int or None
+        Units in all; None when it is not known.
+    metrics : mapping of str to float
+        Figures of the stage, such as the stress.
+    """
+
+    stage: str
+    done: int
+    total: int | None
+    metrics: Mapping[str, float]
+
+
+class TqdmCallback:
+    """The callback behind ``verbose=True``: a tqdm bar on stderr per stage."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._stage: str | None = None
+
+    def __call__(self, event: ProgressEvent) -> bool:
+        """Show one event.
+
+        Parameters
+        ----------
+        event : ProgressEvent
+            What happened.
+
+        Returns
+        -------
+        bool
+            Always False: the bar never stops the work.
+        """
+        if event.stage != self._stage:
+            self.close()
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(total=event.total, desc=event.stage, leave=True)
+            self._stage = event.stage
+        self._bar.update(event.done - self._bar.n)
+        if event.metrics:
+            self._bar.set_postfix({name: f"{value:.4g}" for name, value in event.metrics.items()})
+        if event.total is not None and event.done >= event.total:
+            self.close()
+        return False
+
+    def close(self) -> None:
+        """Finish the bar that is open, if any."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+            self._stage = None
+
+
+class Reporter:
+    """Sends events to the user's callback and to the stock bar.
+
+    Parameters
+    ----------
+    callback : callable, default=None
+        The user's.
+    verbose : bool, default=False
+        Show tqdm bars too.
+    """
+
+    def __init__(self, callback: Callback = None, *, verbose: bool = False) -> None:
+        self._listeners: list[Callable[[ProgressEvent], bool | None]] = []
+        if verbose:
+            self._listeners.append(TqdmCallback())
+        if callback is not None:
+            if not callable(callback):
+                message = f"callback must be callable or None, got {callback!r}. It takes one ProgressEvent."
+                raise TypeError(message)
+            self._listeners.append(callback)
+
+    def update(self, stage: str, done: int, total: int | None = None, **metrics: float) -> bool:
+        """Report, and ask whether to stop.
+
+        Parameters
+        ----------
+        stage : str
+            The running stage.
+        done : int
+            Units finished.
+        total : int or None, default=None
+            Units in all.
+        **metrics : float
+            Figures to show.
+
+        Returns
+        -------
+        bool
+            True if a listener asked to stop and the stage should return what it has.
+        """
+        event = ProgressEvent(stage, int(done), None if total is None else int(total), metrics)
+        # Every listener hears every event: no short circuit.
+        return any([listener(event) is True for listener in self._listeners])
+
+    def step(self, stage: str, done: int, total: int | None = None, **metrics: float) -> None:
+        """Report from a stage that has nothing usable to return before its end.
+
+        Parameters
+        ----------
+        stage : str
+            The running stage.
+        done : int
+            Units finished.
+        total : int or None, default=None
+            Units in all.
+        **metrics : float
+            Figures to show.
+
+        Raises
+        ------
+        StoppedByCallbackError
+            If a listener asked to stop.
+        """
+        if self.update(stage, done, total, **metrics):
+            message = f"stopped by the callback in stage {stage!r}, which has no result before it ends"
+            raise StoppedByCallbackError(message)
+
+
+def watch_kernel(
+    run: Callable[[IntArray], Result], *, reporter: Reporter, stage: str, total: int, poll: float = _POLL_SECONDS
+) -> Result:
+    """Run a long kernel in a worker thread, report its progress and let Ctrl-C stop it.
+
+    Parameters
+    ----------
+    run : callable
+        Takes an int64 array of two slots. The kernel writes what it has done to the first and stops, with a usable
+        result, as soon as the second is not 0.
+    reporter : Reporter
+        Where events go.
+    stage : str
+        The stage's name.
+    total : int
+        What the first slot ends at.
+    poll : float, default=0.1
+        Seconds between looks.
+
+    Returns
+    -------
+    object
+        What `run` returns.
+    """
+    slots = np.zeros(2, dtype=np.int64)
+    finished = threading.Event()
+    outcome: list[Result] = []
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            outcome.append(run(slots))
+        except BaseException as error:  # handed to the caller's thread below
+            failure.append(error)
+        finally:
+            finished.set()
+
+    worker = threading.Thread(target=work, name=f"manifolia-{stage}", daemon=True)
+    worker.start()
+    try:
+        while not finished.wait(poll):
+            if reporter.update(stage, int(slots[DONE]), total):
+                slots[STOP] = 1
+    except BaseException:
+        slots[STOP] = 1
+        raise
+    finally:
+        worker.join()
+    if failure:
+        raise failure[0]
+    reporter.update(stage, int(slots[DONE]), total)
+    return outcome[0]

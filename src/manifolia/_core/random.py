@@ -1,0 +1,117 @@
+"""Random states: what users pass, turned into what each consumer needs.
+
+Users may pass an int, a ``RandomState``, a ``Generator`` or None. NumPy code gets a ``Generator``, scikit-learn gets an
+int (its ``check_random_state`` refuses a ``Generator``), kernels get a 64-bit key from which every row derives a stream
+of its own (``manifolia.kernels.random``), so that the result does not depend on the number of threads.
+
+An int gives the same value on every call. A ``RandomState`` or ``Generator`` is advanced by each call, as scikit-learn
+does, so two calls with the same object differ.
+"""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from manifolia._core.types import RandomState
+
+__all__ = ["as_generator", "as_key", "as_seed", "spawn_seeds"]
+
+_MAX_SEED = 2**32 - 1  # the largest seed that RandomState, and so scikit-learn, accepts
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Turn any accepted random state into a NumPy ``Generator``.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        0 is a seed; only None means fresh entropy.
+
+    Returns
+    -------
+    Generator
+        A ``Generator`` is returned as it is; a ``RandomState`` seeds a new one and is advanced.
+
+    Raises
+    ------
+    TypeError
+        For any other kind of value.
+    ValueError
+        For a negative int.
+    """
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        words = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
+        return np.random.default_rng(words)
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, (bool, np.bool_)):
+        if random_state < 0:
+            message = f"random_state must be at least 0, got {random_state}. Use a non-negative int, or None."
+            raise ValueError(message)
+        return np.random.default_rng(int(random_state))
+    message = (
+        f"random_state must be an int, a numpy RandomState, a numpy Generator or None, got {random_state!r} "
+        f"of type {type(random_state).__name__}."
+    )
+    raise TypeError(message)
+
+
+def as_seed(random_state: RandomState) -> int:
+    """Draw an int seed that scikit-learn accepts.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        An int small enough is passed on unchanged, so that ``random_state=0`` gives scikit-learn's own seed 0.
+
+    Returns
+    -------
+    int
+        Between 0 and 2**32 - 1.
+    """
+    if (
+        isinstance(random_state, numbers.Integral)
+        and not isinstance(random_state, (bool, np.bool_))
+        and 0 <= random_state <= _MAX_SEED
+    ):
+        return int(random_state)
+    return int(as_generator(random_state).integers(0, _MAX_SEED, endpoint=True))
+
+
+def as_key(random_state: RandomState) -> np.uint64:
+    """Draw the 64-bit key of a family of counter-based streams.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        As for `as_generator`.
+
+    Returns
+    -------
+    uint64
+        The key for ``manifolia.kernels.random``.
+    """
+    return np.uint64(as_generator(random_state).integers(0, 2**64, dtype=np.uint64))
+
+
+def spawn_seeds(random_state: RandomState, n: int) -> list[int]:
+    """Draw the seeds of several independent steps or repeats.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None
+        As for `as_generator`.
+    n : int
+        How many seeds.
+
+    Returns
+    -------
+    list of int
+        Each between 0 and 2**32 - 1; the first k do not depend on `n`.
+    """
+    generator = as_generator(random_state)
+    return [int(generator.integers(0, _MAX_SEED, endpoint=True)) for _ in range(n)]

@@ -1,0 +1,374 @@
+"""Input is checked once, at the door; every message says parameter, value, what is allowed and what to do.
+
+This module is the only one that imports scikit-learn's validation functions. Policy: float32 and float64 stay what they
+are, everything else becomes float64; sparse input becomes CSR with sorted indices; nothing is repaired silently. Missing
+labels are NaN, None or ``pandas.NA``, never −1.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array as _sklearn_check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, Sparse
+
+__all__ = [
+    "check_bool",
+    "check_is_fitted",
+    "check_labels",
+    "check_map",
+    "check_matrix",
+    "check_number",
+    "check_option",
+    "check_same_length",
+    "missing_labels",
+    "validate_data",
+]
+
+_FLOATS = (np.float64, np.float32)
+
+
+def check_matrix(
+    X: ArrayLike,
+    *,
+    name: str = "X",
+    accept_sparse: bool = False,
+    allow_nan: bool = False,
+    min_rows: int = 1,
+    min_columns: int = 1,
+) -> Any:
+    """Check a two-dimensional numeric input and bring it into the house's form.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        The input.
+    name : str, default="X"
+        What the message calls it.
+    accept_sparse : bool, default=False
+        Whether sparse input is allowed; it is never densified.
+    allow_nan : bool, default=False
+        Whether NaN is allowed as a missing value; infinity never is.
+    min_rows : int, default=1
+        The fewest rows.
+    min_columns : int, default=1
+        The fewest columns.
+
+    Returns
+    -------
+    ndarray or csr_array
+        float32 or float64; C-contiguous, or CSR with sorted indices.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the parameter, what came and what to do.
+    """
+    if sp.issparse(X) and not accept_sparse:
+        message = (
+            f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is required here. "
+            f"Pass {name}.toarray() if it fits into memory."
+        )
+        raise TypeError(message)
+    checked = _sklearn_check_array(
+        X,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=_FLOATS,
+        order="C",
+        ensure_all_finite="allow-nan" if allow_nan else True,
+        ensure_min_samples=min_rows,
+        ensure_min_features=min_columns,
+        input_name=name,
+    )
+    if sp.issparse(checked):
+        checked = sp.csr_array(checked)
+        if not checked.has_sorted_indices:
+            checked = checked.sorted_indices()
+    return checked
+
+
+def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> FloatArray:
+    """Check map coordinates.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Coordinates.
+    n_rows : int, default=None
+        How many rows the data has, if that is known.
+    name : str, default="Y"
+        What the message calls it.
+
+    Returns
+    -------
+    ndarray of shape (n, n_components)
+        Finite floats.
+    """
+    checked: FloatArray = check_matrix(Y, name=name)
+    if n_rows is not None and checked.shape[0] != n_rows:
+        message = (
+            f"{name} has {checked.shape[0]} rows and the data has {n_rows}. "
+            f"Pass the coordinates of the same rows, in the same order."
+        )
+        raise ValueError(message)
+    return checked
+
+
+def check_same_length(**arrays: Any) -> int:
+    """Check that named inputs have equally many rows.
+
+    Parameters
+    ----------
+    **arrays : array-like
+        Name and value; None is passed over.
+
+    Returns
+    -------
+    int
+        The common number of rows.
+
+    Raises
+    ------
+    ValueError
+        If they differ.
+    """
+    lengths = {
+        name: int(value.shape[0] if hasattr(value, "shape") else len(value))
+        for name, value in arrays.items()
+        if value is not None
+    }
+    if len(set(lengths.values())) > 1:
+        listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        message = f"the inputs must have equally many rows: {listing}. Pass the same rows in the same order."
+        raise ValueError(message)
+    return next(iter(lengths.values()))
+
+
+def missing_labels(y: ArrayLike) -> BoolArray:
+    """Tell which labels are missing: NaN, None or ``pandas.NA``. −1 is a label like any other.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_outputs)
+        Labels.
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+        True where the label, or any of a row's labels, is missing.
+    """
+    if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
+        mask = np.asarray(y.isna(), dtype=bool)
+    else:
+        values = np.asarray(y)
+        if values.dtype.kind in "fc":
+            mask = np.isnan(values)
+        elif values.dtype.kind == "O":
+            mask = np.array([_is_missing(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
+        else:
+            mask = np.zeros(values.shape, dtype=bool)
+    return mask if mask.ndim == 1 else mask.reshape(mask.shape[0], -1).any(axis=1)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
+        return True
+    return type(value).__name__ in {"NAType", "NaTType"}
+
+
+def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", allow_missing: bool = False) -> Array:
+    """Check class labels of any type.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, texts or booleans.
+    n_rows : int, default=None
+        How many rows the data has, if that is known.
+    name : str, default="y"
+        What the message calls it.
+    allow_missing : bool, default=False
+        Whether NaN, None and ``pandas.NA`` may stand for an unknown label.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The labels as they came.
+    """
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        message = f"{name} must be one-dimensional, one label a row, got shape {values.shape}."
+        raise ValueError(message)
+    if n_rows is not None and values.shape[0] != n_rows:
+        message = f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row."
+        raise ValueError(message)
+    if not allow_missing:
+        n_missing = int(missing_labels(y).sum())
+        if n_missing:
+            message = (
+                f"{name} has {n_missing} missing labels (NaN, None or NA) and none are allowed here. "
+                f"Drop those rows first."
+            )
+            raise ValueError(message)
+    return values
+
+
+def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
+    """Check a value against a list of names, and suggest the nearest one.
+
+    Parameters
+    ----------
+    value : object
+        What came.
+    name : str
+        The parameter's name.
+    allowed : collection
+        What is allowed.
+
+    Returns
+    -------
+    object
+        The value.
+
+    Raises
+    ------
+    ValueError
+        If it is not allowed.
+    """
+    try:
+        if value in allowed:
+            return value
+    except TypeError:  # unhashable: cannot be one of the names
+        pass
+    texts = [option for option in allowed if isinstance(option, str)]
+    near = difflib.get_close_matches(str(value), texts, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    listing = ", ".join(repr(option) for option in allowed)
+    message = f"{name} must be one of {listing}, got {value!r}.{hint}"
+    raise ValueError(message)
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    integer: bool = False,
+    open_low: bool = False,
+    hint: str = "",
+) -> Any:
+    """Check a number against a range.
+
+    Parameters
+    ----------
+    value : object
+        What came.
+    name : str
+        The parameter's name.
+    low : float, default=-inf
+        The least value.
+    high : float, default=inf
+        The greatest value.
+    integer : bool, default=False
+        Whether it must be an int.
+    open_low : bool, default=False
+        Whether `low` itself is excluded.
+    hint : str, default=""
+        A sentence on what to do, appended to the message.
+
+    Returns
+    -------
+    int or float
+        The value as a plain Python number.
+
+    Raises
+    ------
+    TypeError
+        If it is not a number of that kind.
+    ValueError
+        If it is out of range or NaN.
+    """
+    kind = numbers.Integral if integer else numbers.Real
+    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+        message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
+        raise TypeError(message)
+    number = int(value) if integer else float(value)
+    if math.isnan(number) or number < low or number > high or (open_low and number == low):
+        parts: Sequence[str] = [
+            "" if low == -math.inf else f"{'above' if open_low else 'at least'} {low:g}",
+            "" if high == math.inf else f"at most {high:g}",
+        ]
+        allowed = " and ".join(part for part in parts if part) or "a number"
+        message = f"{name} must be {allowed}, got {value!r}. {hint}".rstrip()
+        raise ValueError(message)
+    return number
+
+
+def check_bool(value: Any, name: str) -> bool:
+    """Check a flag.
+
+    Parameters
+    ----------
+    value : object
+        What came.
+    name : str
+        The parameter's name.
+
+    Returns
+    -------
+    bool
+        The value.
+
+    Raises
+    ------
+    TypeError
+        If it is not True or False.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        message = f"{name} must be True or False, got {value!r}."
+        raise TypeError(message)
+    return bool(value)
+
+
+def is_sparse(X: Any) -> bool:
+    """Tell whether `X` is a SciPy sparse matrix or array.
+
+    Parameters
+    ----------
+    X : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for sparse.
+    """
+    return bool(sp.issparse(X))
+
+
+def to_csr(X: Sparse) -> Sparse:
+    """Return a CSR array with sorted indices.
+
+    Parameters
+    ----------
+    X : sparse matrix
+        Any format.
+
+    Returns
+    -------
+    csr_array
+        The same matrix.
+    """
+    out = sp.csr_array(X)
+    return out if out.has_sorted_indices else out.sorted_indices()

@@ -1,0 +1,31 @@
+"""One way to warn: the message points at the user's line, not at ours."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from manifolia.exceptions import ManifoliaWarning
+
+__all__ = ["warn"]
+
+
+def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
+    """Warn at the first frame outside manifolia and scikit-learn.
+
+    Parameters
+    ----------
+    message : str
+        What happened and what to do about it.
+    category : type, default=ManifoliaWarning
+        The warning's class.
+    """
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(("manifolia.", "sklearn.")):
+            break
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level - 1)

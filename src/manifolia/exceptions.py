@@ -1,0 +1,45 @@
+"""Errors and warnings of manifolia, each also a builtin, so that existing handlers keep working."""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataHomeError",
+    "HonestyWarning",
+    "ManifoliaError",
+    "ManifoliaWarning",
+    "MemoryLimitError",
+    "MissingExtraError",
+    "StoppedByCallbackError",
+]
+
+
+class ManifoliaError(Exception):
+    """Base of every error that only manifolia raises."""
+
+
+class MemoryLimitError(ManifoliaError, MemoryError):
+    """A step would need more memory than the limit allows; raised before the step starts."""
+
+
+class MissingExtraError(ManifoliaError, ImportError):
+    """An optional dependency is needed and not installed; the message names the extra."""
+
+
+class StoppedByCallbackError(ManifoliaError, RuntimeError):
+    """A callback returned True in a stage that has no usable intermediate result."""
+
+
+class DataHomeError(ManifoliaError, FileNotFoundError):
+    """A data set is not in the data home; the message lists what is there."""
+
+    # FileNotFoundError formats its arguments as (errno, text); ours has only the text.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ManifoliaWarning(UserWarning):
+    """Base of every warning that only manifolia gives."""
+
+
+class HonestyWarning(ManifoliaWarning):
+    """A result would show more structure than the data supports."""
