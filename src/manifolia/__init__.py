@@ -1,4 +1,4 @@
-"""manifolia: maps of high-dimensional data that are guided, explain themselves, take new rows and state their trust.
+"""Maps of high-dimensional data that are guided, explain themselves, take new rows and say how far to trust them.
 
 The pipeline, one layer per word::
 

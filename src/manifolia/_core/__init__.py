@@ -1,1 +1,1 @@
-"""Ground that every layer stands on and that knows nothing of maps: types, validation, random keys, blocks, threads."""
+"""Ground that every layer stands on and that knows nothing of maps: validation, random keys, blocks, threads."""

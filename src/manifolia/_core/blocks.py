@@ -22,8 +22,8 @@ from manifolia._core.types import Array, FloatArray
 
 __all__ = ["BLOCK_HEIGHT", "fixed_gemm", "map_rows", "row_blocks", "standard_project"]
 
-#: A multiple of the register tiles (2, 4, 6, 8, 12, 16, 24, 48) of the common BLAS kernels, so that no row of a block is
-#: computed by an edge kernel; high enough that BLAS reaches its speed.
+#: A multiple of the register tiles (2, 4, 6, 8, 12, 16, 24, 48) of the common BLAS kernels, so that no row of a block
+#: is computed by an edge kernel; high enough that BLAS reaches its speed.
 BLOCK_HEIGHT = 192
 
 
@@ -102,9 +102,11 @@ def fixed_gemm(A: FloatArray, B: FloatArray, *, height: int = BLOCK_HEIGHT, n_jo
     Returns
     -------
     ndarray of shape (n, m)
-        The product, in the common dtype of both.
+        The product, in the common dtype of both; float64 for integers.
     """
     dtype = np.result_type(A.dtype, B.dtype)
+    if dtype.kind != "f":
+        dtype = np.dtype(np.float64)
     factor = np.ascontiguousarray(B, dtype=np.float64)
     multiply = _by_block if _treats_rows_equally(*factor.shape, height) else _by_row
 

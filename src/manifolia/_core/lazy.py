@@ -1,7 +1,7 @@
 """Public names that are imported when they are first asked for.
 
-``import manifolia`` must not pay for scikit-learn, pandas or numba: a package lists where its names live, and the
-import happens on first access.
+``import manifolia`` must not pay for scikit-learn, pandas or numba: a package lists where its names live, and
+the import happens on first access.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["attach"]
 def attach(
     package: str, *, submodules: Iterable[str] = (), names: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make the ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose contents are imported on access.
+    """Make the ``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports its contents on access.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def attach(
             setattr(sys.modules[package], name, value)  # the next access is a plain lookup
             return value
         message = f"module {package!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(message, name=name, obj=sys.modules[package])  # Python suggests a near name
 
     def listing() -> list[str]:
         return public

@@ -1,7 +1,7 @@
 """What a step will need, before it starts.
 
-The limit is 80 % of the memory that is free now, or what the user set: ``manifolia.memory_limit(bytes)`` for a ``with`` block, the
-environment variable ``MANIFOLIA_MEMORY_LIMIT`` (bytes, or with a suffix: ``8GiB``) for a process.
+The limit is 80 % of the memory that is free now, or what the user set: ``manifolia.memory_limit(bytes)`` for a
+``with`` block, the environment variable ``MANIFOLIA_MEMORY_LIMIT`` (bytes, or with a suffix: ``8GiB``) for a process.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
 _limit: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_memory_limit", default=None)
 
 
-def parse_bytes(text: str | int) -> int:
+def parse_bytes(text: str | int, *, name: str = "size") -> int:
     """Read a size such as ``8GiB``, ``500 MB`` or ``1000000``.
 
     Parameters
     ----------
     text : str or int
         Number with an optional unit.
+    name : str, default="size"
+        What the message calls it.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def parse_bytes(text: str | int) -> int:
     unit = match.group(2).lower() if match else "?"
     size = int(float(match.group(1)) * _UNITS[unit]) if match and unit in _UNITS else 0
     if size <= 0:
-        message = f"a memory size must be positive, such as 8GiB, 500MB or 1000000 (bytes), got {text!r}."
+        message = f"{name} must be a positive size in bytes such as 8GiB, 500MB or 1000000, got {text!r}."
         raise ValueError(message)
     return size
 
@@ -82,14 +84,34 @@ def available() -> int:
     int
         Free memory as the system counts it, or the room below a container's limit if that is less.
     """
-    room = [_system_available()]
-    for limit_file, usage_file in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-    ):
+    return max(0, min([_system_available(), *_container_rooms()]))
+
+
+def _container_rooms(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> list[int]:
+    """Return the room below each limit of Linux control groups that holds for this process."""
+    folders = [(root, "max", "current"), (root / "memory", "limit_in_bytes", "usage_in_bytes")]  # versions 2 and 1
+    with contextlib.suppress(OSError):
+        for line in own.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if not controllers:  # version 2: a limit of any group above holds too
+                inner = root / path.lstrip("/")
+                folders += [(folder, "max", "current") for folder in (inner, *inner.parents) if root in folder.parents]
+            elif "memory" in controllers.split(","):
+                folders.append((root / "memory" / path.lstrip("/"), "limit_in_bytes", "usage_in_bytes"))
+    rooms = []
+    for folder, limit, usage in folders:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max": no limit there
-            room.append(int(Path(limit_file).read_text()) - int(Path(usage_file).read_text()))
-    return max(0, min(room))
+            allowed = int((folder / f"memory.{limit}").read_text())
+            rooms.append(allowed - int((folder / f"memory.{usage}").read_text()) + _reclaimable(folder))
+    return rooms
+
+
+def _reclaimable(folder: Path) -> int:
+    """Return the file pages that a group's usage counts and that the system drops when memory is short."""
+    with contextlib.suppress(OSError):
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
+    return 0
 
 
 def _system_available() -> int:
@@ -129,7 +151,7 @@ def limit_now() -> int:
     if inner is not None:
         return inner
     text = os.environ.get(_ENVIRONMENT)
-    return parse_bytes(text) if text else int(_SHARE * available())
+    return parse_bytes(text, name=_ENVIRONMENT) if text else int(_SHARE * available())
 
 
 @contextlib.contextmanager
@@ -175,6 +197,7 @@ def require(size: float, *, step: str, remedy: str) -> None:
     if size > allowed:
         message = (
             f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. {remedy} "
-            f"(The limit is 80 % of the free memory unless {_ENVIRONMENT} is set, for example to 8GiB.)"
+            f"(The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the environment "
+            f"variable {_ENVIRONMENT}, sets another.)"
         )
         raise MemoryLimitError(message)

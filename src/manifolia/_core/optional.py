@@ -30,13 +30,16 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
     Raises
     ------
     MissingExtraError
-        If the top-level package is not installed. An error inside an installed package passes through.
+        If the package is not installed. An error inside an installed package passes through.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         top = module.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != top:
+        if error.name != top:
             raise
-        message = f"{purpose} needs the package {top!r}, which is not installed. Install it with: pip install 'manifolia[{extra}]'"
+        message = (
+            f"{purpose} needs the package {top!r}, which is not installed. "
+            f"Install it with: pip install 'manifolia[{extra}]'"
+        )
         raise MissingExtraError(message) from error

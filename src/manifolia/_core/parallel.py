@@ -1,12 +1,16 @@
 """Threads: how many, whose, and giving them back.
 
-The rule of the house: **inside manifolia BLAS and OpenMP libraries run on one thread**, and the work is cut into blocks
-of rows that run on our own threads. The bits of a BLAS product depend on its number of threads, small LAPACK calls are
-slower with two threads than with one (on a busy machine an ``eigh`` of 784 took 9 s instead of 0.13 s), and blocks of
-rows parallelise everything that is large. So the same seed gives the same bits for any ``n_jobs``.
+The rule of the house: **inside manifolia BLAS and OpenMP libraries run on one thread**, and the work is cut into
+blocks of rows that run on our own threads. The bits of a BLAS product depend on its number of threads, small
+LAPACK calls are slower with two threads than with one (on a busy machine an ``eigh`` of 784 took 9 s instead of
+0.13 s), and blocks of rows parallelise everything that is large. So the same seed gives the same bits for any
+``n_jobs``.
 
-``map_blocks`` runs on the current executor: threads here, or whatever ``use_executor`` installed (Dask does it that way),
-so that no stage and no estimator holds a client.
+Whose setting is whose: a BLAS library's number of threads belongs to the process; OpenMP's, numba's and joblib's
+belong to the thread that set them.
+
+``map_blocks`` runs on the current executor: threads here, or whatever ``use_executor`` installed (Dask does it
+that way), so that no stage and no estimator holds a client.
 """
 
 from __future__ import annotations
@@ -25,7 +29,15 @@ from typing import Any, Protocol, TypeVar
 import joblib
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Executor", "cpu_count", "current_n_jobs", "map_blocks", "resolve_n_jobs", "threads", "use_executor"]
+__all__ = [
+    "Executor",
+    "cpu_count",
+    "current_n_jobs",
+    "map_blocks",
+    "resolve_n_jobs",
+    "threads",
+    "use_executor",
+]
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -35,10 +47,24 @@ class Executor(Protocol):
     """What `map_blocks` needs of an executor; the results come back in the order of the blocks."""
 
     def map(self, function: Callable[[Block], Result], blocks: list[Block], /) -> list[Result]:
-        """Apply `function` to each block."""
+        """Apply `function` to each block.
+
+        Parameters
+        ----------
+        function : callable
+            Takes one block. It can be pickled if the function given to `map_blocks` can.
+        blocks : list
+            The pieces of work.
+
+        Returns
+        -------
+        list
+            One result per block, in order.
+        """
 
 
 _n_jobs: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_n_jobs", default=None)
+_in_block: contextvars.ContextVar[bool] = contextvars.ContextVar("manifolia_in_block", default=False)
 _executor: contextvars.ContextVar[Executor | None] = contextvars.ContextVar("manifolia_executor", default=None)
 
 
@@ -53,14 +79,24 @@ def cpu_count() -> int:
     return int(joblib.cpu_count())
 
 
+def _most_threads() -> int:
+    """Return what numba was started with, or will be; it refuses to run on more."""
+    config = getattr(sys.modules.get("numba"), "config", None)
+    if config is not None and hasattr(config, "NUMBA_NUM_THREADS"):
+        return int(config.NUMBA_NUM_THREADS)
+    text = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(text) if text.isdecimal() and int(text) > 0 else cpu_count()
+
+
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Turn the user's ``n_jobs`` into a number of threads.
 
     Parameters
     ----------
     n_jobs : int or None
-        None: all cores, or what an enclosing `threads` context or joblib configuration says. Negative: −1 is all cores,
-        −2 all but one, and so on. More than the cores numba was started with are clipped.
+        None: all cores, or what an enclosing `threads` context says. Negative: −1 is all cores, −2 all but one,
+        and so on. More threads than numba was started with are clipped. Inside a block of `map_blocks` the
+        answer is always 1.
 
     Returns
     -------
@@ -69,21 +105,25 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
     Raises
     ------
-    TypeError, ValueError
-        If it is not an int, or 0.
+    TypeError
+        If it is not an int.
+    ValueError
+        If it is 0.
     """
-    limit = max(1, int(os.environ.get("NUMBA_NUM_THREADS", 0)) or cpu_count())
+    if n_jobs is not None:
+        if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
+            message = f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores."
+            raise TypeError(message)
+        if n_jobs == 0:
+            message = "n_jobs must not be 0. Use 1 for one thread, None or -1 for all cores."
+            raise ValueError(message)
+    if _in_block.get():
+        return 1
     if n_jobs is None:
         inherited = _n_jobs.get()
-        return limit if inherited is None else inherited
-    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
-        message = f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores."
-        raise TypeError(message)
-    if n_jobs == 0:
-        message = "n_jobs must not be 0. Use 1 for one thread, None or -1 for all cores."
-        raise ValueError(message)
+        return _most_threads() if inherited is None else inherited
     wanted = int(n_jobs) if n_jobs > 0 else cpu_count() + 1 + int(n_jobs)
-    return min(max(wanted, 1), limit)
+    return min(max(wanted, 1), _most_threads())
 
 
 def current_n_jobs() -> int:
@@ -97,45 +137,62 @@ def current_n_jobs() -> int:
     return resolve_n_jobs(None)
 
 
-class _NativeLimit:
-    """Hold BLAS and OpenMP at one thread while at least one context is open, then restore what was before.
+class _BlasLimit:
+    """Hold BLAS at one thread while at least one context is open, then restore what was before.
 
-    The setting belongs to the process. Counting the open contexts keeps two user threads that overlap from restoring
-    each other's limit.
+    The setting belongs to the process. Counting the open contexts keeps two user threads that overlap from
+    restoring each other's limit.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open = 0
-        self._limit: Any = None
+        self._limits: list[Any] = []
+        self._seen: ThreadpoolController | None = None
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._open == 0:
-                self._limit = _controller(_loaded_natives()).limit(limits=1)
+            controller = _controller()
+            if controller is not self._seen:  # the first context, or a library was loaded since
+                self._limits.append(controller.select(user_api="blas").limit(limits=1))
+                self._seen = controller
             self._open += 1
 
     def __exit__(self, *exc: object) -> None:
         with self._lock:
             self._open -= 1
             if self._open == 0:
-                self._limit.restore_original_limits()
-                self._limit = None
+                self._seen = None
+                while self._limits:  # the last one first: the first one remembers the user's own setting
+                    self._limits.pop().restore_original_limits()
 
 
-@functools.lru_cache(maxsize=4)
-def _controller(_loaded: tuple[bool, ...]) -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, so the result is kept until one of the packages
-    # that bring a native thread pool of their own has been imported.
+@functools.lru_cache(maxsize=1)
+def _find_libraries(_n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _loaded_natives() -> tuple[bool, ...]:
-    bringers = ("numpy.linalg", "scipy.linalg", "sklearn.utils._openmp_helpers", "numba.np.ufunc.omppool")
-    return tuple(name in sys.modules for name in bringers)
+def _controller() -> ThreadpoolController:
+    # Finding the loaded libraries takes milliseconds; only an import can bring a new one.
+    return _find_libraries(len(sys.modules))
 
 
-_native_limit = _NativeLimit()
+_blas_limit = _BlasLimit()
+
+
+@contextlib.contextmanager
+def _numba_threads(n_threads: int) -> Iterator[None]:
+    # numba is not imported for this; a kernel that imports it later asks for current_n_jobs itself (kernels._jit).
+    numba = sys.modules.get("numba")
+    if not hasattr(numba, "set_num_threads"):  # absent, or just being imported by another thread
+        yield
+        return
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 @contextlib.contextmanager
@@ -154,16 +211,15 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
     """
     n_threads = resolve_n_jobs(n_jobs)
     token = _n_jobs.set(n_threads)
-    numba = sys.modules.get("numba")  # not imported by us: a kernel that comes later asks current_n_jobs
-    before = numba.get_num_threads() if numba else None
-    if numba:
-        numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
     try:
-        with _native_limit, joblib.parallel_config(n_jobs=n_threads):
+        with (
+            _numba_threads(n_threads),
+            _blas_limit,
+            _controller().select(user_api="openmp").limit(limits=1),
+            joblib.parallel_config(n_jobs=n_threads),
+        ):
             yield n_threads
     finally:
-        if numba and before is not None:
-            numba.set_num_threads(before)
         _n_jobs.reset(token)
 
 
@@ -188,13 +244,15 @@ def use_executor(executor: Executor) -> Iterator[None]:
         _executor.reset(token)
 
 
-def map_blocks(function: Callable[[Block], Result], blocks: Iterable[Block], *, n_jobs: int | None = None) -> list[Result]:
+def map_blocks(
+    function: Callable[[Block], Result], blocks: Iterable[Block], *, n_jobs: int | None = None
+) -> list[Result]:
     """Apply a function to every block, on the current executor, and return the results in order.
 
     Parameters
     ----------
     function : callable
-        Takes one block. It must not depend on other blocks. A nested `map_blocks` inside it runs on one thread.
+        Takes one block. It must not depend on other blocks. Whatever it starts itself runs on one thread.
     blocks : iterable
         The pieces of work, such as slices of rows.
     n_jobs : int or None, default=None
@@ -208,20 +266,55 @@ def map_blocks(function: Callable[[Block], Result], blocks: Iterable[Block], *, 
     pieces = list(blocks)
     executor = _executor.get()
     if executor is not None:
-        return executor.map(function, pieces)
+        return executor.map(functools.partial(_run_alone, function), pieces)
     with threads(n_jobs) as n_threads:
         n_workers = min(n_threads, len(pieces))
         if n_workers <= 1:
             return [function(piece) for piece in pieces]
-        with ThreadPoolExecutor(n_workers, initializer=_n_jobs.set, initargs=(1,)) as pool:
-            return _collect(pool, function, pieces)
+        return _on_threads(function, pieces, n_workers)
 
 
-def _collect(pool: ThreadPoolExecutor, function: Callable[[Block], Result], pieces: list[Block]) -> list[Result]:
-    futures = [pool.submit(function, piece) for piece in pieces]
-    try:
-        return [future.result() for future in futures]
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
+def _run_alone(function: Callable[[Block], Result], piece: Block) -> Result:
+    """Run one block with every library on one thread, wherever this is: a thread of ours, or a worker of Dask."""
+
+    def run() -> Result:
+        _executor.set(None)
+        with threads(1):
+            _in_block.set(True)
+            return function(piece)
+
+    return contextvars.copy_context().run(run)
+
+
+def _on_threads(function: Callable[[Block], Result], pieces: list[Block], n_workers: int) -> list[Result]:
+    """Let each thread take the next piece when it is done with one; settings are made once per thread."""
+    results: dict[int, Result] = {}
+    failures: dict[int, BaseException] = {}
+    waiting = iter(range(len(pieces)))
+    lock = threading.Lock()
+    stop = threading.Event()
+
+    def take(_worker: int) -> None:
+        while not stop.is_set():
+            with lock:
+                index = next(waiting, None)
+            if index is None:
+                return
+            try:
+                results[index] = function(pieces[index])
+            except BaseException as error:  # raised below, in the caller's thread
+                failures[index] = error
+                stop.set()
+
+    context = contextvars.copy_context()  # the memory limit and NumPy's errstate go along
+    with ThreadPoolExecutor(n_workers, thread_name_prefix="manifolia") as pool:
+        try:
+            futures = [pool.submit(context.copy().run, _run_alone, take, i) for i in range(n_workers)]
+            for future in futures:
+                future.result()
+        finally:
+            stop.set()  # Ctrl-C: no further piece is begun
+    if failures:
+        # Pieces are begun in order, so all before the first that fails have run: the error does not depend on luck.
+        raise failures[min(failures)]
+    return [results[index] for index in range(len(pieces))]

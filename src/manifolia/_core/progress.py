@@ -1,12 +1,13 @@
 """Progress: one event type, one reporter, and a way to watch a kernel that runs.
 
-A callback gets ``ProgressEvent(stage, done, total, metrics)``. Returning True stops the work: a stage that has a usable
-result so far returns it, another raises ``StoppedByCallbackError``. ``verbose=True`` is the stock callback, a tqdm bar on
-stderr per stage.
+A callback gets ``ProgressEvent(stage, done, total, metrics)``. Returning True stops the work: a stage that has a
+usable result so far returns it, another raises ``StoppedByCallbackError``. ``verbose=True`` is the stock callback, a
+tqdm bar on stderr per stage.
 """
 
 from __future__ import annotations
 
+import contextvars
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -128,8 +129,9 @@ class Reporter:
             True if a listener asked to stop and the stage should return what it has.
         """
         event = ProgressEvent(stage, int(done), None if total is None else int(total), metrics)
-        # Every listener hears every event: no short circuit.
-        return any([listener(event) is True for listener in self._listeners])
+        answers = [listener(event) for listener in self._listeners]  # every listener hears every event
+        # NumPy's True counts: a callback is likely to return a comparison of figures.
+        return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
 
     def step(self, stage: str, done: int, total: int | None = None, **metrics: float) -> None:
         """Report from a stage that has nothing usable to return before its end.
@@ -163,8 +165,8 @@ def watch_kernel(
     Parameters
     ----------
     run : callable
-        Takes an int64 array of two slots. The kernel writes what it has done to the first and stops, with a usable
-        result, as soon as the second is not 0.
+        Takes an int64 array of two slots. The kernel tells what it has done by ``manifolia.kernels.slots.advance``
+        and returns, with a usable result, once ``manifolia.kernels.slots.stopped`` says so.
     reporter : Reporter
         Where events go.
     stage : str
@@ -192,11 +194,14 @@ def watch_kernel(
         finally:
             finished.set()
 
-    worker = threading.Thread(target=work, name=f"manifolia-{stage}", daemon=True)
+    context = contextvars.copy_context()  # n_jobs, the executor and the memory limit go along
+    worker = threading.Thread(target=context.run, args=(work,), name=f"manifolia-{stage}", daemon=True)
     worker.start()
+    reported = -1
     try:
         while not finished.wait(poll):
-            if reporter.update(stage, int(slots[DONE]), total):
+            reported = int(slots[DONE])
+            if reporter.update(stage, reported, total):
                 slots[STOP] = 1
     except BaseException:
         slots[STOP] = 1
@@ -205,5 +210,6 @@ def watch_kernel(
         worker.join()
     if failure:
         raise failure[0]
-    reporter.update(stage, int(slots[DONE]), total)
+    if reported != slots[DONE]:
+        reporter.update(stage, int(slots[DONE]), total)
     return outcome[0]

@@ -1,11 +1,11 @@
 """Random states: what users pass, turned into what each consumer needs.
 
-Users may pass an int, a ``RandomState``, a ``Generator`` or None. NumPy code gets a ``Generator``, scikit-learn gets an
-int (its ``check_random_state`` refuses a ``Generator``), kernels get a 64-bit key from which every row derives a stream
-of its own (``manifolia.kernels.random``), so that the result does not depend on the number of threads.
+Users may pass an int, a ``RandomState``, a ``Generator`` or None. NumPy code gets a ``Generator``, scikit-learn gets
+an int (its ``check_random_state`` refuses a ``Generator``), kernels get a 64-bit key from which every row derives a
+stream of its own (``manifolia.kernels.random``), so that the result does not depend on the number of threads.
 
-An int gives the same value on every call. A ``RandomState`` or ``Generator`` is advanced by each call, as scikit-learn
-does, so two calls with the same object differ.
+An int gives the same value on every call. A ``RandomState`` or ``Generator`` is advanced by each call, as
+scikit-learn does, so two calls with the same object differ.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(words)
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, (bool, np.bool_)):
         if random_state < 0:
-            message = f"random_state must be at least 0, got {random_state}. Use a non-negative int, or None."
+            message = f"random_state must be at least 0, got {random_state!r}. Use a non-negative int, or None."
             raise ValueError(message)
         return np.random.default_rng(int(random_state))
     message = (
         f"random_state must be an int, a numpy RandomState, a numpy Generator or None, got {random_state!r} "
-        f"of type {type(random_state).__name__}."
+        f"of type {type(random_state).__name__}. Pass an int to get the same result again."
     )
     raise TypeError(message)
 

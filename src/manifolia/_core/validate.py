@@ -1,8 +1,8 @@
 """Input is checked once, at the door; every message says parameter, value, what is allowed and what to do.
 
-This module is the only one that imports scikit-learn's validation functions. Policy: float32 and float64 stay what they
-are, everything else becomes float64; sparse input becomes CSR with sorted indices; nothing is repaired silently. Missing
-labels are NaN, None or ``pandas.NA``, never −1.
+This module is the only one that imports scikit-learn's validation functions. Policy: float32 and float64 stay what
+they are, everything else becomes float64; sparse input becomes CSR with sorted, distinct indices; nothing is repaired
+silently. Missing labels are NaN, None or ``pandas.NA``, never −1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ __all__ = [
     "check_number",
     "check_option",
     "check_same_length",
+    "is_sparse",
     "missing_labels",
+    "to_csr",
     "validate_data",
 ]
 
@@ -65,34 +68,40 @@ def check_matrix(
     Returns
     -------
     ndarray or csr_array
-        float32 or float64; C-contiguous, or CSR with sorted indices.
+        float32 or float64; C-contiguous, or CSR with sorted, distinct indices.
 
     Raises
     ------
-    ValueError, TypeError
-        With the parameter, what came and what to do.
+    TypeError
+        If it is sparse where dense is needed, or holds no numbers.
+    ValueError
+        If its shape or a value is not allowed.
     """
     if sp.issparse(X) and not accept_sparse:
         message = (
-            f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is required here. "
-            f"Pass {name}.toarray() if it fits into memory."
+            f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is "
+            f"required here. Pass {name}.toarray() if it fits into memory."
         )
         raise TypeError(message)
-    checked = _sklearn_check_array(
-        X,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_FLOATS,
-        order="C",
-        ensure_all_finite="allow-nan" if allow_nan else True,
-        ensure_min_samples=min_rows,
-        ensure_min_features=min_columns,
-        input_name=name,
-    )
-    if sp.issparse(checked):
-        checked = sp.csr_array(checked)
-        if not checked.has_sorted_indices:
-            checked = checked.sorted_indices()
-    return checked
+    try:
+        checked = _sklearn_check_array(
+            X,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=_FLOATS,
+            order="C",
+            ensure_all_finite="allow-nan" if allow_nan else True,
+            ensure_min_samples=min_rows,
+            ensure_min_features=min_columns,
+            input_name=name,
+        )
+    except (TypeError, ValueError) as error:
+        if re.search(rf"\b{re.escape(name)}\b", str(error)):
+            raise
+        # scikit-learn names the input in some of its messages only.
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        message = f"{name} cannot be used: {error}"
+        raise kind(message) from error
+    return to_csr(checked) if sp.issparse(checked) else checked
 
 
 def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> FloatArray:
@@ -128,7 +137,7 @@ def check_same_length(**arrays: Any) -> int:
     Parameters
     ----------
     **arrays : array-like
-        Name and value; None is passed over.
+        Name and value; None is passed over, but one at least must not be None.
 
     Returns
     -------
@@ -137,14 +146,20 @@ def check_same_length(**arrays: Any) -> int:
 
     Raises
     ------
+    TypeError
+        If one is a single value.
     ValueError
         If they differ.
     """
-    lengths = {
-        name: int(value.shape[0] if hasattr(value, "shape") else len(value))
-        for name, value in arrays.items()
-        if value is not None
-    }
+    lengths = {}
+    for name, value in arrays.items():
+        if value is None:
+            continue
+        shape = getattr(value, "shape", None)
+        if shape == () or (shape is None and not hasattr(value, "__len__")):
+            message = f"{name} must have one entry a row, got the single value {value!r}. Pass an array or a list."
+            raise TypeError(message)
+        lengths[name] = len(value) if shape is None else int(shape[0])
     if len(set(lengths.values())) > 1:
         listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         message = f"the inputs must have equally many rows: {listing}. Pass the same rows in the same order."
@@ -168,14 +183,26 @@ def missing_labels(y: ArrayLike) -> BoolArray:
     if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
         mask = np.asarray(y.isna(), dtype=bool)
     else:
-        values = np.asarray(y)
+        values = _as_array(y)
         if values.dtype.kind in "fc":
             mask = np.isnan(values)
+        elif values.dtype.kind in "mM":
+            mask = np.isnat(values)
         elif values.dtype.kind == "O":
             mask = np.array([_is_missing(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
         else:
             mask = np.zeros(values.shape, dtype=bool)
     return mask if mask.ndim == 1 else mask.reshape(mask.shape[0], -1).any(axis=1)
+
+
+def _as_array(y: ArrayLike) -> Array:
+    """Return labels as an array; a list keeps its None and NaN, which NumPy would turn into the text "nan"."""
+    values = np.asarray(y)
+    if values.dtype.kind in "US" and not hasattr(y, "dtype"):
+        kept = np.asarray(y, dtype=object)
+        if any(_is_missing(value) for value in kept.ravel()):
+            return kept
+    return values
 
 
 def _is_missing(value: object) -> bool:
@@ -203,11 +230,11 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
     ndarray of shape (n,)
         The labels as they came.
     """
-    values = np.asarray(y)
+    values = _as_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        message = f"{name} must be one-dimensional, one label a row, got shape {values.shape}."
+        message = f"{name} must be one-dimensional, got shape {values.shape}. Pass one label a row."
         raise ValueError(message)
     if n_rows is not None and values.shape[0] != n_rows:
         message = f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row."
@@ -216,8 +243,8 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
         n_missing = int(missing_labels(y).sum())
         if n_missing:
             message = (
-                f"{name} has {n_missing} missing labels (NaN, None or NA) and none are allowed here. "
-                f"Drop those rows first."
+                f"{name} has {n_missing} missing labels (NaN, None or NA) of {values.shape[0]} and none are allowed "
+                f"here. Drop those rows first."
             )
             raise ValueError(message)
     return values
@@ -248,7 +275,7 @@ def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
     try:
         if value in allowed:
             return value
-    except TypeError:  # unhashable: cannot be one of the names
+    except (TypeError, ValueError):  # unhashable, or an array: cannot be one of the names
         pass
     texts = [option for option in allowed if isinstance(option, str)]
     near = difflib.get_close_matches(str(value), texts, n=1)
@@ -268,7 +295,7 @@ def check_number(
     open_low: bool = False,
     hint: str = "",
 ) -> Any:
-    """Check a number against a range.
+    """Check a number against a range. Infinity and NaN are never allowed.
 
     Parameters
     ----------
@@ -297,19 +324,21 @@ def check_number(
     TypeError
         If it is not a number of that kind.
     ValueError
-        If it is out of range or NaN.
+        If it is out of range, infinite or NaN.
     """
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
         message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
         raise TypeError(message)
     number = int(value) if integer else float(value)
-    if math.isnan(number) or number < low or number > high or (open_low and number == low):
+    infinite = not integer and not math.isfinite(number)
+    if infinite or number < low or number > high or (open_low and number == low):
         parts: Sequence[str] = [
-            "" if low == -math.inf else f"{'above' if open_low else 'at least'} {low:g}",
-            "" if high == math.inf else f"at most {high:g}",
+            "" if low == -math.inf else f"{'above' if open_low else 'at least'} {low:.12g}",
+            "" if high == math.inf else f"at most {high:.12g}",
+            "finite" if infinite else "",
         ]
-        allowed = " and ".join(part for part in parts if part) or "a number"
+        allowed = " and ".join(part for part in parts if part)
         message = f"{name} must be {allowed}, got {value!r}. {hint}".rstrip()
         raise ValueError(message)
     return number
@@ -358,7 +387,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def to_csr(X: Sparse) -> Sparse:
-    """Return a CSR array with sorted indices.
+    """Return a CSR array with sorted, distinct indices; the input is not changed.
 
     Parameters
     ----------
@@ -371,4 +400,7 @@ def to_csr(X: Sparse) -> Sparse:
         The same matrix.
     """
     out = sp.csr_array(X)
-    return out if out.has_sorted_indices else out.sorted_indices()
+    if not out.has_canonical_format:
+        out = out.copy()  # the arrays may be the user's
+        out.sum_duplicates()  # sorts too
+    return out

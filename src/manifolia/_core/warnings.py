@@ -11,7 +11,7 @@ __all__ = ["warn"]
 
 
 def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
-    """Warn at the first frame outside manifolia and scikit-learn.
+    """Warn at the first frame outside manifolia and the libraries that call it back.
 
     Parameters
     ----------
@@ -20,12 +20,13 @@ def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
     category : type, default=ManifoliaWarning
         The warning's class.
     """
-    level = 2
+    level = 2  # the caller of this function
     frame = sys._getframe(1)
-    while frame.f_back is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith(("manifolia.", "sklearn.")):
-            break
+    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_library(module: str) -> bool:
+    return module.partition(".")[0] in {"manifolia", "sklearn", "joblib", "contextlib"}

@@ -2,23 +2,27 @@
 
 Choices, made once:
 
-* ``nogil``: a kernel works on a range of rows and threads come from ``manifolia._core.parallel``; so one compiled
-  version serves any number of threads, and a compile takes a third of the time of ``parallel=True``.
-* ``parallel=True`` is there for loops that need a barrier per sweep; numba's work-queue layer aborts the process when
-  two threads enter it at once, so such a kernel runs under one process-wide lock.
+* ``nogil``: a kernel works on a range of rows and threads come from ``manifolia._core.parallel``; so one
+  compiled version serves any number of threads, and a compile takes a third of the time of ``parallel=True``.
+* ``parallel=True`` is there for loops that need a barrier per sweep; numba's work-queue layer aborts the process
+  when two threads enter it at once, so such a kernel runs under one process-wide lock, and on as many threads as
+  the caller's ``n_jobs`` says.
 * fastmath without ``nnan`` and ``ninf``: with them ``np.isnan(nan)`` compiles to False.
-* The compiled code is cached. Where no folder can be written numba raises; we go on without a cache and log it once.
+* The compiled code is cached. Where no folder can be written numba raises; we go on without a cache and log it
+  once.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 __all__ = ["FASTMATH", "kernel"]
 
@@ -28,11 +32,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 FASTMATH = frozenset({"nsz", "arcp", "contract", "afn", "reassoc"})
 
 PARALLEL_LOCK = threading.RLock()
+_THREADS_MODULE = "manifolia._core.parallel"
 _log = logging.getLogger(__name__)
 _warned_no_cache = threading.Event()
 
 
 def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    if numba.config.DISABLE_JIT:
+        return _interpreted(function)
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError as error:
@@ -40,8 +47,26 @@ def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
             raise
         if not _warned_no_cache.is_set():
             _warned_no_cache.set()
-            _log.warning("no folder to cache compiled kernels in (%s): they are compiled in every process", error)
+            _log.warning("compiled kernels are not cached and compile again in every process: %s", error)
         return numba.njit(cache=False, **options)(function)
+
+
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    # Compiled arithmetic wraps and divides by zero in silence, NumPy's scalars warn about both.
+    @functools.wraps(function)
+    def quiet(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return quiet
+
+
+def _wanted_threads() -> int:
+    # Looked up, not imported: kernels know nothing of the layers above. numba keeps its number of threads per
+    # thread, so whoever opened the context cannot have set it for the thread that calls the kernel.
+    threads = sys.modules.get(_THREADS_MODULE)
+    wanted = threads.current_n_jobs() if threads is not None else numba.get_num_threads()
+    return min(wanted, numba.config.NUMBA_NUM_THREADS)
 
 
 def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) -> Callable[[Function], Function]:
@@ -52,7 +77,8 @@ def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) 
     fast : bool, default=False
         Let the compiler reorder sums (`FASTMATH`). Never where a result must not depend on a block's borders.
     parallel : bool, default=False
-        Allow ``prange``. Calls are serialised by a process-wide lock. No scalar reduction inside ``prange``.
+        Allow ``prange``. Calls are serialised by a process-wide lock, and other kernels cannot call it. No scalar
+        reduction inside ``prange``.
     inline : bool, default=False
         Inline into calling kernels.
 
@@ -61,7 +87,8 @@ def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) 
     callable
         The decorator.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": set(FASTMATH) if fast else False, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    options["fastmath"] = set(FASTMATH) if fast else False
     if inline:
         options["inline"] = "always"
     if parallel:
@@ -75,7 +102,12 @@ def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) 
         @functools.wraps(function)
         def locked(*args: Any) -> Any:
             with PARALLEL_LOCK:
-                return compiled(*args)
+                before = numba.get_num_threads()
+                numba.set_num_threads(_wanted_threads())
+                try:
+                    return compiled(*args)
+                finally:
+                    numba.set_num_threads(before)
 
         return locked  # type: ignore[return-value]
 

@@ -1,15 +1,15 @@
 """Counter-based random streams: a number is a pure function of (key, stream, counter).
 
 A row uses its own index as the stream, so what it draws does not depend on which thread runs it or on the rows before
-it. The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), applied once per input word.
+it. The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), once per input word.
 
-=========  ===================================================  ======
-symbol     meaning                                              shape
-=========  ===================================================  ======
+=========  =====================================================  ======
+symbol     meaning                                                shape
+=========  =====================================================  ======
 key        64-bit key of the whole run (``_core.random.as_key``)  scalar
-stream     index of the row, edge or tree that draws            scalar
-counter    how many numbers the stream has drawn before         scalar
-=========  ===================================================  ======
+stream     index of the row, edge or tree that draws              scalar
+counter    how many numbers the stream has drawn before           scalar
+=========  =====================================================  ======
 """
 
 from __future__ import annotations
