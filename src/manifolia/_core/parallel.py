@@ -183,7 +183,7 @@ _blas_limit = _BlasLimit()
 @contextlib.contextmanager
 def _numba_threads(n_threads: int) -> Iterator[None]:
     # numba is not imported for this; a kernel that imports it later asks for current_n_jobs itself (kernels._jit).
-    numba = sys.modules.get("numba")
+    numba: Any = sys.modules.get("numba")
     if not hasattr(numba, "set_num_threads"):  # absent, or just being imported by another thread
         yield
         return

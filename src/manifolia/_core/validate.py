@@ -181,7 +181,7 @@ def missing_labels(y: ArrayLike) -> BoolArray:
         True where the label, or any of a row's labels, is missing.
     """
     if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
-        mask = np.asarray(y.isna(), dtype=bool)
+        mask: BoolArray = np.asarray(y.isna(), dtype=bool)
     else:
         values = _as_array(y)
         if values.dtype.kind in "fc":
@@ -192,7 +192,7 @@ def missing_labels(y: ArrayLike) -> BoolArray:
             mask = np.array([_is_missing(value) for value in values.ravel()], dtype=bool).reshape(values.shape)
         else:
             mask = np.zeros(values.shape, dtype=bool)
-    return mask if mask.ndim == 1 else mask.reshape(mask.shape[0], -1).any(axis=1)
+    return mask if mask.ndim == 1 else np.any(mask.reshape(mask.shape[0], -1), axis=1)
 
 
 def _as_array(y: ArrayLike) -> Array:
@@ -330,7 +330,7 @@ def check_number(
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
         message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
         raise TypeError(message)
-    number = int(value) if integer else float(value)
+    number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
     infinite = not integer and not math.isfinite(number)
     if infinite or number < low or number > high or (open_low and number == low):
         parts: Sequence[str] = [

@@ -1,0 +1,119 @@
+# `make demo` and `make test` make their own .venv and install what they need; `make help` lists the rest.
+# Variables: PYTHON (the interpreter the .venv is made with), ARGS (passed on to pytest), WORKERS (pytest processes).
+
+PYTHON ?= python3
+WORKERS ?= 2
+ARGS ?=
+
+VENV := .venv
+OLDEST := .venv-oldest
+PY := $(VENV)/bin/python
+# A python3 that is too old is passed over for a newer one; a PYTHON that the user names is not.
+CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
+
+# Threads that wait at a barrier sleep instead of spinning: on a busy machine that is ten times faster.
+export OMP_WAIT_POLICY := passive
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-all test-no-jit test-oldest lint format bench docs
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      a complete run on bundled data; pictures and tables go to demo/"
+	@echo "make test      the tests, without the slow ones"
+	@echo "make test-all  every test with a random seed, kernels without the JIT, and the oldest dependencies"
+	@echo "make lint      ruff, mypy, import contracts, spelling"
+	@echo "make format    let ruff rewrite what it can"
+	@echo "make bench     speed and memory against peers"
+	@echo "make docs      the site, in docs/_build/html"
+	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
+
+demo: $(VENV)/.installed-demo
+	$(PY) -m manifolia._demo
+
+test: $(VENV)/.installed-test
+	$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: $(VENV)/.installed-test
+	MANIFOLIA_TEST_SEED=$$($(PY) -c 'import secrets; print(secrets.randbelow(2**32))') \
+		$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	$(MAKE) test-no-jit
+	$(MAKE) test-oldest
+
+test-no-jit: $(VENV)/.installed-test
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m "not slow" tests/kernels $(ARGS)
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: $(VENV)/.installed-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(VENV)/bin/codespell src tests docs *.md
+
+format: $(VENV)/.installed-test
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.installed-test
+	@for script in $(sort $(wildcard benchmarks/[a-z]*.py)); do \
+		echo "== $$script"; $(PY) $$script || exit 1; \
+	done
+
+docs: $(VENV)/.installed-docs
+	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# --- environments -------------------------------------------------------------------------------------------------
+
+# $(call make-venv,folder,interpreters to try,condition on sys.version_info,the same in words)
+define make-venv
+	@found=; \
+	for candidate in $(2); do \
+		if $$candidate -c 'import sys; sys.exit(not ($(3)))' 2>/dev/null; then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "manifolia needs $(4), and none of these is one: $(strip $(2))." >&2; \
+		echo "Install one (Debian, Ubuntu: apt-get install python3 python3-venv; Fedora: dnf install python3;" >&2; \
+		echo "macOS: brew install python) or name it: make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3" >&2; \
+		exit 1; \
+	fi; \
+	if ! $$found -c 'import ensurepip, venv' 2>/dev/null; then \
+		echo "$$found has no ensurepip, so it cannot make a virtual environment." >&2; \
+		echo "Install it (Debian, Ubuntu: apt-get install python3-venv) or name another interpreter:" >&2; \
+		echo "make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3" >&2; \
+		exit 1; \
+	fi; \
+	echo "making $(1) with $$($$found --version)"; \
+	$$found -m venv $(1)
+endef
+
+$(PY):
+	$(call make-venv,$(VENV),$(CANDIDATES),sys.version_info >= (3$(comma) 11),Python 3.11 or later)
+
+# The oldest dependencies have wheels for these two only.
+$(OLDEST)/bin/python:
+	$(call make-venv,$(OLDEST),python3.11 python3.12 $(PYTHON),sys.version_info[:2] in ((3$(comma) 11)$(comma) (3$(comma) 12)),Python 3.11 or 3.12 for the oldest dependencies)
+
+comma := ,
+
+$(VENV)/.installed-demo: pyproject.toml | $(PY)
+	@echo "installing what the demo needs into $(VENV) (once)"
+	@$(PY) -m pip install --quiet --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(PY)
+	@echo "installing what the tests need into $(VENV) (once)"
+	@$(PY) -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(PY)
+	@echo "installing what the documentation needs into $(VENV) (once)"
+	@$(PY) -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+$(OLDEST)/.installed: pyproject.toml tests/oldest.txt | $(OLDEST)/bin/python
+	@echo "installing the oldest dependencies into $(OLDEST) (once)"
+	@$(OLDEST)/bin/python -m pip install --quiet --requirement tests/oldest.txt --editable '.[test]'
+	@touch $@
