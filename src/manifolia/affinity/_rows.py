@@ -1,0 +1,136 @@
+"""Rows of a proximity matrix, in blocks: the product of the factors, the cut, and the memory it will take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core import memory
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.types import FloatArray, IntArray, Sparse
+from manifolia.affinity._factors import Factors
+from manifolia.affinity.leaves import LeafTable
+
+__all__ = ["cut", "path_lengths", "product_block", "rows_in_blocks"]
+
+_ENTRIES_PER_BLOCK = 4_000_000  # non-zeros in flight per thread: 48 MB
+_SAMPLED_ROWS = 256  # enough rows to foresee the number of non-zeros within a few per cent
+
+
+def rows_in_blocks(
+    table: LeafTable,
+    kind: str,
+    parts: Factors,
+    limits: tuple[float, int | None],
+    normalize: str | None,
+    dtype: np.dtype,
+) -> Sparse:
+    n_queries, n = parts.query.shape[0], table.n_rows
+    if n_queries == 0:
+        return sp.csr_array((0, n), dtype=dtype)
+    lengths = path_lengths(table, parts.query) if kind == "path" and normalize else None
+
+    def run(rows: slice) -> Sparse:
+        if kind == "path":
+            return cut(_path_block(table, parts, rows, lengths), *limits).astype(dtype)
+        return cut(product_block(parts, rows, n), *limits).astype(dtype)
+
+    width = n if kind == "path" else _mean_bound(parts, n)
+    _require_memory(run, n_queries, n, width, dtype.itemsize)
+    evenly = -(-n_queries // (4 * current_n_jobs()))  # so that no thread waits long for the last block
+    height = int(np.clip(_ENTRIES_PER_BLOCK // width, 1, evenly))
+    blocks = map_blocks(run, row_blocks(n_queries, height))
+    return sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+
+
+def _sample(n_queries: int) -> IntArray:
+    return np.unique(np.linspace(0, n_queries - 1, min(n_queries, _SAMPLED_ROWS)).astype(int))
+
+
+def _mean_bound(parts: Factors, n: int) -> int:
+    return int(_bounds(parts.query[_sample(parts.query.shape[0])], parts.starts, n).mean()) + 1
+
+
+def _bounds(query: IntArray, starts: IntArray, n: int) -> IntArray:
+    from manifolia.kernels.forest import product_bound
+
+    bound = np.empty(query.shape[0], dtype=np.int64)
+    product_bound(query, starts, n, bound)
+    return bound
+
+
+def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
+    from manifolia.kernels.forest import product_rows, shared_bits
+
+    query = parts.query[rows]
+    capacity = int(_bounds(query, parts.starts, n).sum())
+    indptr = np.empty(query.shape[0] + 1, dtype=np.int64)
+    columns = np.empty(capacity, dtype=np.int32)
+    values = np.empty(capacity)
+    product_rows(query, parts.scale[rows], parts.starts, parts.members, parts.weights, n, indptr, columns, values)
+    used = int(indptr[-1])
+    columns, values = columns[:used].copy(), values[:used].copy()
+    if parts.query_bits is not None:
+        together = np.empty(used, dtype=np.int64)
+        shared_bits(indptr, columns, parts.query_bits[rows], parts.member_bits, together)
+        values /= together  # a pair in one leaf is out of bag together in that tree, so this is at least 1
+    return sp.csr_array((values, columns, indptr), shape=(query.shape[0], n))
+
+
+def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:
+    """√κ(x, x) of the rows that ask and of the members: cumulated number of nodes on a row's paths."""
+    trees = table.trees
+    depth = np.ones(len(trees.parent), dtype=np.int64)
+    for node in range(len(depth)):  # a parent comes before its children
+        if trees.parent[node] >= 0:
+            depth[node] = depth[trees.parent[node]] + 1
+    of_leaf = depth[trees.leaf_node]
+    queries = of_leaf[query].sum(axis=1)
+    members = of_leaf[table.leaf].sum(axis=0)
+    return np.sqrt(queries.astype(np.float64)), np.sqrt(members.astype(np.float64))
+
+
+def _path_block(table: LeafTable, parts: Factors, rows: slice, lengths: tuple[FloatArray, FloatArray] | None) -> Sparse:
+    from manifolia.kernels.forest import path_rows
+
+    trees = table.trees
+    query = parts.query[rows]
+    block = np.zeros((query.shape[0], table.n_rows))
+    path_rows(query, parts.starts, parts.members, trees.leaf_node, trees.parent, trees.low, trees.high, block)
+    if lengths is not None:
+        block /= lengths[0][rows, None] * lengths[1]
+    return sp.csr_array(block)
+
+
+def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, width: int, itemsize: int) -> None:
+    """Refuse a matrix that will not fit: by a bound of its size and, where that is too much, by a sample of rows."""
+
+    def size(per_row: float) -> float:
+        return 2.0 * n_queries * per_row * (itemsize + 4)  # the blocks, and the matrix they are put into
+
+    if size(width) <= memory.limit_now():
+        return
+    per_row = float(np.mean([run(slice(i, i + 1)).nnz for i in _sample(n_queries).tolist()]))
+    memory.require(
+        size(per_row),
+        step=f"the {n_queries} × {n} proximity matrix with about {per_row:.0f} entries a row",
+        remedy="Use affinity.forest.operator, which never forms it, or top_k= or threshold= to keep fewer entries.",
+    )
+
+
+def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
+    """Drop entries not above the threshold, then all but the k largest of each row."""
+    keep = K.data > threshold
+    if top_k is not None:
+        rows = np.repeat(np.arange(K.shape[0]), np.diff(K.indptr))
+        order = np.lexsort((K.indices, -K.data, rows))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order)) - np.repeat(K.indptr[:-1], np.diff(K.indptr))
+        keep &= place < top_k
+    if keep.all():
+        return K
+    indptr = np.concatenate([[0], np.cumsum(keep)])[K.indptr]
+    return sp.csr_array((K.data[keep], K.indices[keep], indptr), shape=K.shape)

@@ -1,0 +1,281 @@
+"""A forest's proximity as an operator: products with vectors through the leaves, without the n × n matrix.
+
+A product goes into the leaves (each leaf adds up what its members give), scales them and comes out again (each row
+adds up what its leaves hold), tree by tree: O(n T) per vector where the matrix has O(n T · leaf size) entries.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse.linalg as spla
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray
+from manifolia._core.validate import check_option
+from manifolia.affinity._factors import Factors, bags, factors, leaf_sizes
+from manifolia.affinity._rows import path_lengths, product_block
+from manifolia.affinity.leaves import LeafTable, row_weights
+
+__all__ = ["ForestOperator", "build_operator"]
+
+#: Columns that travel through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
+_COLUMNS = 16
+_OOB_ROWS = 1024  # rows of the exact out-of-bag kernel that exist at one time, per thread
+
+
+class _Pass(NamedTuple):
+    """One way through the leaves: K = diag(out_row) R_out S R_inᵀ diag(in_row)."""
+
+    roles: tuple[int, int]
+    in_row: FloatArray
+    out_row: FloatArray
+    leaf_scale: FloatArray
+
+    def reversed(self) -> _Pass:
+        return _Pass((self.roles[1], self.roles[0]), self.out_row, self.in_row, self.leaf_scale)
+
+
+class ForestOperator:
+    """The proximity of a forest's training rows, as something to multiply with.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags.
+    kind : str
+        The proximity.
+    passes : tuple of _Pass
+        The ways through the leaves that add up to the kernel; empty for ``"oob"`` and ``"path"``.
+    always : ndarray of bool of shape (n,)
+        Rows that count as out of bag in every tree.
+    isolated : ndarray of bool of shape (n,)
+        Rows whose only neighbour is themselves.
+    row : ndarray of shape (n,)
+        Factor of each row on both sides, for ``"path"``.
+    parts : Factors or None
+        Rows and leaves' members, for ``"oob"``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, n).
+    kind : str
+        The proximity.
+    """
+
+    def __init__(
+        self,
+        table: LeafTable,
+        kind: str,
+        passes: tuple[_Pass, ...],
+        always: BoolArray,
+        isolated: BoolArray,
+        row: FloatArray,
+        parts: Factors | None,
+    ) -> None:
+        self.table = table
+        self.kind = kind
+        self.shape = (table.n_rows, table.n_rows)
+        self.dtype = np.dtype(np.float64)
+        self._passes = passes
+        self._always = always
+        self._isolated = isolated
+        self._row = row
+        self._parts = parts
+        self._row_sums: FloatArray | None = None
+
+    def matmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
+        """Multiply the proximity matrix with a block of vectors.
+
+        Parameters
+        ----------
+        V : array-like of shape (n, k)
+            Vectors.
+        n_jobs : int or None, default=None
+            Threads; the bits do not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            K V, in double precision.
+        """
+        return self._multiply(V, self._passes, n_jobs)
+
+    def rmatmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
+        """Multiply the transposed proximity matrix with a block of vectors.
+
+        Parameters
+        ----------
+        V : array-like of shape (n, k)
+            Vectors.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            Kᵀ V.
+        """
+        return self._multiply(V, tuple(way.reversed() for way in self._passes), n_jobs)
+
+    def matvec(self, v: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
+        """Multiply the proximity matrix with one vector.
+
+        Parameters
+        ----------
+        v : array-like of shape (n,)
+            The vector.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            K v.
+        """
+        return self.matmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
+
+    def rmatvec(self, v: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
+        """Multiply the transposed proximity matrix with one vector.
+
+        Parameters
+        ----------
+        v : array-like of shape (n,)
+            The vector.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Kᵀ v.
+        """
+        return self.rmatmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
+
+    @property
+    def row_sums(self) -> FloatArray:
+        """Sum of each row of the proximity matrix; computed once."""
+        if self._row_sums is None:
+            self._row_sums = self.matvec(np.ones(self.shape[0]))
+        return self._row_sums
+
+    def __matmul__(self, V: ArrayLike) -> FloatArray:
+        """``operator @ V`` for a vector or a block of vectors."""
+        values = np.asarray(V, dtype=np.float64)
+        return self.matvec(values) if values.ndim == 1 else self.matmat(values)
+
+    def _multiply(self, V: ArrayLike, passes: tuple[_Pass, ...], n_jobs: int | None) -> FloatArray:
+        values = np.asarray(V, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != self.shape[0]:
+            message = f"the operator has {self.shape[0]} columns and cannot multiply an array of shape {values.shape}."
+            raise ValueError(message)
+        with threads(n_jobs):
+            if self._parts is not None:
+                return self._oob_product(values, self._parts)
+            edges = range(0, values.shape[1], _COLUMNS)
+            chunks = [np.ascontiguousarray(values[:, start : start + _COLUMNS]) for start in edges]
+            if not chunks:
+                return np.zeros(values.shape)
+            return np.hstack(map_blocks(lambda chunk: self._through_leaves(chunk, passes), chunks))
+
+    def _through_leaves(self, V: Array, passes: tuple[_Pass, ...]) -> Array:
+        from manifolia.kernels.forest import leaf_apply, path_apply
+
+        table, trees = self.table, self.table.trees
+        out = np.zeros_like(V)
+        if self.kind == "path":
+            path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, self._row, self._row, V, out)
+            return out
+        for way in passes:
+            leaf_apply(
+                table.leaf, trees.offsets, table.counts, self._always, way.roles, way.in_row, way.out_row,
+                way.leaf_scale, V, out,
+            )  # fmt: skip
+        if self._isolated.any():
+            out[self._isolated] += V[self._isolated]
+        return out
+
+    def _oob_product(self, V: Array, parts: Factors) -> Array:
+        # Exact and symmetric, but no product of factors: each block of rows is made, used and dropped.
+        def run(rows: slice) -> Array:
+            block = product_block(parts, rows, self.shape[0])
+            # A row is 1 to itself, also one that is never out of bag and so has no entry at all.
+            own = block[np.arange(block.shape[0]), np.arange(rows.start, rows.stop)]
+            return block @ V + (1.0 - own)[:, None] * V[rows]
+
+        return np.concatenate(map_blocks(run, row_blocks(self.shape[0], _OOB_ROWS)))
+
+    def aslinearoperator(self) -> spla.LinearOperator:
+        """Give the operator to SciPy's solvers.
+
+        Returns
+        -------
+        scipy.sparse.linalg.LinearOperator
+            With the same products.
+        """
+        return spla.LinearOperator(
+            self.shape,
+            matvec=self.matvec,
+            rmatvec=self.rmatvec,
+            matmat=self.matmat,
+            rmatmat=self.rmatmat,
+            dtype=self.dtype,
+        )
+
+
+def build_operator(
+    table: LeafTable,
+    *,
+    kind: str = "gap",
+    normalize: str | None = "cosine",
+    sample_weight: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> ForestOperator:
+    """Build the operator of a proximity from leaves that are known already.
+
+    Parameters
+    ----------
+    table : LeafTable
+        From `manifolia.affinity.leaves.leaf_table`.
+    kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
+        The proximity.
+    normalize : {"cosine", None}, default="cosine"
+        For ``"path"``.
+    sample_weight : array-like of shape (n,), default=None
+        For ``"gap"`` and ``"gap-sym"``.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    ForestOperator
+        Its products.
+    """
+    from manifolia.kernels.forest import EVERY, IN_BAG, OUT_OF_BAG
+
+    check_option(kind, "kind", ("gap", "gap-sym", "oob", "original", "kerf", "path"))
+    check_option(normalize, "normalize", ("cosine", None))
+    n = table.n_rows
+    ones, nobody = np.ones(n), np.zeros(n, dtype=bool)
+    with threads(n_jobs):
+        weight = row_weights(sample_weight, n)
+        if kind == "oob":
+            bag = bags(table, ones, kind=kind)
+            return ForestOperator(table, kind, (), bag.always, nobody, ones, factors(table, kind, ones, bag=bag))
+        if kind == "path":
+            row = 1.0 / path_lengths(table, np.ascontiguousarray(table.leaf.T))[1] if normalize else ones
+            return ForestOperator(table, kind, (), nobody, nobody, row, None)
+        if kind in ("original", "kerf"):
+            _, size = leaf_sizes(table, EVERY, ones, nobody)
+            per_leaf = 1.0 / np.maximum(size, 1) if kind == "kerf" else np.ones(len(size))
+            way = _Pass((EVERY, EVERY), ones, ones, per_leaf / table.n_trees)
+            return ForestOperator(table, kind, (way,), nobody, nobody, ones, None)
+        bag = bags(table, weight, kind=kind)
+        way = _Pass((IN_BAG, OUT_OF_BAG), weight, bag.row_scale, bag.leaf_scale)
+        if kind == "gap":
+            return ForestOperator(table, kind, (way,), bag.always, bag.isolated, ones, None)
+        half = way._replace(out_row=0.5 * way.out_row)
+        return ForestOperator(table, kind, (half, half.reversed()), bag.always, bag.isolated, ones, None)

@@ -1,0 +1,287 @@
+"""Loops over the leaves of a forest: proximities as products of leaf-incidence factors, formed or not.
+
+Every separable forest kernel is P = Q Wᵀ with one column per leaf (Aumon et al. 2026), so that row i of P is a sum,
+over the trees that row i may query, of the weights of its leaf's members. Trees are always added in order, each row
+by one thread: the result does not depend on threads or on blocks. Hot loops index by unsigned integers: numba adds a
+test for negative indices otherwise, which costs half the speed here.
+
+==============  =====================================================================  ==================
+symbol          meaning                                                                shape
+==============  =====================================================================  ==================
+T, n, m         trees, training rows (members), rows that ask (queries)
+L               leaves of all trees; a leaf's id is its tree's offset plus its rank
+leaf            leaf id of each member                                                 (T, n) int32
+query           leaf id of each query, −1 where the tree is not asked                  (m, T) int32
+starts          where a leaf's members begin in ``members``                            (L + 1) int64
+members         member rows, leaf by leaf                                              (starts[L]) int32
+weights         weight of each entry of ``members``                                    (starts[L]) float64
+counts          in-bag multiplicity c_j(t)                                             (T, n) uint8/16/32
+role            which entries of ``counts`` take part: see EVERY, IN_BAG, OUT_OF_BAG   int
+always          rows that count as out of bag in every tree                            (n) bool
+==============  =====================================================================  ==================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia.kernels._jit import kernel
+
+__all__ = [
+    "EVERY",
+    "IN_BAG",
+    "OUT_OF_BAG",
+    "fill_leaves",
+    "leaf_apply",
+    "leaf_intervals",
+    "leaf_mass",
+    "path_apply",
+    "path_rows",
+    "product_bound",
+    "product_rows",
+    "shared_bits",
+]
+
+#: Roles of an entry (t, i): every row counts 1; its in-bag multiplicity; 1 where it is out of bag.
+EVERY, IN_BAG, OUT_OF_BAG = 0, 1, 2
+
+# Position of the lowest set bit by de Bruijn multiplication (Leiserson, Prokop and Randall 1998).
+_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+_BIT_OF = np.zeros(64, dtype=np.int64)
+for _bit in range(64):
+    _BIT_OF[((0x03F79D71B4CB0A89 << _bit) & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
+_ONE, _SHIFT_58, _SHIFT_6, _MASK_63 = np.uint64(1), np.uint64(58), np.uint64(6), np.uint64(63)
+_M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
+_H01, _S1, _S2, _S4, _S56 = (
+    np.uint64(0x0101010101010101),
+    np.uint64(1),
+    np.uint64(2),
+    np.uint64(4),
+    np.uint64(56),
+)
+
+
+@kernel()
+def leaf_intervals(left, right, low, high):
+    """For each node of a tree, the range [low, high) of the ranks of its leaves, depth first; returns their number."""
+    n_nodes = left.shape[0]
+    stack = np.empty(n_nodes + 1, dtype=np.int64)
+    stack[0] = 0
+    top = 1
+    n_leaves = 0
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        low[node] = n_leaves
+        if left[node] < 0:
+            n_leaves += 1
+        else:
+            stack[top] = right[node]  # the left child is popped first
+            stack[top + 1] = left[node]
+            top += 2
+    for node in range(n_nodes - 1, -1, -1):  # children have larger ids than their parent
+        high[node] = low[node] + 1 if left[node] < 0 else high[right[node]]
+    return n_leaves
+
+
+@kernel()
+def _taking_part(counts, always, role, t, i):
+    if role == 0:
+        return 1.0
+    if role == 1:
+        return np.float64(counts[t, i])
+    return 1.0 if (counts[t, i] == 0 or always[i]) else 0.0
+
+
+@kernel()
+def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
+    """For trees first … last − 1: add to each leaf the weights (``mass``) and the number (``size``) of its members."""
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            part = _taking_part(counts, always, role, t, i)
+            if part != 0.0:
+                mass[leaf[t, i]] += part * row_weight[i]
+                size[leaf[t, i]] += 1
+
+
+@kernel()
+def fill_leaves(leaf, counts, always, role, row_weight, leaf_scale, first, last, starts, members, weights):
+    """For trees first … last − 1: write each leaf's members in row order, with weight part × row × leaf scale."""
+    if first == last:
+        return
+    lowest = leaf[first, 0]
+    highest = leaf[first, 0]
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            lowest = min(lowest, leaf[t, i])
+            highest = max(highest, leaf[t, i])
+    cursor = np.zeros(highest - lowest + 1, dtype=np.int64)
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            part = _taking_part(counts, always, role, t, i)
+            if part != 0.0:
+                where = leaf[t, i]
+                place = starts[where] + cursor[where - lowest]
+                members[place] = i
+                weights[place] = part * row_weight[i] * leaf_scale[where]
+                cursor[where - lowest] += 1
+
+
+@kernel()
+def product_bound(query, starts, n_members, bound):
+    """An upper bound of the non-zeros of each row of Q Wᵀ: the sizes of its leaves added up."""
+    for i in range(query.shape[0]):
+        total = 0
+        for t in range(query.shape[1]):
+            where = query[i, t]
+            if where >= 0:
+                total += starts[where + 1] - starts[where]
+        bound[i] = min(total, n_members)
+
+
+@kernel()
+def product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values):
+    """Rows of Q Wᵀ in CSR with sorted columns: ``scale[i]`` times its leaves' member weights, trees added in order.
+
+    ``indptr`` has one more entry than rows; ``columns`` and ``values`` must hold `product_bound` entries in all.
+    """
+    total = np.zeros(n_members, dtype=np.float64)
+    touched = np.zeros((n_members + 63) >> 6, dtype=np.uint64)
+    used = 0
+    indptr[0] = 0
+    for i in range(query.shape[0]):
+        n_entries = 0
+        for t in range(query.shape[1]):
+            where = query[i, t]
+            if where >= 0:
+                n_entries += starts[where + 1] - starts[where]
+        if n_entries > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
+            for t in range(query.shape[1]):
+                where = query[i, t]
+                if where >= 0:
+                    for k in range(starts[where], starts[where + 1]):
+                        total[np.uint64(members[k])] += weights[k]
+            for j in range(n_members):
+                if total[j] != 0.0:
+                    columns[used] = j
+                    values[used] = total[j] * scale[i]
+                    used += 1
+                    total[j] = 0.0
+        else:
+            for t in range(query.shape[1]):
+                where = query[i, t]
+                if where >= 0:
+                    for k in range(starts[where], starts[where + 1]):
+                        j = np.uint64(members[k])
+                        total[j] += weights[k]
+                        touched[j >> _SHIFT_6] |= _ONE << (j & _MASK_63)
+            for word in range(touched.shape[0]):  # reading the marks word by word gives the columns in order
+                marks = touched[word]
+                while marks != 0:
+                    lowest = marks & (~marks + _ONE)
+                    j = (word << 6) + _BIT_OF[(lowest * _DE_BRUIJN) >> _SHIFT_58]
+                    marks ^= lowest
+                    if total[j] != 0.0:
+                        columns[used] = j
+                        values[used] = total[j] * scale[i]
+                        used += 1
+                    total[j] = 0.0
+                touched[word] = 0
+        indptr[i + 1] = used
+
+
+@kernel()
+def shared_bits(indptr, columns, query_bits, member_bits, out):
+    """For each stored entry (i, j) of a CSR pattern, how many bits row i and member j have in common."""
+    for i in range(indptr.shape[0] - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = columns[k]
+            total = np.uint64(0)
+            for word in range(query_bits.shape[1]):
+                x = query_bits[i, word] & member_bits[j, word]
+                x = x - ((x >> _S1) & _M1)
+                x = (x & _M2) + ((x >> _S2) & _M2)
+                x = (x + (x >> _S4)) & _M4
+                total += (x * _H01) >> _S56
+            out[k] = total
+
+
+@kernel()
+def leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, leaf_scale, V, out):
+    """Add K V to ``out`` without forming K = D_out Q' S W'ᵀ D_in: into the leaves, scale, and out again, tree by tree.
+
+    ``roles`` = (role of the rows that give, role of the rows that receive).
+    """
+    n_rows, width = V.shape
+    for t in range(leaf.shape[0]):
+        base = offsets[t]
+        table = np.zeros((offsets[t + 1] - base, width), dtype=V.dtype)
+        for i in range(n_rows):
+            part = _taking_part(counts, always, roles[0], t, i) * in_row[i]
+            if part != 0.0:
+                where = np.uint64(leaf[t, i] - base)
+                for c in range(width):
+                    table[where, c] += part * V[i, c]
+        for where in range(table.shape[0]):
+            for c in range(width):
+                table[where, c] *= leaf_scale[base + where]
+        for i in range(n_rows):
+            part = _taking_part(counts, always, roles[1], t, i) * out_row[i]
+            if part != 0.0:
+                where = np.uint64(leaf[t, i] - base)
+                for c in range(width):
+                    out[i, c] += part * table[where, c]
+
+
+@kernel()
+def path_rows(query, starts, members, leaf_node, parent, low, high, out):
+    """Length of the common path of each query with each member, added over trees (Vens and Costa 2011, section II-F).
+
+    With a tree's members sorted by leaf rank, a node covers one interval of them. Going up from the query's leaf the
+    intervals grow, and a member's common path ends at the first node that covers it: each member is visited once.
+    ``low`` and ``high`` are leaf ids here, ``leaf_node`` gives the node of a leaf, ``parent`` is −1 at a root.
+    """
+    for i in range(query.shape[0]):
+        for t in range(query.shape[1]):
+            node = leaf_node[query[i, t]]
+            depth = 0
+            up = node
+            while up >= 0:
+                depth += 1
+                up = parent[up]
+            inner_low = starts[low[node]]
+            inner_high = inner_low
+            while node >= 0:
+                outer_low, outer_high = starts[low[node]], starts[high[node]]
+                for k in range(outer_low, inner_low):
+                    out[i, np.uint64(members[k])] += depth
+                for k in range(inner_high, outer_high):
+                    out[i, np.uint64(members[k])] += depth
+                inner_low, inner_high = outer_low, outer_high
+                node = parent[node]
+                depth -= 1
+
+
+@kernel()
+def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
+    """Add K V to ``out`` for the common-path kernel: sums up the tree, then sums down the tree, O(nodes) per tree."""
+    n_rows, width = V.shape
+    for t in range(leaf.shape[0]):
+        base = node_offsets[t]
+        table = np.zeros((node_offsets[t + 1] - base, width), dtype=V.dtype)
+        for i in range(n_rows):
+            where = leaf_node[leaf[t, i]] - base
+            for c in range(width):
+                table[where, c] += in_row[i] * V[i, c]
+        for node in range(table.shape[0] - 1, 0, -1):  # what passes through a node
+            up = parent[base + node] - base
+            for c in range(width):
+                table[up, c] += table[node, c]
+        for node in range(1, table.shape[0]):  # what passes through a node or any above it
+            up = parent[base + node] - base
+            for c in range(width):
+                table[node, c] += table[up, c]
+        for i in range(n_rows):
+            where = leaf_node[leaf[t, i]] - base
+            for c in range(width):
+                out[i, c] += out_row[i] * table[where, c]

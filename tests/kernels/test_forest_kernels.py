@@ -1,0 +1,131 @@
+"""Each forest kernel against its naive twin on random leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+from manifolia.affinity.leaves import leaf_table, pack_bits
+from manifolia.kernels import forest as kernels
+from reference import forest as naive
+
+
+def random_table(seed, n=17, n_trees=5, n_leaves=4):
+    generator = np.random.default_rng(seed)
+    leaf = (generator.integers(0, n_leaves, size=(n_trees, n)) + n_leaves * np.arange(n_trees)[:, None]).astype(
+        np.int32
+    )
+    counts = generator.poisson(0.7, size=(n_trees, n)).astype(np.uint8)
+    always = (counts > 0).all(axis=0)
+    offsets = n_leaves * np.arange(n_trees + 1)
+    return leaf, counts, always, offsets, generator
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 5])
+def test_leaf_intervals(max_leaf_nodes):
+    X, y = load_iris(return_X_y=True)
+    model = RandomForestClassifier(4, max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
+    for estimator in model.estimators_:
+        tree = estimator.tree_
+        got, expected = np.zeros((2, 2, tree.node_count), dtype=np.int64)
+        n = kernels.leaf_intervals(tree.children_left, tree.children_right, *got)
+        assert n == naive.leaf_intervals(tree.children_left, tree.children_right, *expected) == tree.n_leaves
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("role", [kernels.EVERY, kernels.IN_BAG, kernels.OUT_OF_BAG])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_members_of_leaves(role, seed):
+    leaf, counts, always, offsets, generator = random_table(seed)
+    weight = generator.uniform(size=leaf.shape[1])
+    results = []
+    for module in (kernels, naive):
+        mass, size = np.zeros(offsets[-1]), np.zeros(offsets[-1], dtype=np.int64)
+        for first, last in ((0, 2), (2, 5)):
+            module.leaf_mass(leaf, counts, always, role, weight, first, last, mass, size)
+        starts = np.concatenate([[0], np.cumsum(size)])
+        members, weights = np.full(starts[-1], -1, dtype=np.int32), np.zeros(starts[-1])
+        scale = np.random.default_rng(9).uniform(size=offsets[-1])
+        for first, last in ((0, 3), (3, 5), (5, 5)):
+            module.fill_leaves(leaf, counts, always, role, weight, scale, first, last, starts, members, weights)
+        results.append((mass, size, members, weights))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-14)
+    assert (results[0][2] >= 0).all()
+
+
+@pytest.mark.parametrize("n_members", [3, 17, 64, 65, 500])
+def test_products(n_members):
+    generator = np.random.default_rng(n_members)
+    n_leaves = 9
+    size = generator.integers(0, 4, size=n_leaves)
+    size[0] = 0
+    starts = np.concatenate([[0], np.cumsum(size)])
+    members = np.concatenate(
+        [np.sort(generator.choice(n_members, min(s, n_members), replace=False)) for s in size if s] or [[]]
+    ).astype(np.int32)
+    starts = np.minimum(starts, len(members))
+    weights = generator.uniform(size=len(members))
+    query = generator.integers(-1, n_leaves, size=(6, 4)).astype(np.int32)
+    query[0] = -1
+    scale = generator.uniform(size=6)
+    out = []
+    for module in (kernels, naive):
+        bound = np.zeros(6, dtype=np.int64)
+        module.product_bound(query, starts, n_members, bound)
+        indptr = np.zeros(7, dtype=np.int64)
+        columns, values = np.zeros(bound.sum(), dtype=np.int32), np.zeros(bound.sum())
+        module.product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values)
+        used = indptr[-1]
+        assert (np.diff(indptr) <= bound).all()
+        out.append((bound, indptr, columns[:used], values[:used]))
+    for got, expected in zip(*out, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_shared_bits():
+    generator = np.random.default_rng(0)
+    flags = generator.random((130, 8)) < 0.4
+    bits = pack_bits(flags)
+    indptr = np.arange(0, 65, 8)
+    columns = np.tile(np.arange(8), 8).astype(np.int32)
+    got, expected = np.zeros((2, 64), dtype=np.int64)
+    kernels.shared_bits(indptr, columns, bits, bits, got)
+    naive.shared_bits(indptr, columns, bits, bits, expected)
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(got.reshape(8, 8), (flags[:, :, None] & flags[:, None]).sum(axis=0))
+
+
+@pytest.mark.parametrize("roles", [(0, 0), (1, 2), (2, 1)])
+def test_leaf_apply(roles):
+    leaf, counts, always, offsets, generator = random_table(3)
+    in_row, out_row = generator.uniform(size=(2, 17))
+    scale, V = generator.uniform(size=offsets[-1]), generator.normal(size=(17, 3))
+    got, expected = np.zeros((2, 17, 3))
+    kernels.leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, scale, V, got)
+    naive.leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, scale, V, expected)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+def test_paths():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::6], y[::6]
+    table = leaf_table(RandomForestClassifier(4, max_leaf_nodes=7, random_state=0).fit(X, y), X)
+    trees, n = table.trees, table.n_rows
+    order = np.argsort(table.leaf, axis=None, kind="stable")
+    members = (order % n).astype(np.int32)
+    starts = np.searchsorted(table.leaf.ravel()[order], np.arange(trees.n_leaves + 1))
+    query = np.ascontiguousarray(table.leaf.T[:7])
+    got, expected = np.zeros((2, 7, n))
+    for module, out in ((kernels, got), (naive, expected)):
+        module.path_rows(query, starts, members, trees.leaf_node, trees.parent, trees.low, trees.high, out)
+    np.testing.assert_array_equal(got, expected)
+    generator = np.random.default_rng(0)
+    in_row, out_row = generator.uniform(size=(2, n))
+    V = generator.normal(size=(n, 3))
+    got, expected = np.zeros((2, n, 3))
+    for module, out in ((kernels, got), (naive, expected)):
+        module.path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, in_row, out_row, V, out)
+    np.testing.assert_allclose(got, expected, atol=1e-10)

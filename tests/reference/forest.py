@@ -1,0 +1,146 @@
+"""Naive twins of the forest kernels and of every proximity: loops over rows and trees, as the definitions read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# --- twins of manifolia.kernels.forest -------------------------------------------------------------------------------
+
+
+def leaf_intervals(left, right, low, high):
+    ranks = []
+
+    def visit(node):
+        start = len(ranks)
+        if left[node] < 0:
+            ranks.append(node)
+        else:
+            visit(left[node])
+            visit(right[node])
+        low[node], high[node] = start, len(ranks)
+
+    visit(0)
+    return len(ranks)
+
+
+def _part(counts, always, role, t, i):
+    return {0: 1, 1: int(counts[t, i]), 2: int(counts[t, i] == 0 or always[i])}[role]
+
+
+def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            mass[leaf[t, i]] += _part(counts, always, role, t, i) * row_weight[i]
+            size[leaf[t, i]] += _part(counts, always, role, t, i) != 0
+
+
+def fill_leaves(leaf, counts, always, role, row_weight, leaf_scale, first, last, starts, members, weights):
+    for t in range(first, last):
+        for where in np.unique(leaf[t]):
+            inside = [i for i in np.flatnonzero(leaf[t] == where) if _part(counts, always, role, t, i) != 0]
+            for k, i in enumerate(inside):
+                members[starts[where] + k] = i
+                weights[starts[where] + k] = _part(counts, always, role, t, i) * row_weight[i] * leaf_scale[where]
+
+
+def product_bound(query, starts, n_members, bound):
+    for i, leaves in enumerate(query):
+        bound[i] = min(n_members, sum(starts[w + 1] - starts[w] for w in leaves if w >= 0))
+
+
+def product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values):
+    used = 0
+    indptr[0] = 0
+    for i, leaves in enumerate(query):
+        total = np.zeros(n_members)
+        for where in leaves[leaves >= 0]:
+            for k in range(starts[where], starts[where + 1]):
+                total[members[k]] += weights[k]
+        for j in np.flatnonzero(total):
+            columns[used], values[used] = j, total[j] * scale[i]
+            used += 1
+        indptr[i + 1] = used
+
+
+def shared_bits(indptr, columns, query_bits, member_bits, out):
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            out[k] = sum(int(word).bit_count() for word in query_bits[i] & member_bits[columns[k]])
+
+
+def leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, leaf_scale, V, out):
+    n_trees, n = leaf.shape
+    for t in range(n_trees):
+        for i in range(n):
+            for j in range(n):
+                if leaf[t, i] == leaf[t, j]:
+                    give = _part(counts, always, roles[0], t, j) * in_row[j]
+                    take = _part(counts, always, roles[1], t, i) * out_row[i]
+                    out[i] += take * leaf_scale[leaf[t, i]] * give * V[j]
+
+
+def _path(node, parent):
+    nodes = []
+    while node >= 0:
+        nodes.append(int(node))
+        node = parent[node]
+    return set(nodes)
+
+
+def path_rows(query, starts, members, leaf_node, parent, low, high, out):
+    for i, leaves in enumerate(query):
+        for where in leaves:
+            mine = _path(leaf_node[where], parent)
+            root = min(mine)
+            for other in range(low[root], high[root]):
+                common = len(mine & _path(leaf_node[other], parent))
+                for k in range(starts[other], starts[other + 1]):
+                    out[i, members[k]] += common
+
+
+def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
+    n_trees, n = leaf.shape
+    for t in range(n_trees):
+        for i in range(n):
+            for j in range(n):
+                mine, other = (_path(leaf_node[leaf[t, r]], parent) for r in (i, j))
+                out[i] += out_row[i] * len(mine & other) * in_row[j] * V[j]
+
+
+# --- proximities as their definitions read, from scikit-learn's own arrays -------------------------------------------
+
+
+def in_bag(forest, n):
+    return np.array([np.bincount(drawn, minlength=n) for drawn in forest.estimators_samples_])
+
+
+def proximity(forest, X, kind, new=None):
+    """Definition by definition, with no shared code: loops over pairs and trees."""
+    leaves = forest.apply(X)
+    queries = leaves if new is None else forest.apply(new)
+    n, n_trees = leaves.shape
+    counts = in_bag(forest, n)
+    K = np.zeros((len(queries), n))
+    for i in range(len(queries)):
+        for j in range(n):
+            same = queries[i] == leaves[j]
+            left_out_i = np.ones(n_trees, dtype=bool) if new is not None else counts[:, i] == 0
+            left_out_j = counts[:, j] == 0
+            if kind == "original":
+                K[i, j] = same.mean()
+            elif kind == "oob":
+                both = left_out_i & left_out_j
+                K[i, j] = 1.0 if new is None and i == j else (same & both).sum() / both.sum() if both.any() else 0.0
+            elif kind == "kerf":
+                K[i, j] = np.mean([same[t] / (leaves[:, t] == leaves[j, t]).sum() for t in range(n_trees)])
+            elif kind == "gap":
+                trees = np.flatnonzero(left_out_i)
+                for t in trees:
+                    if same[t]:
+                        K[i, j] += counts[t, j] / counts[t][leaves[:, t] == queries[i, t]].sum() / len(trees)
+    if kind == "path":
+        own, _ = forest.decision_path(X)
+        asked, _ = forest.decision_path(X if new is None else new)
+        own, asked = own.toarray().astype(float), asked.toarray().astype(float)
+        K = asked @ own.T / np.sqrt(np.outer((asked**2).sum(1), (own**2).sum(1)))
+    return K
