@@ -84,16 +84,18 @@ def check_matrix(
         )
         raise TypeError(message)
     try:
-        checked = _sklearn_check_array(
-            X,
-            accept_sparse="csr" if accept_sparse else False,
-            dtype=_FLOATS,
-            order="C",
-            ensure_all_finite="allow-nan" if allow_nan else True,
-            ensure_min_samples=min_rows,
-            ensure_min_features=min_columns,
-            input_name=name,
-        )
+        # scikit-learn looks for NaN and infinity by adding everything up, which warns where inf meets -inf.
+        with np.errstate(invalid="ignore", over="ignore"):
+            checked = _sklearn_check_array(
+                X,
+                accept_sparse="csr" if accept_sparse else False,
+                dtype=_FLOATS,
+                order="C",
+                ensure_all_finite="allow-nan" if allow_nan else True,
+                ensure_min_samples=min_rows,
+                ensure_min_features=min_columns,
+                input_name=name,
+            )
     except (TypeError, ValueError) as error:
         if re.search(rf"\b{re.escape(name)}\b", str(error)):
             raise
