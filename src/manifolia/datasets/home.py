@@ -1,0 +1,292 @@
+"""The data home: a folder of Parquet and CSV tables, npz matrices and sparse counts, found by name.
+
+================================  ===========================================================================
+``NAME.parquet``, ``NAME.csv``    a table, one row per instance
+``NAME.npz``                      ``X`` of shape (n, d), ``y`` and further arrays; no pickled objects
+``NAME_counts.npz``               a SciPy sparse matrix; beside it ``NAME_labels`` (one row per row) and
+                                  ``NAME_genes`` or ``NAME_terms`` (one row per column) as Parquet or CSV
+================================  ===========================================================================
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import Array, Sparse
+from manifolia.datasets.bundled import BUNDLED
+from manifolia.exceptions import DataHomeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Entry", "find", "get_data_home", "read_arrays", "read_counts", "read_table", "scan"]
+
+_ENVIRONMENT = "MANIFOLIA_DATA"
+_COUNTS = "_counts.npz"
+_TABLES = (".parquet", ".csv")
+_LABELS = ("_labels",)
+_FEATURES = ("_genes", "_terms")
+
+
+class Entry(NamedTuple):
+    """A set in the data home.
+
+    Parameters
+    ----------
+    kind : str
+        "table", "matrix" or "counts".
+    path : Path
+        The file.
+    """
+
+    kind: str
+    path: Path
+
+
+def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Tell which folder the data sets are read from.
+
+    Parameters
+    ----------
+    data_home : path, default=None
+        The folder; None takes the environment variable ``MANIFOLIA_DATA``, and where that is not set the
+        folder ``manifolia`` in the user's cache: ``%LOCALAPPDATA%`` on Windows, ``~/Library/Caches`` on
+        macOS, ``$XDG_CACHE_HOME`` or ``~/.cache`` elsewhere.
+
+    Returns
+    -------
+    Path
+        The folder. Only the one in the cache may be absent; it is not created.
+
+    Raises
+    ------
+    DataHomeError
+        If the argument or the environment variable names something that is not a folder.
+    TypeError
+        If the argument is not a path.
+    """
+    if data_home is not None:
+        if not isinstance(data_home, (str, os.PathLike)):
+            message = f"data_home must be a path or None, got {data_home!r} of type {type(data_home).__name__}."
+            raise TypeError(message)
+        return _existing(Path(data_home).expanduser(), "the argument data_home")
+    variable = os.environ.get(_ENVIRONMENT)
+    if variable:
+        return _existing(Path(variable).expanduser(), f"the environment variable {_ENVIRONMENT}")
+    return _cache_folder() / "manifolia"
+
+
+def _existing(folder: Path, origin: str) -> Path:
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        message = f"{origin} is {str(folder)!r}, which {what}. Name the folder that holds the data sets."
+        raise DataHomeError(message)
+    return folder
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    xdg = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return xdg if xdg.is_absolute() else Path.home() / ".cache"  # the XDG rules say to ignore a relative path
+
+
+def scan(home: Path) -> dict[str, list[Entry]]:
+    """List what a data home holds.
+
+    Parameters
+    ----------
+    home : Path
+        The folder; an absent one holds nothing.
+
+    Returns
+    -------
+    dict of str to list of Entry
+        By name, in order; the label and feature tables of counts are part of their set and not listed.
+    """
+    files = sorted(home.iterdir()) if home.is_dir() else []
+    counts = {path.name.removesuffix(_COUNTS) for path in files if path.name.endswith(_COUNTS)}
+    companions = {name + part for name in counts for part in (*_LABELS, *_FEATURES)}
+    found: dict[str, list[Entry]] = {}
+    for path in files:
+        if path.name.startswith(".") or not path.is_file():
+            continue
+        if path.name.endswith(_COUNTS):
+            found.setdefault(path.name.removesuffix(_COUNTS), []).append(Entry("counts", path))
+        elif path.suffix == ".npz":
+            found.setdefault(path.stem, []).append(Entry("matrix", path))
+        elif path.suffix in _TABLES and path.stem not in companions:
+            found.setdefault(path.stem, []).append(Entry("table", path))
+    return dict(sorted(found.items()))
+
+
+def find(name: str, home: Path) -> Entry:
+    """Find a set in the data home.
+
+    Parameters
+    ----------
+    name : str
+        The set's name.
+    home : Path
+        The folder.
+
+    Returns
+    -------
+    Entry
+        Its kind and file.
+
+    Raises
+    ------
+    DataHomeError
+        If it is not there, with what is there and the nearest name.
+    ValueError
+        If two files carry the name.
+    """
+    found = scan(home)
+    entries = found.get(name, [])
+    if len(entries) > 1:
+        files = ", ".join(entry.path.name for entry in entries)
+        message = f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one."
+        raise ValueError(message)
+    if entries:
+        return entries[0]
+    near = difflib.get_close_matches(name, [*found, *BUNDLED], n=1)
+    if not home.is_dir():
+        holds = f"The data home {home} does not exist."
+    elif found:
+        holds = f"The data home {home} holds: {', '.join(found)}."
+    else:
+        holds = f"The data home {home} holds no data set (NAME.parquet, NAME.csv, NAME.npz, NAME{_COUNTS})."
+    parts = [
+        f"there is no data set named {name!r} in the data home.",
+        f"Did you mean {near[0]!r}?" if near else "",
+        holds,
+        f"Bundled with scikit-learn: {', '.join(BUNDLED)}.",
+        f"Name another folder with data_home= or {_ENVIRONMENT}, or ask OpenML with download=True.",
+    ]
+    raise DataHomeError(" ".join(part for part in parts if part))
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a Parquet or CSV table.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    DataFrame
+        As stored.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is Parquet and pyarrow is not installed.
+    ValueError
+        If the file cannot be read.
+    """
+    import pandas as pd
+
+    if path.suffix == ".parquet":
+        import_extra("pyarrow", extra="parquet", purpose=f"Reading {path.name}")
+    try:
+        # pyarrow's errors for a damaged file and pandas' parser errors are ValueErrors.
+        return pd.read_parquet(path, engine="pyarrow") if path.suffix == ".parquet" else pd.read_csv(path)
+    except (ValueError, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Read an npz file without pickled objects.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict of str to ndarray
+        With ``X`` of shape (n, d).
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read or has no two-dimensional ``X``.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise _unreadable(path, error) from error
+    if "X" not in arrays or arrays["X"].ndim != 2:
+        shapes = ", ".join(f"{key} {value.shape}" for key, value in arrays.items())
+        message = (
+            f"{path} must hold a two-dimensional array X, got: {shapes}. "
+            f"A matrix saved with scipy.sparse.save_npz belongs in a file NAME{_COUNTS}."
+        )
+        raise ValueError(message)
+    return arrays
+
+
+def read_counts(path: Path) -> tuple[Sparse, pd.DataFrame | None, pd.DataFrame | None]:
+    """Read sparse counts with their label and feature tables.
+
+    Parameters
+    ----------
+    path : Path
+        The file ``NAME_counts.npz``.
+
+    Returns
+    -------
+    tuple
+        The counts as ``csr_array``, the labels and the features; None for a table that is not there.
+
+    Raises
+    ------
+    ValueError
+        If the file is no sparse matrix, or a table does not have its number of rows.
+    """
+    import scipy.sparse as sp
+
+    try:
+        counts = sp.csr_array(sp.load_npz(path))
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise _unreadable(path, error, "It must come from scipy.sparse.save_npz.") from error
+    counts.sort_indices()
+    stem = path.name.removesuffix(_COUNTS)
+    labels = _companion(path.parent, stem, _LABELS, counts.shape[0], "rows")
+    features = _companion(path.parent, stem, _FEATURES, counts.shape[1], "columns")
+    return counts, labels, features
+
+
+def _companion(folder: Path, stem: str, parts: Iterable[str], length: int, what: str) -> pd.DataFrame | None:
+    for part in parts:
+        for suffix in _TABLES:
+            path = folder / f"{stem}{part}{suffix}"
+            if path.is_file():
+                table = read_table(path)
+                if len(table) != length:
+                    message = f"{path} has {len(table)} rows and the counts have {length} {what}: they must agree."
+                    raise ValueError(message)
+                return table
+    return None
+
+
+def _unreadable(path: Path, error: Exception, hint: str = "") -> ValueError:
+    message = f"cannot read {path}: {error}. The file may be damaged. {hint}".rstrip()
+    return ValueError(message)
