@@ -1,0 +1,172 @@
+"""Targets as the metrics need them: class codes, checked numbers, and the vote of a row's neighbours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
+from manifolia._core.validate import check_labels, check_option
+
+__all__ = ["Classes", "classes", "is_classification", "numbers", "vote"]
+
+_TASKS = ("auto", "classification", "regression")
+
+
+class Classes(NamedTuple):
+    """Class labels as codes.
+
+    Attributes
+    ----------
+    codes : ndarray of intp of shape (n,)
+        0 … n_classes − 1, in the order of the sorted labels.
+    names : ndarray of shape (n_classes,)
+        The label of each code.
+    """
+
+    codes: IntArray
+    names: Array
+
+
+def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Classes:
+    """Check class labels and turn them into codes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels of any sortable kind; none may be missing.
+    n_rows : int
+        How many rows the map has.
+    at_least : int, default=2
+        The fewest distinct classes.
+    purpose : str
+        What needs them, as the subject of the message.
+
+    Returns
+    -------
+    Classes
+        Codes and names.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer classes than needed.
+    """
+    labels = check_labels(y, n_rows=n_rows)
+    if labels.dtype.kind == "O":  # mixed kinds cannot be sorted; their texts can, and stay distinct by type
+        labels = np.array([f"{label!s}\0{type(label).__name__}" for label in labels])
+        names, codes = np.unique(labels, return_inverse=True)
+        names = np.array([name.partition("\0")[0] for name in names])
+    else:
+        names, codes = np.unique(labels, return_inverse=True)
+    if names.shape[0] < at_least:
+        message = (
+            f"{purpose} needs at least {at_least} classes and y has {names.shape[0]}. "
+            f"Pass labels with {at_least} or more distinct values."
+        )
+        raise ValueError(message)
+    return Classes(codes.astype(np.intp).ravel(), names)
+
+
+def is_classification(y: ArrayLike, task: str = "auto") -> bool:
+    """Decide whether a target holds classes or numbers.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto": floats with a fraction are numbers; texts, booleans, categories and whole numbers are classes.
+
+    Returns
+    -------
+    bool
+        True for classes.
+
+    Raises
+    ------
+    ValueError
+        If "auto" meets whole numbers of which more than half are distinct: both readings would be a guess.
+    """
+    check_option(task, "task", _TASKS)
+    if task != "auto":
+        return task == "classification"
+    values = check_labels(y)
+    if values.dtype.kind not in "fiu":
+        return True
+    if values.dtype.kind == "f" and bool((values != np.floor(values)).any()):
+        return False
+    n_distinct = np.unique(values).shape[0]
+    if n_distinct > max(2, values.shape[0] // 2):
+        message = (
+            f"task='auto' cannot tell classes from numbers: y has {n_distinct} distinct whole numbers in "
+            f"{values.shape[0]} rows. Pass task='regression' or task='classification'."
+        )
+        raise ValueError(message)
+    return True
+
+
+def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
+    """Check a numeric target.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Finite numbers.
+    n_rows : int
+        How many rows the map has.
+    name : str, default="y"
+        What the message calls it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n_rows,)
+        The numbers.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else, or infinity, or one value only.
+    """
+    values = check_labels(y, n_rows=n_rows, name=name)
+    try:
+        out = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        message = (
+            f"{name} must hold numbers for a regression, got {values.dtype} values. "
+            f"Pass task='classification' for labels."
+        )
+        raise ValueError(message) from error
+    if not np.isfinite(out).all():
+        n_infinite = int((~np.isfinite(out)).sum())
+        message = f"{name} must be finite, and {n_infinite} values are infinite. Drop those rows first."
+        raise ValueError(message)
+    if np.ptp(out) == 0:
+        message = f"{name} holds the value {out[0]:g} only, so it says nothing. Pass a target that varies."
+        raise ValueError(message)
+    return out
+
+
+def vote(labels: IntArray, n_classes: int) -> IntArray:
+    """Let each row's neighbours vote.
+
+    Parameters
+    ----------
+    labels : ndarray of int of shape (n, k)
+        Class codes of the neighbours, nearest first.
+    n_classes : int
+        How many codes there are.
+
+    Returns
+    -------
+    ndarray of intp of shape (n,)
+        The class with most votes; among equals the one whose first member is nearest, so that renaming the
+        classes changes nothing.
+    """
+    n, k = labels.shape
+    rows = np.arange(n)[:, None]
+    counts = np.bincount((rows * n_classes + labels).ravel(), minlength=n * n_classes).reshape(n, n_classes)
+    votes = counts[rows, labels]
+    first = np.argmax(votes == votes.max(axis=1, keepdims=True), axis=1) if k else np.zeros(n, dtype=np.intp)
+    return labels[np.arange(n), first].astype(np.intp)

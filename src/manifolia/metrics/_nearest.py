@@ -1,0 +1,139 @@
+"""Exact nearest neighbours for the metrics: a tree in few dimensions, blocks of distances in many.
+
+Where a metric needs the neighbours of some rows only, or of other rows, no more than those are searched. Among points
+at exactly equal distance the lower row number comes first; which of them falls off the end of a list is arbitrary, but
+the same on every call.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import FloatArray, IntArray
+
+__all__ = ["Nearest", "nearest"]
+
+#: Up to here a k-d tree is faster than blocks of distances.
+_TREE_DIMENSIONS = 8
+#: Candidates beyond k that are measured again: products lose about ten digits to cancellation, these get them back.
+_EXTRA = 16
+#: Distances held at once by a block, in numbers.
+_BLOCK_NUMBERS = 4_000_000
+
+
+class Nearest(NamedTuple):
+    """Neighbours of each query, nearest first.
+
+    Attributes
+    ----------
+    indices : ndarray of intp of shape (m, k)
+        Rows.
+    distances : ndarray of float64 of shape (m, k)
+        Euclidean.
+    """
+
+    indices: IntArray
+    distances: FloatArray
+
+
+def nearest(
+    X: FloatArray,
+    k: int,
+    *,
+    rows: IntArray | None = None,
+    queries: FloatArray | None = None,
+    n_jobs: int | None = None,
+) -> Nearest:
+    """Find the k nearest rows of `X`, exactly.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        The rows to search among.
+    k : int
+        Neighbours; below n, or at most n with `queries`.
+    rows : ndarray of int of shape (m,), default=None
+        The rows of `X` whose neighbours are wanted, each without itself; None means all.
+    queries : ndarray of shape (m, d), default=None
+        Other rows whose neighbours are wanted, in place of `rows`.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Nearest
+        Indices and distances.
+    """
+    data = X.astype(np.float64, copy=False)
+    itself = None
+    if queries is None:
+        itself = np.arange(data.shape[0]) if rows is None else rows
+        points = data[itself]
+    else:
+        points = queries.astype(np.float64, copy=False)
+    wanted = k if itself is None else k + 1
+    if data.shape[1] <= _TREE_DIMENSIONS:
+        found = _by_tree(data, points, wanted, n_jobs)
+    else:
+        found = _by_blocks(data, points, wanted, n_jobs)
+    return found if itself is None else _without_itself(found, itself)
+
+
+def _by_tree(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None) -> Nearest:
+    from scipy.spatial import KDTree
+
+    tree = KDTree(data)
+
+    def run(part: slice) -> Nearest:
+        distances, indices = tree.query(points[part], k=np.arange(1, k + 1))
+        return _ordered(indices, distances)
+
+    return _joined(map_blocks(run, row_blocks(points.shape[0], 2048), n_jobs=n_jobs), k)
+
+
+def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None) -> Nearest:
+    centre = data.mean(axis=0)  # near the origin the squares in ‖a‖² + ‖b‖² − 2 a·b cancel least
+    centred = data - centre
+    squares = np.einsum("ij,ij->i", centred, centred)
+    n_candidates = min(k + _EXTRA, data.shape[0])
+
+    def run(part: slice) -> Nearest:
+        block = points[part] - centre
+        approximate = squares - 2.0 * (block @ centred.T)
+        candidates = np.argpartition(approximate, n_candidates - 1, axis=1)[:, :n_candidates]
+        differences = data[candidates] - points[part][:, None, :]
+        measured = np.sqrt(np.einsum("ijk,ijk->ij", differences, differences))
+        ordered = _ordered(candidates, measured)
+        return Nearest(ordered.indices[:, :k], ordered.distances[:, :k])
+
+    height = max(1, min(64, _BLOCK_NUMBERS // max(data.shape[0], n_candidates * data.shape[1])))
+    return _joined(map_blocks(run, row_blocks(points.shape[0], height), n_jobs=n_jobs), k)
+
+
+def _ordered(indices: IntArray, distances: FloatArray) -> Nearest:
+    """Sort each row by distance, then by row number."""
+    by_number = np.argsort(indices, axis=1, kind="stable")
+    indices, distances = np.take_along_axis(indices, by_number, 1), np.take_along_axis(distances, by_number, 1)
+    by_distance = np.argsort(distances, axis=1, kind="stable")
+    return Nearest(
+        np.take_along_axis(indices, by_distance, 1).astype(np.intp), np.take_along_axis(distances, by_distance, 1)
+    )
+
+
+def _joined(parts: list[Nearest], k: int) -> Nearest:
+    if not parts:
+        return Nearest(np.empty((0, k), dtype=np.intp), np.empty((0, k)))
+    return Nearest(np.concatenate([p.indices for p in parts]), np.concatenate([p.distances for p in parts]))
+
+
+def _without_itself(found: Nearest, itself: IntArray) -> Nearest:
+    """Drop each query from its own list, or the last entry where duplicates have pushed it off the list."""
+    m, wide = found.indices.shape
+    own = found.indices == itself[:, None]
+    own[~own.any(axis=1), wide - 1] = True
+    keep = ~own
+    return Nearest(found.indices[keep].reshape(m, wide - 1), found.distances[keep].reshape(m, wide - 1))

@@ -1,0 +1,283 @@
+"""Do the features that matter for the target shape the map, and does a kernel see the target?
+
+`importance_alignment` compares two importances of every feature f, both measured on rows that were not used to learn:
+
+======  ==================================================================================================
+symbol  meaning
+======  ==================================================================================================
+I_f     fall of the score of k nearest neighbours X → y when feature f is permuted
+E_f     fall of R² of k nearest neighbours X → Y (the map) when feature f is permuted: local
+G_f     Spearman's correlation of the distances |x_if − x_jf| in one feature with those in the map: global
+======  ==================================================================================================
+
+The score is Spearman's correlation of I with E or with G over the features. k nearest neighbours of X serve y and Y
+alike, so one search per permuted feature gives I_f and E_f; and permuting one feature changes squared distances by one
+term, so the search costs O(n²) per feature and not O(n² d).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.memory import require
+from manifolia._core.parallel import map_blocks, resolve_n_jobs
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
+from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
+
+__all__ = ["importance_alignment", "target_alignment"]
+
+
+def importance_alignment(
+    X: ArrayLike,
+    Y: ArrayLike,
+    y: ArrayLike,
+    *,
+    scope: str = "local",
+    task: str = "auto",
+    n_neighbors: int = 5,
+    n_repeats: int = 10,
+    n_permutations: int = 3,
+    test_size: float = 0.3,
+    sample: int | None = None,
+    random_state: RandomState = 0,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Tell whether the features that matter for the target are those that shape the map.
+
+    Distances are Euclidean in `X` as it comes: scale its columns as for the map. R² of the map is taken over all its
+    components together, so that rotating the map changes nothing.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data, with at least two features.
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Target: classes or numbers.
+    scope : {"local", "global"}, default="local"
+        "local": compare with each feature's importance for predicting the map from neighbours. "global": with the
+        correlation of distances in the feature and in the map.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read `y`. "auto": floats with a fraction are numbers, all else are classes.
+    n_neighbors : int, default=5
+        Neighbours that predict.
+    n_repeats : int, default=10
+        Random splits; the result is the mean over them.
+    n_permutations : int, default=3
+        Permutations of each feature in a split.
+    test_size : float, default=0.3
+        Share of rows on which importance is measured.
+    sample : int, default=None
+        Use so many rows, drawn anew in each repeat; None uses all. Time grows with its square.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws samples, splits and permutations; the default is fixed, so that several maps meet the same ones.
+    return_ci : bool, default=False
+        Also return the 95 % interval of the mean over the repeats. They share rows, so it is somewhat too narrow.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or tuple
+        In [−1, 1], higher is better, about 0 for a map that has nothing to do with the target's features; with
+        `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    The structure-importance alignment of RF-PHATE's and RF-AE's evaluations, which measure importance on the training
+    rows; here it is measured on rows held out.
+    """
+    data = check_matrix(X, min_rows=4, min_columns=2).astype(np.float64)
+    coordinates = check_map(Y, n_rows=data.shape[0]).astype(np.float64)
+    n = data.shape[0]
+    check_option(scope, "scope", ("local", "global"))
+    check_number(n_repeats, "n_repeats", low=1, integer=True)
+    check_number(n_permutations, "n_permutations", low=1, integer=True)
+    check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
+    if sample is not None:
+        check_number(sample, "sample", low=4, integer=True)
+    m = n if sample is None else min(sample, n)
+    n_test = min(max(round(test_size * m), 2), m - 1)
+    check_number(
+        n_neighbors,
+        "n_neighbors",
+        low=1,
+        high=m - n_test,
+        integer=True,
+        hint=f"{m - n_test} rows are there to learn from.",
+    )
+    discrete = is_classification(y, task)
+    labels = classes(y, n_rows=n, purpose="importance_alignment") if discrete else None
+    target: Array = numbers(y, n_rows=n) if labels is None else labels.codes
+    # Per thread: squared distances, their own-feature part, the changed copy and its partition.
+    require(
+        (1 + 3 * resolve_n_jobs(n_jobs)) * 8 * n_test * (m - n_test),
+        step=f"importance_alignment on {m} rows",
+        remedy="Pass sample= to use fewer rows.",
+    )
+    whole = _distance_correlations(data, coordinates, n_jobs) if scope == "global" and m == n else None
+    scores = np.empty(n_repeats)
+    for repeat, seed in enumerate(spawn_seeds(random_state, n_repeats)):
+        rows = np.random.default_rng(seed).permutation(n)[:m]
+        split = _Split(data, coordinates, target, labels, learn=rows[n_test:], test=rows[:n_test])
+        for_target, for_map = _falls(split, n_neighbors, n_permutations, seed, n_jobs)
+        if scope == "local":
+            shape = for_map
+        else:
+            shape = _distance_correlations(data[rows], coordinates[rows], n_jobs) if whole is None else whole
+        scores[repeat] = rank_correlation(for_target, shape)
+    value = float(scores.mean())
+    return (value, mean_interval(scores)) if return_ci else value
+
+
+class _Split(NamedTuple):
+    """Data, map and target, and which rows teach and which are predicted."""
+
+    data: FloatArray
+    coordinates: FloatArray
+    target: Array
+    labels: Classes | None
+    learn: IntArray
+    test: IntArray
+
+    def scores(self, squared: FloatArray, k: int) -> tuple[float, float]:
+        """Score of the target and R² of the map, predicted by the k rows with the least squared distances."""
+        near = np.argpartition(squared, k - 1, axis=1)[:, :k]
+        order = np.argsort(np.take_along_axis(squared, near, 1), axis=1, kind="stable")
+        neighbors = self.learn[np.take_along_axis(near, order, 1)]
+        of_map = _r2(self.coordinates[neighbors].mean(axis=1), self.coordinates[self.test])
+        truth = self.target[self.test]
+        if self.labels is None:
+            return _r2(self.target[neighbors].mean(axis=1), truth), of_map
+        return float((vote(self.target[neighbors], self.labels.names.shape[0]) == truth).mean()), of_map
+
+
+def _r2(guess: FloatArray, truth: FloatArray) -> float:
+    """R² over all columns together; 0 where the truth does not vary."""
+    total = float(((truth - truth.mean(axis=0)) ** 2).sum())
+    return 1.0 - float(((guess - truth) ** 2).sum()) / total if total > 0 else 0.0
+
+
+def _falls(split: _Split, k: int, n_permutations: int, seed: int, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """Fall of the target's and of the map's score for each permuted feature: I and E."""
+    from scipy.spatial.distance import cdist
+
+    learn, test = split.data[split.learn], split.data[split.test]
+    squared = cdist(test, learn, "sqeuclidean")
+    before = np.array(split.scores(squared, k))
+
+    def run(feature: int) -> FloatArray:
+        own = (test[:, feature][:, None] - learn[:, feature]) ** 2
+        if not own.any():
+            return np.zeros(2)
+        rest = squared - own
+        generator = np.random.default_rng([seed, feature])
+        after = [split.scores(rest + own[generator.permutation(test.shape[0])], k) for _ in range(n_permutations)]
+        return before - np.mean(after, axis=0)
+
+    falls = np.array(map_blocks(run, range(split.data.shape[1]), n_jobs=n_jobs))
+    return falls[:, 0], falls[:, 1]
+
+
+def _distance_correlations(X: FloatArray, Y: FloatArray, n_jobs: int | None) -> FloatArray:
+    """Spearman's correlation of the distances in each feature with those in the map: G."""
+    from scipy.spatial.distance import pdist
+    from scipy.stats import rankdata
+
+    n_pairs = X.shape[0] * (X.shape[0] - 1) // 2
+    require(
+        (2 + 4 * resolve_n_jobs(n_jobs)) * 8 * n_pairs,
+        step=f"the distances of {n_pairs} pairs",
+        remedy="Pass sample= to use fewer rows.",
+    )
+    in_map = rankdata(pdist(Y))
+
+    def run(feature: int) -> float:
+        return correlation(rankdata(pdist(X[:, feature : feature + 1])), in_map)
+
+    return np.array(map_blocks(run, range(X.shape[1]), n_jobs=n_jobs))
+
+
+def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: int | None = None) -> float:
+    """Alignment of a kernel with the target, without the diagonal.
+
+    A(K, T) = ⟨K, T⟩ / √(⟨K, K⟩ ⟨T, T⟩), where ⟨·, ·⟩ sums the products of all entries off the diagonal. For classes
+    T is 1 where two rows have the same label and −1 elsewhere. For a numeric target, which the paper does not treat,
+    T = z zᵀ with z the centred target.
+
+    Parameters
+    ----------
+    K : array-like or sparse matrix of shape (n, n)
+        The kernel; need not be symmetric. A sparse one stays sparse.
+    y : array-like of shape (n,)
+        Target: classes or numbers.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read `y`. "auto": floats with a fraction are numbers, all else are classes.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float
+        In [−1, 1], higher is better.
+
+    Raises
+    ------
+    ValueError
+        If `K` is not square or is 0 off the diagonal, or `y` does not vary.
+
+    References
+    ----------
+    Vens, Costa, "Random forest based feature induction", ICDM 2011, section III-C.2; Cristianini et al., "On
+    kernel-target alignment", 2002.
+    """
+    kernel = check_matrix(K, name="K", accept_sparse=True, min_rows=2)
+    n = kernel.shape[0]
+    if kernel.shape[1] != n:
+        message = (
+            f"K must be square, one row and one column per point, got shape {kernel.shape}. Pass a kernel of all pairs."
+        )
+        raise ValueError(message)
+    if is_classification(y, task):
+        labels = classes(y, n_rows=n, purpose="target_alignment")
+        codes = labels.codes
+        product, squares = _sums(kernel, lambda i, j: np.where(codes[i] == codes[j], 1.0, -1.0), n_jobs)
+        of_target = float(n) * (n - 1)
+    else:
+        z = numbers(y, n_rows=n)
+        z = (z - z.mean()) / z.std()
+        product, squares = _sums(kernel, lambda i, j: z[i] * z[j], n_jobs)
+        of_target = float((z**2).sum() ** 2 - (z**4).sum())
+    if squares == 0:
+        message = "K is 0 everywhere off the diagonal, so its alignment is undefined. Pass a kernel with similarities."
+        raise ValueError(message)
+    return float(np.clip(product / np.sqrt(squares * of_target), -1.0, 1.0))
+
+
+def _sums(kernel: Any, target: Callable[[IntArray, IntArray], FloatArray], n_jobs: int | None) -> tuple[float, float]:
+    """⟨K, T⟩ and ⟨K, K⟩ without the diagonal; T is made block by block and never whole."""
+    columns = np.arange(kernel.shape[0])
+
+    def run(rows: slice) -> tuple[float, float]:
+        if sp.issparse(kernel):
+            part = sp.coo_array(kernel[rows])
+            i, j, values = part.row + rows.start, part.col, part.data.astype(np.float64)
+        else:
+            i, j = columns[rows, None], columns[None, :]
+            values = kernel[rows].astype(np.float64)
+        off = np.where(i == j, 0.0, values)
+        return float((off * target(i, j)).sum()), float((off * off).sum())
+
+    parts = np.array(map_blocks(run, row_blocks(kernel.shape[0]), n_jobs=n_jobs))
+    product, squares = parts.sum(axis=0)
+    return float(product), float(squares)

@@ -1,0 +1,473 @@
+"""How well a map keeps classes: apart where the labels differ, and placed as in the data.
+
+===========================  ==========================================================================
+function                     meaning
+===========================  ==========================================================================
+`centroid_triplet_accuracy`  do the class centres keep the order of their distances (Wang et al. 2021)
+`class_distance_correlation` do distances between classes, or the widths of classes, keep their proportions
+`knn_accuracy`               how often the neighbours in the map vote for the right class
+`classification_error`       share of wrong predictions of a logistic regression on the map
+`nmi`                        mutual information of a k-means clustering of the map with the classes
+`silhouette`                 how much nearer a point is to its own class than to the next one
+===========================  ==========================================================================
+
+Every one depends on the partition into classes alone, never on the labels' names or order. A map that separates classes
+which the data does not separate scores well here too: read these beside the measures that know the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.random import as_generator, as_seed
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia.metrics._labels import Classes, classes, vote
+from manifolia.metrics._nearest import nearest
+from manifolia.metrics._statistics import correlation, mean_interval, share_interval
+
+__all__ = [
+    "centroid_triplet_accuracy",
+    "class_distance_correlation",
+    "classification_error",
+    "knn_accuracy",
+    "nmi",
+    "silhouette",
+]
+
+#: Iterations of the logistic regression; on standardised coordinates it converges in some dozens.
+_MAX_ITER = 1000
+
+
+def _centroids(X: FloatArray, labels: Classes) -> FloatArray:
+    """Mean of the rows of each class, in float64."""
+    n_classes = labels.names.shape[0]
+    sums = np.zeros((n_classes, X.shape[1]))
+    for code in range(n_classes):  # one reduction per class: pairwise summation, exact for equal rows
+        sums[code] = X[labels.codes == code].mean(axis=0, dtype=np.float64)
+    return sums
+
+
+def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float:
+    """Share of triplets of class centres whose order of distances the map keeps.
+
+    For every class i and every pair of other classes j, k: is the centre of i nearer to that of j than to that of k
+    in the map exactly when it is so in the data? A triplet that is tied in the data states no order and is left
+    out; one that is tied in the map alone counts one half, so that a map which puts all in one place scores as
+    chance does, 0.5.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least three classes.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better; 1 for a perfect map, 0.5 for a random one.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three classes, or all centres are equally far apart in the data.
+
+    References
+    ----------
+    Wang, Huang, Rudin, Shaposhnik, "Understanding how dimension reduction tools work", JMLR 22, 2021 (all triplets
+    here; the paper's code samples them).
+    """
+    from scipy.spatial.distance import cdist
+
+    data = check_matrix(X, min_rows=3)
+    coordinates = check_map(Y, n_rows=data.shape[0])
+    labels = classes(y, n_rows=data.shape[0], at_least=3, purpose="centroid_triplet_accuracy")
+    high_centres, low_centres = _centroids(data, labels), _centroids(coordinates, labels)
+    high, low = cdist(high_centres, high_centres), cdist(low_centres, low_centres)
+    agreeing, ordered = 0.0, 0
+    for anchor in range(labels.names.shape[0]):
+        others = np.arange(labels.names.shape[0]) != anchor
+        order_high = np.sign(high[anchor, others][:, None] - high[anchor, others])
+        order_low = np.sign(low[anchor, others][:, None] - low[anchor, others])
+        stated = order_high != 0
+        ordered += int(stated.sum())
+        agreeing += float((1 + (order_high * order_low)[stated]).sum()) / 2
+    if ordered == 0:
+        message = (
+            "centroid_triplet_accuracy is undefined: the class centres are equally far apart in X, so no triplet has "
+            "an order to keep. Use class_distance_correlation or knn_accuracy instead."
+        )
+        raise ValueError(message)
+    return agreeing / ordered
+
+
+def class_distance_correlation(X: ArrayLike, Y: ArrayLike, y: ArrayLike, *, kind: str = "inter") -> float:
+    """Correlation of the distances between, or of the widths of, the classes in the data and in the map.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least three classes.
+    kind : {"inter", "intra"}, default="inter"
+        "inter": the distances between class centres. "intra": each class's root mean squared distance to its centre
+        (1/√2 of the root mean squared distance between its members).
+
+    Returns
+    -------
+    float
+        Pearson's correlation, in [−1, 1], higher is better; 0 where all distances are equal on one side.
+
+    References
+    ----------
+    Chari, Pachter, "The specious art of single-cell genomics", PLOS Computational Biology 19, 2023.
+    """
+    from scipy.spatial.distance import pdist
+
+    check_option(kind, "kind", ("inter", "intra"))
+    data = check_matrix(X, min_rows=3)
+    coordinates = check_map(Y, n_rows=data.shape[0])
+    labels = classes(y, n_rows=data.shape[0], at_least=3, purpose="class_distance_correlation")
+    high_centres, low_centres = _centroids(data, labels), _centroids(coordinates, labels)
+    if kind == "inter":
+        return correlation(pdist(high_centres), pdist(low_centres))
+    return correlation(_widths(data, high_centres, labels), _widths(coordinates, low_centres, labels))
+
+
+def _widths(X: FloatArray, centres: FloatArray, labels: Classes) -> FloatArray:
+    """Root mean squared distance of each class's rows to their centre."""
+    squares = [
+        ((X[labels.codes == code].astype(np.float64) - centres[code]) ** 2).sum(axis=1).mean()
+        for code in range(labels.names.shape[0])
+    ]
+    return np.sqrt(np.array(squares))
+
+
+def _check_ks(k: int | Sequence[int] | IntArray, limit: int, reason: str) -> list[int]:
+    """Check one or many neighbourhood sizes."""
+    ks = [k] if isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)) else k
+    if not isinstance(ks, (list, tuple, range, np.ndarray)) or len(ks) == 0:
+        message = f"k must be an int of at least 1, or a non-empty list of them, got {k!r}."
+        raise TypeError(message)
+    return [check_number(one, "k", low=1, high=limit, integer=True, hint=reason) for one in ks]
+
+
+def knn_accuracy(
+    Y: ArrayLike,
+    y: ArrayLike,
+    k: int | Sequence[int] = 10,
+    *,
+    test: tuple[ArrayLike, ArrayLike] | None = None,
+    pointwise: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Share of points whose k nearest neighbours in the map vote for the right class.
+
+    A majority vote of the k nearest other points (leave-one-out). Among classes with equally many votes the one whose
+    first member is nearest wins, so that renaming the classes changes nothing.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least two classes.
+    k : int or sequence of int, default=10
+        Neighbours that vote; several are answered from one search.
+    test : tuple (Y_test, y_test), default=None
+        Coordinates and labels of other rows, placed in the same map: these are then predicted from the rows of `Y`.
+        A label that `y` does not have can only be wrong.
+    pointwise : bool, default=False
+        Return a value per point, 1.0 where the vote is right, in place of their mean.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1], higher is better. A float for one k, an array of shape (n_k,) for several; with `pointwise` of
+        shape (n,) and (n, n_k), n counting the test rows if there are any.
+    """
+    coordinates = check_map(Y)
+    n = coordinates.shape[0]
+    labels = classes(y, n_rows=n, purpose="knn_accuracy")
+    limit = n - 1 if test is None else n
+    reason = f"The map has {n} points" + (", one of which is predicted." if test is None else " to learn from.")
+    ks = _check_ks(k, limit, reason)
+    if test is None:
+        neighbors = nearest(coordinates, max(ks), n_jobs=n_jobs).indices
+        truth = labels.codes
+    else:
+        neighbors, truth = _test_neighbors(coordinates, labels, test, max(ks), n_jobs)
+    right = np.stack([_right_votes(labels, neighbors[:, :one], truth, n_jobs) for one in ks], axis=1)
+    result = right if pointwise else right.mean(axis=0)
+    if isinstance(k, (int, np.integer)):
+        return result[:, 0] if pointwise else float(result[0])
+    return result
+
+
+def _test_neighbors(
+    coordinates: FloatArray, labels: Classes, test: tuple[ArrayLike, ArrayLike], k: int, n_jobs: int | None
+) -> tuple[IntArray, IntArray]:
+    """Neighbours of the test rows among the map's, and their true codes (−1 for a class the map does not have)."""
+    if not isinstance(test, tuple) or len(test) != 2:
+        message = f"test must be a tuple (Y_test, y_test), got {type(test).__name__}."
+        raise TypeError(message)
+    queries = check_map(test[0], name="Y_test")
+    if queries.shape[1] != coordinates.shape[1]:
+        message = (
+            f"Y_test has {queries.shape[1]} components and Y has {coordinates.shape[1]}. "
+            f"Place the test rows in the same map."
+        )
+        raise ValueError(message)
+    theirs = classes(test[1], n_rows=queries.shape[0], at_least=1, purpose="knn_accuracy")
+    code_of = {name: code for code, name in enumerate(labels.names.tolist())}
+    codes = np.array([code_of.get(name, -1) for name in theirs.names.tolist()], dtype=np.intp)
+    return nearest(coordinates, k, queries=queries, n_jobs=n_jobs).indices, codes[theirs.codes]
+
+
+def _right_votes(labels: Classes, neighbors: IntArray, truth: IntArray, n_jobs: int | None) -> FloatArray:
+    """1.0 where the neighbours' vote is the truth, in blocks of rows."""
+
+    def run(rows: slice) -> FloatArray:
+        winner = vote(labels.codes[neighbors[rows]], labels.names.shape[0])
+        return (winner == truth[rows]).astype(np.float64)
+
+    return np.concatenate(map_blocks(run, row_blocks(neighbors.shape[0], 4096), n_jobs=n_jobs))
+
+
+def classification_error(
+    Y: ArrayLike,
+    y: ArrayLike,
+    *,
+    test_size: float = 0.2,
+    random_state: RandomState = 0,
+    return_ci: bool = False,
+) -> Any:
+    """Share of wrong predictions of a logistic regression on the map.
+
+    The regression (L2 penalty, C = 1) learns on 80 % of the points and predicts the rest; coordinates are standardised
+    by the learning part, so that the map's scale does not matter. The split keeps the shares of the classes; a
+    class with one member goes to the learning part.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least two classes.
+    test_size : float, default=0.2
+        Share of points to predict.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the split. The default is a fixed one, so that several maps are judged on the same points.
+    return_ci : bool, default=False
+        Also return the 95 % interval (Wilson) that comes from the finite number of test points.
+
+    Returns
+    -------
+    float or tuple
+        In [0, 1], lower is better; with `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    Liao, Luo, Ma, "Efficient and robust Bayesian selection of hyperparameters in dimension reduction for
+    visualization", section 3.2.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    coordinates = check_map(Y).astype(np.float64)
+    labels = classes(y, n_rows=coordinates.shape[0], purpose="classification_error")
+    check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
+    learn, predict = _stratified_split(labels, test_size, as_generator(random_state))
+    with threads(1):
+        scaler = StandardScaler().fit(coordinates[learn])
+        model = LogisticRegression(max_iter=_MAX_ITER)
+        model.fit(scaler.transform(coordinates[learn]), labels.codes[learn])
+        wrong = model.predict(scaler.transform(coordinates[predict])) != labels.codes[predict]
+    error = float(wrong.mean())
+    return (error, share_interval(error, predict.shape[0])) if return_ci else error
+
+
+def _stratified_split(labels: Classes, test_size: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Draw the test rows of each class, as near to its share as whole rows allow; every class keeps a row to learn.
+
+    The order in which the classes are visited is that of their first rows, so that their names do not matter.
+    """
+    first_rows = np.unique(labels.codes, return_index=True)[1]
+    chosen, debt = [], 0.0
+    for code in labels.codes[np.sort(first_rows)]:
+        rows = generator.permutation(np.flatnonzero(labels.codes == code))
+        wanted = test_size * rows.shape[0] + debt  # what rounding took from one class goes to the next
+        taken = int(min(max(round(wanted), 0), rows.shape[0] - 1))
+        debt = wanted - taken
+        chosen.append(rows[:taken])
+    predict = np.sort(np.concatenate(chosen))
+    if predict.shape[0] == 0:
+        message = (
+            f"test_size={test_size} of {labels.codes.shape[0]} points leaves none to predict. "
+            f"Pass a larger test_size or more points."
+        )
+        raise ValueError(message)
+    return np.setdiff1d(np.arange(labels.codes.shape[0]), predict), predict
+
+
+def nmi(
+    Y: ArrayLike,
+    y: ArrayLike,
+    *,
+    n_clusters: int | None = None,
+    n_init: int = 10,
+    average: str = "geometric",
+    random_state: RandomState = 0,
+) -> float:
+    """Normalised mutual information of the classes and a k-means clustering of the map.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least two classes.
+    n_clusters : int, default=None
+        Clusters; None takes the number of classes. With fewer distinct points than clusters each point is a cluster.
+    n_init : int, default=10
+        Starts of k-means, of which the best is kept.
+    average : {"geometric", "arithmetic"}, default="geometric"
+        Which mean of the two entropies divides; geometric is Strehl and Ghosh's definition.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the starts; the default is a fixed one.
+
+    Returns
+    -------
+    float
+        In [0, 1], higher is better; about 0 for a random map, 0 for a constant one.
+
+    References
+    ----------
+    Strehl, Ghosh, "Cluster ensembles", JMLR 3, 2002.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import normalized_mutual_info_score
+
+    coordinates = check_map(Y).astype(np.float64)
+    labels = classes(y, n_rows=coordinates.shape[0], purpose="nmi")
+    check_option(average, "average", ("geometric", "arithmetic"))
+    wanted = labels.names.shape[0] if n_clusters is None else n_clusters
+    wanted = check_number(wanted, "n_clusters", low=1, high=coordinates.shape[0], integer=True)
+    check_number(n_init, "n_init", low=1, integer=True)
+    distinct, clusters = np.unique(coordinates, axis=0, return_inverse=True)
+    if distinct.shape[0] > wanted:
+        # One OpenMP thread: with more, sums are added in another order and the last bits change.
+        with threads(1):
+            means = KMeans(wanted, n_init=n_init, random_state=as_seed(random_state))
+            clusters = means.fit_predict(_unit_scale(coordinates))
+    score = normalized_mutual_info_score(labels.codes, clusters.ravel(), average_method=average)
+    return float(np.clip(score, 0.0, 1.0))
+
+
+def _unit_scale(Y: FloatArray) -> FloatArray:
+    """Centre a map and divide it by one number, so that tiny or huge coordinates cluster like others."""
+    centred = Y - Y.mean(axis=0)
+    scale = np.abs(centred).max()
+    return centred / scale if scale > 0 else centred
+
+
+def silhouette(
+    Y: ArrayLike,
+    y: ArrayLike,
+    *,
+    pointwise: bool = False,
+    sample: int | None = None,
+    random_state: RandomState = 0,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Mean silhouette of the classes in the map.
+
+    For a point with mean distance a to the others of its class and b to the members of the nearest other class,
+    (b − a) / max(a, b). Exact values come from scikit-learn.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of 2 to n − 1 classes.
+    pointwise : bool, default=False
+        Return one value per point; exact only.
+    sample : int, default=None
+        Average over so many points drawn at random, each compared with all points; None takes all.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the sample.
+    return_ci : bool, default=False
+        Also return the 95 % interval of the sampled mean (no width when exact).
+    n_jobs : int or None, default=None
+        Threads of the sampled form; the result does not depend on it.
+
+    Returns
+    -------
+    float, ndarray or tuple
+        In [−1, 1], higher is better; with `pointwise` an array of shape (n,), with `return_ci` a tuple
+        ``(value, (low, high))``.
+    """
+    from sklearn.metrics import silhouette_samples
+
+    coordinates = check_map(Y).astype(np.float64)
+    n = coordinates.shape[0]
+    labels = classes(y, n_rows=n, purpose="silhouette")
+    if labels.names.shape[0] >= n:
+        message = f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
+        raise ValueError(message)
+    if sample is not None:
+        if pointwise:
+            message = "pointwise=True gives every point's value and sample= only some. Leave one of them out."
+            raise ValueError(message)
+        check_number(sample, "sample", low=2, integer=True)
+    if sample is None or sample >= n:
+        with threads(1):
+            values = silhouette_samples(coordinates, labels.codes)
+    else:
+        rows = np.sort(as_generator(random_state).choice(n, size=sample, replace=False))
+        values = _silhouettes_of_rows(coordinates, labels, rows, n_jobs)
+    if pointwise:
+        return values
+    mean = float(values.mean())
+    return (mean, mean_interval(values, population=n)) if return_ci else mean
+
+
+def _silhouettes_of_rows(Y: FloatArray, labels: Classes, rows: IntArray, n_jobs: int | None) -> FloatArray:
+    """Silhouettes of some rows against all points; scikit-learn has them for all rows only."""
+    from scipy.spatial.distance import cdist
+
+    order = np.argsort(labels.codes, kind="stable")
+    counts = np.bincount(labels.codes)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    by_class = Y[order]
+
+    def run(part: slice) -> FloatArray:
+        mine = rows[part]
+        sums = np.add.reduceat(cdist(Y[mine], by_class), starts, axis=1)
+        own = labels.codes[mine]
+        index = np.arange(mine.shape[0])
+        inside = sums[index, own] / np.maximum(counts[own] - 1, 1)
+        means = sums / counts
+        means[index, own] = np.inf
+        outside = means.min(axis=1)
+        larger = np.maximum(inside, outside)
+        values = np.divide(outside - inside, larger, out=np.zeros_like(inside), where=larger > 0)
+        values[counts[own] == 1] = 0.0  # scikit-learn's convention for a class of one
+        return values
+
+    return np.concatenate(map_blocks(run, row_blocks(rows.shape[0], 64), n_jobs=n_jobs))
