@@ -1,0 +1,320 @@
+"""Is the map dense where the data is, and stretched the way the data is?
+
+======  ===================  =============================================================================
+symbol  shape                meaning
+======  ===================  =============================================================================
+w_j     (k,)                 weights of a point's neighbours, 1/k
+R^o_i   (n,) or (n, c)       mean squared distance to the neighbours in the data; per direction, the variance
+                             σ²_l of the neighbours along their l-th principal direction
+R^e_i   (n,) or (n, c)       the same in the map; per direction, along the gauge v_l (Eq. 14)
+v_l     (c,)                 gauge: where the l-th principal direction of the data points to in the map
+======  ===================  =============================================================================
+
+The measures are Pearson correlations over the points of log R^o with log R^e (Eq. 21), or of log R₁/R₂ in both for the
+anisotropy. Equation numbers are those of the FeatureMAP paper; R without a direction is densMAP's local radius.
+
+Departures from the paper, so that any two maps can be compared. Neighbours have equal weights, not those of a method's
+own graph: Eq. (2) leaves σ² unnormalised, so that it would depend on Σ_j P_ij, and Eq. (14) weights by Q_ij, which
+depends on the map's scale (`curve` brings Q back). Neighbourhoods are centred at their mean on both sides; with the
+paper's choice, ``center="point"``, the first direction is mostly the point's own noise. Unless `gauges` are given, they
+are found by regression of the map on the principal directions: gauges not fitted to the layout point anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.random import as_generator
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
+from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia.metrics._nearest import nearest
+from manifolia.metrics._statistics import correlation, correlation_interval
+
+__all__ = ["anisotropy_correlation", "radius_correlation"]
+
+#: Added to a radius, as a share of the mean radius, before its logarithm: duplicates have none. densMAP adds 1e-8 in
+#: the units of the data, which would make the result depend on them.
+_FLOOR = 1e-8
+#: Numbers gathered at once by a block.
+_BLOCK_NUMBERS = 4_000_000
+
+
+def radius_correlation(
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 15,
+    *,
+    directions: bool = False,
+    graph: Sparse | None = None,
+    gauges: FloatArray | None = None,
+    curve: tuple[float, float] | None = None,
+    center: str = "mean",
+    sample: int | None = None,
+    random_state: RandomState = 0,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Correlation of the local radii in the data and in the map: is the map dense where the data is.
+
+    Without `directions`, a point's radius is the mean squared distance to its `n_neighbors` nearest points, to those in
+    the data there and to those in the map here, as a reader of the map would see it. With `directions`, the
+    neighbours are those in the data, and radii are compared along each principal direction.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    n_neighbors : int, default=15
+        Neighbours, the point itself not counted.
+    directions : bool, default=False
+        Compare along each of the first n_components principal directions (Eq. 14 and 21). Their sum is Eq. (15). The
+        radii of a point along its directions go together, so a high value here does not show that shapes are kept: see
+        `anisotropy_correlation`.
+    graph : sparse matrix of shape (n, n), default=None
+        Weights μ_ij ≥ 0 of the edges, in place of the nearest neighbours: both radii are then weighted means over a
+        row's edges (densMAP). Only without `directions`.
+    gauges : ndarray of shape (n, n_components, n_components), default=None
+        Directions in the map, ``gauges[i, :, l]`` belonging to the l-th principal direction of the data at point i,
+        such as ``FeatureMAP.gauges_``. None: the nearest rotation to the regression of the map on the principal
+        directions, at each point. Only with `directions`.
+    curve : tuple (a, b), default=None
+        Weights Q_ij = 1 / (1 + a ‖y_i − y_j‖^{2b}) in the map's radii (Eq. 12 and 14). None: equal weights. Only with
+        `directions`.
+    center : {"mean", "point"}, default="mean"
+        Where the neighbourhoods of `directions` are centred: at their mean, or at the point as in the paper.
+    sample : int, default=None
+        Use so many points, drawn at random, with their neighbours among all points; None uses all.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the sample.
+    return_ci : bool, default=False
+        Also return the 95 % interval (Fisher's z) of a sampled value; it has no width when exact.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float, ndarray of shape (n_components,) or tuple
+        In [−1, 1], higher is better, 0 where radii do not vary; with `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    Narayan, Berger, Cho, "Assessing single-cell transcriptomic variability through density-preserving data
+    visualization", Nature Biotechnology 39, 2021. FeatureMAP, Eq. (12), (14), (15), (21).
+    """
+    pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=1)
+    if directions:
+        if graph is not None:
+            message = "graph weights the isotropic radius and directions=True measures another. Leave one of them out."
+            raise ValueError(message)
+        high, low = _directional_radii(pair, gauges, curve, center, n_jobs)
+        values = np.array([correlation(_log(a), _log(b)) for a, b in zip(high.T, low.T, strict=True)])
+        return (values, _intervals(values, pair)) if return_ci else values
+    if gauges is not None or curve is not None:
+        message = "gauges and curve belong to directions=True. Pass directions=True, or leave them out."
+        raise ValueError(message)
+    if graph is None:
+        in_data = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs).distances
+        in_map = nearest(pair.coordinates, n_neighbors, rows=pair.rows, n_jobs=n_jobs).distances
+        high, low = (in_data**2).mean(axis=1), (in_map**2).mean(axis=1)
+    else:
+        high, low = _graph_radii(pair, graph, n_jobs)
+    value = correlation(_log(high), _log(low))
+    return (value, _intervals(np.array([value]), pair)) if return_ci else value
+
+
+def anisotropy_correlation(
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 15,
+    *,
+    gauges: FloatArray | None = None,
+    center: str = "mean",
+    sample: int | None = None,
+    random_state: RandomState = 0,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Correlation of the shapes of neighbourhoods: is the map stretched where, and along which direction, the data is.
+
+    Pearson's correlation over the points of log R₁/R₂ in the map with log σ₁²/σ₂² in the data. Where the l-th
+    direction of the map is the image of the l-th principal direction of the data, this shows what
+    ``radius_correlation(directions=True)`` does not: a map that keeps densities but makes all neighbourhoods round
+    scores 0.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data, with at least two features.
+    Y : array-like of shape (n, n_components)
+        Map, with at least two components.
+    n_neighbors : int, default=15
+        Neighbours in the data, the point itself not counted.
+    gauges : ndarray of shape (n, n_components, n_components), default=None
+        As in `radius_correlation`.
+    center : {"mean", "point"}, default="mean"
+        As in `radius_correlation`.
+    sample : int, default=None
+        Use so many points, drawn at random; None uses all.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws the sample.
+    return_ci : bool, default=False
+        Also return the 95 % interval (Fisher's z) of a sampled value; it has no width when exact.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or tuple
+        In [−1, 1], higher is better, 0 where shapes do not vary; with `return_ci` a tuple ``(value, (low, high))``.
+    """
+    pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2)
+    high, low = _directional_radii(pair, gauges, None, center, n_jobs)
+    value = correlation(_log(high[:, 0]) - _log(high[:, 1]), _log(low[:, 0]) - _log(low[:, 1]))
+    return (value, _intervals(np.array([value]), pair)) if return_ci else value
+
+
+class _Pair(NamedTuple):
+    """Data and map, the rows that are judged and how many neighbours each has."""
+
+    data: FloatArray
+    coordinates: FloatArray
+    rows: IntArray
+    k: int
+
+
+def _checked(
+    X: ArrayLike, Y: ArrayLike, n_neighbors: int, sample: int | None, random_state: RandomState, n_components: int
+) -> _Pair:
+    data = check_matrix(X, min_rows=3, min_columns=n_components)
+    n = data.shape[0]
+    coordinates = check_map(Y, n_rows=n).astype(np.float64)
+    if coordinates.shape[1] < n_components:
+        message = f"Y must have at least {n_components} components to have a shape, got {coordinates.shape[1]}."
+        raise ValueError(message)
+    check_number(n_neighbors, "n_neighbors", low=1, high=n - 1, integer=True, hint=f"The data has {n} points.")
+    rows = np.arange(n)
+    if sample is not None:
+        check_number(sample, "sample", low=4, integer=True)
+        if sample < n:
+            rows = np.sort(as_generator(random_state).choice(n, size=sample, replace=False))
+    return _Pair(data, coordinates, rows, n_neighbors)
+
+
+def _log(radii: FloatArray) -> FloatArray:
+    """Logarithm, with a floor for duplicates."""
+    mean = float(radii.mean())
+    return np.log(radii + _FLOOR * mean) if mean > 0 else np.zeros_like(radii)
+
+
+def _intervals(values: FloatArray, pair: _Pair) -> Any:
+    """95 % interval of each value: (low, high) for one, an array (n, 2) for several."""
+    m, n = pair.rows.shape[0], pair.data.shape[0]
+    out = [correlation_interval(float(v), m) if m < n else (float(v), float(v)) for v in values]
+    return out[0] if len(out) == 1 else np.array(out)
+
+
+def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """Weighted mean squared length of each row's edges, in the data and in the map."""
+    weights = check_matrix(graph, name="graph", accept_sparse=True)
+    n = pair.data.shape[0]
+    if not sp.issparse(weights) or weights.shape != (n, n):
+        message = (
+            f"graph must be a sparse matrix of shape ({n}, {n}), got {type(graph).__name__} of shape {weights.shape}."
+        )
+        raise ValueError(message)
+    weights = sp.csr_array(weights)[pair.rows]
+    if weights.nnz and weights.data.min() < 0:
+        message = f"graph must have weights of at least 0, got {weights.data.min():g}."
+        raise ValueError(message)
+    sums = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+    if (sums == 0).any():
+        message = (
+            f"graph has {int((sums == 0).sum())} rows without an edge, whose radius is undefined. "
+            f"Pass a graph in which every point has a neighbour."
+        )
+        raise ValueError(message)
+
+    def run(part: slice) -> FloatArray:
+        edges = sp.coo_array(weights[part])
+        i, j = pair.rows[part][edges.row], edges.col
+        out = np.zeros((2, part.stop - part.start))
+        for side, values in enumerate((pair.data, pair.coordinates)):
+            differences = values[i].astype(np.float64) - values[j]
+            squares = edges.data * np.einsum("ij,ij->i", differences, differences)
+            out[side] = np.bincount(edges.row, weights=squares, minlength=out.shape[1])
+        return out
+
+    height = max(1, _BLOCK_NUMBERS // (pair.data.shape[1] * max(1, weights.nnz // weights.shape[0])))
+    total = np.concatenate(map_blocks(run, row_blocks(pair.rows.shape[0], min(height, 4096)), n_jobs=n_jobs), axis=1)
+    return total[0] / sums, total[1] / sums
+
+
+def _directional_radii(
+    pair: _Pair, gauges: FloatArray | None, curve: tuple[float, float] | None, center: str, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """R^o and R^e per direction, each of shape (rows, n_components)."""
+    check_option(center, "center", ("mean", "point"))
+    n, c = pair.coordinates.shape
+    needed = c + 1 if center == "mean" else c
+    check_number(pair.k, "n_neighbors", low=needed, integer=True, hint=f"{c} directions need so many neighbours.")
+    if pair.data.shape[1] < c:
+        message = f"X has {pair.data.shape[1]} features and Y {c} components: there are not so many directions in X."
+        raise ValueError(message)
+    if gauges is not None:
+        gauges = np.asarray(gauges, dtype=np.float64)
+        if gauges.shape != (n, c, c) or not np.isfinite(gauges).all():
+            message = f"gauges must be finite and of shape ({n}, {c}, {c}), got shape {gauges.shape}."
+            raise ValueError(message)
+    if curve is not None and not (len(curve) == 2 and min(curve) > 0):
+        message = f"curve must be a tuple (a, b) of two positive numbers, got {curve!r}."
+        raise ValueError(message)
+    neighbors = nearest(pair.data, pair.k, rows=pair.rows, n_jobs=n_jobs).indices
+
+    def run(part: slice) -> FloatArray:
+        own = None if gauges is None else gauges[pair.rows[part]]
+        return _block_radii(pair, part, neighbors[part], own, curve, center)
+
+    height = max(1, min(512, _BLOCK_NUMBERS // (pair.k * pair.data.shape[1])))
+    radii = np.concatenate(map_blocks(run, row_blocks(pair.rows.shape[0], height), n_jobs=n_jobs), axis=1)
+    return radii[0], radii[1]
+
+
+def _block_radii(
+    pair: _Pair,
+    part: slice,
+    neighbors: IntArray,
+    gauges: FloatArray | None,
+    curve: tuple[float, float] | None,
+    center: str,
+) -> FloatArray:
+    """R^o and R^e of a block of rows, stacked."""
+    c = pair.coordinates.shape[1]
+    rows = pair.rows[part]
+    high = pair.data[neighbors].astype(np.float64) - pair.data[rows][:, None, :]
+    low = pair.coordinates[neighbors] - pair.coordinates[rows][:, None, :]
+    if curve is None:
+        weights = np.full(neighbors.shape, 1.0 / pair.k)
+    else:
+        weights = 1.0 / (1.0 + curve[0] * (low**2).sum(axis=2) ** curve[1])  # Eq. (12)
+        weights /= weights.sum(axis=1, keepdims=True)
+    if center == "mean":
+        high = high - high.mean(axis=1, keepdims=True)
+        low = low - (weights[:, :, None] * low).sum(axis=1, keepdims=True)
+    # Local principal components (Eq. 2) from the k × k Gram matrix: σ² = λ, tangent coordinates √k u_l σ_l.
+    values, vectors = np.linalg.eigh(high @ high.transpose(0, 2, 1) / pair.k)
+    variances = np.maximum(values[:, ::-1][:, :c], 0.0)
+    if gauges is None:
+        # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l. With the
+        # plain slopes thin directions would dominate the rotation (their slopes are steep) and a random map would
+        # score below 0; with the covariances wide ones would, and it would score above.
+        left, _, right = np.linalg.svd(low.transpose(0, 2, 1) @ vectors[:, :, ::-1][:, :, :c])
+        gauges = left @ right
+    along = low @ gauges
+    return np.stack([variances, (weights[:, :, None] * along**2).sum(axis=1)])  # Eq. (14)
