@@ -36,38 +36,41 @@ def test_leaf_intervals(max_leaf_nodes):
 
 
 @pytest.mark.parametrize("role", [kernels.EVERY, kernels.IN_BAG, kernels.OUT_OF_BAG])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_members_of_leaves(role, seed):
-    leaf, counts, always, offsets, generator = random_table(seed)
-    weight = generator.uniform(size=leaf.shape[1])
+@pytest.mark.parametrize("weighted", ["none", "counts", "rows"])
+def test_members_of_leaves(role, weighted):
+    leaf, counts, always, offsets, generator = random_table(role)
+    row_weight = generator.uniform(size=leaf.shape[1])
     results = []
     for module in (kernels, naive):
         mass, size = np.zeros(offsets[-1]), np.zeros(offsets[-1], dtype=np.int64)
         for first, last in ((0, 2), (2, 5)):
-            module.leaf_mass(leaf, counts, always, role, weight, first, last, mass, size)
+            module.leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size)
         starts = np.concatenate([[0], np.cumsum(size)])
-        members, weights = np.full(starts[-1], -1, dtype=np.int32), np.zeros(starts[-1])
-        scale = np.random.default_rng(9).uniform(size=offsets[-1])
+        members = np.full(starts[-1], -1, dtype=np.int32)
+        weights = np.zeros(0 if weighted == "none" else starts[-1], dtype=np.uint8 if weighted == "counts" else float)
+        factor = row_weight if weighted == "rows" else np.empty(0)
         for first, last in ((0, 3), (3, 5), (5, 5)):
-            module.fill_leaves(leaf, counts, always, role, weight, scale, first, last, starts, members, weights)
-        results.append((mass, size, members, weights))
+            module.fill_leaves(leaf, offsets, counts, always, role, factor, first, last, starts, members, weights)
+        queries = np.zeros(leaf.T.shape, dtype=np.int32)
+        for first, last in ((0, 4), (4, 17)):
+            module.fill_queries(leaf, counts, always, role, first, last, queries)
+        results.append((mass, size, members, weights, queries))
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-14)
     assert (results[0][2] >= 0).all()
 
 
+@pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("n_members", [3, 17, 64, 65, 500])
-def test_products(n_members):
+def test_products(n_members, unit):
     generator = np.random.default_rng(n_members)
     n_leaves = 9
-    size = generator.integers(0, 4, size=n_leaves)
+    size = np.minimum(generator.integers(0, 4, size=n_leaves), n_members)
     size[0] = 0
     starts = np.concatenate([[0], np.cumsum(size)])
-    members = np.concatenate(
-        [np.sort(generator.choice(n_members, min(s, n_members), replace=False)) for s in size if s] or [[]]
-    ).astype(np.int32)
-    starts = np.minimum(starts, len(members))
-    weights = generator.uniform(size=len(members))
+    members = np.concatenate([np.sort(generator.choice(n_members, s, replace=False)) for s in size]).astype(np.int32)
+    weights = np.empty(0) if unit else generator.uniform(size=len(members))
+    leaf_scale = generator.uniform(size=n_leaves)
     query = generator.integers(-1, n_leaves, size=(6, 4)).astype(np.int32)
     query[0] = -1
     scale = generator.uniform(size=6)
@@ -77,12 +80,12 @@ def test_products(n_members):
         module.product_bound(query, starts, n_members, bound)
         indptr = np.zeros(7, dtype=np.int64)
         columns, values = np.zeros(bound.sum(), dtype=np.int32), np.zeros(bound.sum())
-        module.product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values)
+        module.product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values)
         used = indptr[-1]
         assert (np.diff(indptr) <= bound).all()
         out.append((bound, indptr, columns[:used], values[:used]))
     for got, expected in zip(*out, strict=True):
-        np.testing.assert_array_equal(got, expected)
+        np.testing.assert_allclose(got, expected, rtol=1e-15)
 
 
 def test_shared_bits():

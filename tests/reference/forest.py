@@ -34,13 +34,20 @@ def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
             size[leaf[t, i]] += _part(counts, always, role, t, i) != 0
 
 
-def fill_leaves(leaf, counts, always, role, row_weight, leaf_scale, first, last, starts, members, weights):
+def fill_leaves(leaf, offsets, counts, always, role, row_weight, first, last, starts, members, weights):
     for t in range(first, last):
         for where in np.unique(leaf[t]):
             inside = [i for i in np.flatnonzero(leaf[t] == where) if _part(counts, always, role, t, i) != 0]
             for k, i in enumerate(inside):
                 members[starts[where] + k] = i
-                weights[starts[where] + k] = _part(counts, always, role, t, i) * row_weight[i] * leaf_scale[where]
+                if len(weights):
+                    factor = row_weight[i] if len(row_weight) else 1
+                    weights[starts[where] + k] = _part(counts, always, role, t, i) * factor
+
+
+def fill_queries(leaf, counts, always, role, first, last, out):
+    for i in range(first, last):
+        out[i] = [leaf[t, i] if _part(counts, always, role, t, i) else -1 for t in range(len(leaf))]
 
 
 def product_bound(query, starts, n_members, bound):
@@ -48,14 +55,14 @@ def product_bound(query, starts, n_members, bound):
         bound[i] = min(n_members, sum(starts[w + 1] - starts[w] for w in leaves if w >= 0))
 
 
-def product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values):
+def product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
     used = 0
     indptr[0] = 0
     for i, leaves in enumerate(query):
         total = np.zeros(n_members)
         for where in leaves[leaves >= 0]:
             for k in range(starts[where], starts[where + 1]):
-                total[members[k]] += weights[k]
+                total[members[k]] += (weights[k] if len(weights) else 1) * leaf_scale[where]
         for j in np.flatnonzero(total):
             columns[used], values[used] = j, total[j] * scale[i]
             used += 1

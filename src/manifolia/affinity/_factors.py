@@ -22,12 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.affinity.leaves import LeafTable, pack_bits, tree_blocks
 
 __all__ = ["Bags", "Factors", "bags", "factors", "leaf_sizes"]
+
+_TRANSPOSED_ROWS = 1024  # rows whose leaves are turned over together: their part of the table stays in cache
 
 
 class Bags(NamedTuple):
@@ -37,6 +40,8 @@ class Bags(NamedTuple):
     ----------
     leaf_scale : ndarray of shape (n_leaves,)
         1 / M of each leaf, 0 where no in-bag row of the table is in it.
+    leaf_size : ndarray of shape (n_leaves,)
+        Distinct in-bag rows of each leaf.
     always : ndarray of bool of shape (n,)
         Rows that are in the bag of every tree and so count as out of bag in all (see `bags`).
     row_scale : ndarray of shape (n,)
@@ -46,6 +51,7 @@ class Bags(NamedTuple):
     """
 
     leaf_scale: FloatArray
+    leaf_size: IntArray
     always: BoolArray
     row_scale: FloatArray
     isolated: BoolArray
@@ -65,7 +71,9 @@ class Factors(NamedTuple):
     members : ndarray of int32
         Members, leaf by leaf.
     weights : ndarray
-        Their weights.
+        Their weights; empty where all are 1.
+    leaf_scale : ndarray of shape (n_leaves,)
+        Factor of all members of a leaf.
     query_bits, member_bits : ndarray of uint64 or None
         Out-of-bag trees as bits, for kind ``"oob"``.
     """
@@ -74,7 +82,8 @@ class Factors(NamedTuple):
     scale: FloatArray
     starts: IntArray
     members: IntArray
-    weights: FloatArray
+    weights: Array
+    leaf_scale: FloatArray
     query_bits: Array | None = None
     member_bits: Array | None = None
 
@@ -146,25 +155,26 @@ def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
         )
         raise ValueError(message)
     n = table.n_rows
-    mass, _ = leaf_sizes(table, IN_BAG, row_weight, np.zeros(n, dtype=bool))
-    leaf_scale = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
-    n_asked, n_filled, n_left_out = (np.zeros(n, dtype=np.int64) for _ in range(3))
-    every_leaf_filled = bool((mass > 0).all())
-    for t in range(table.n_trees):
-        left_out = table.counts[t] == 0
-        filled = True if every_leaf_filled else mass[table.leaf[t]] > 0
-        n_left_out += left_out
-        n_filled += filled
-        n_asked += left_out & filled
-    always = n_left_out == 0
+    mass, size = leaf_sizes(table, IN_BAG, row_weight, np.zeros(n, dtype=bool))
+    leaf_scale = _inverse(mass)
+    n_asked = (table.counts == 0).sum(axis=0)
+    always = n_asked == 0
     if always.any():
         warn(
             f"{int(always.sum())} of {n} rows are in the bag of every one of the {table.n_trees} trees: they have no "
             f"out-of-bag leaf and are treated as new rows, which ask every tree. Use more trees."
         )
-        n_asked = np.where(always, n_filled, n_asked)
-    row_scale = np.divide(1.0, n_asked, out=np.zeros(n), where=n_asked > 0)
-    return Bags(leaf_scale, always, row_scale, n_asked == 0)
+    if (mass > 0).all():
+        n_asked = np.where(always, table.n_trees, n_asked)
+    else:  # a leaf without in-bag rows of the table has no say
+        filled = mass[table.leaf] > 0
+        n_asked = (filled & ((table.counts == 0) | always)).sum(axis=0)
+    return Bags(leaf_scale, size, always, _inverse(n_asked.astype(np.float64)), n_asked == 0)
+
+
+def _inverse(values: FloatArray) -> FloatArray:
+    """One over each value, 0 where it is 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 def factors(
@@ -193,48 +203,64 @@ def factors(
     from manifolia.kernels.forest import EVERY, IN_BAG, OUT_OF_BAG
 
     n, n_trees = table.n_rows, table.n_trees
-    role = {"gap": IN_BAG, "oob": OUT_OF_BAG}.get(kind, EVERY)
     always = np.zeros(n, dtype=bool) if bag is None else bag.always
-    weight = row_weight if kind == "gap" else np.ones(n)
-    mass, size = leaf_sizes(table, role, weight, always)
-    if kind in ("gap", "kerf"):
-        leaf_scale = np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0)
+    role = {"gap": IN_BAG, "oob": OUT_OF_BAG}.get(kind, EVERY)
+    if kind == "gap" and bag is not None:
+        leaf_scale, size = bag.leaf_scale, bag.leaf_size
     else:
-        leaf_scale = np.ones_like(mass)
-    starts, members, weights = _members(table, role, weight, always, leaf_scale, size)
-
-    asked = table.leaf if new_leaf is None else new_leaf
-    query = np.ascontiguousarray(asked.T)
-    if kind == "path":
-        return Factors(query, np.ones(query.shape[0]), starts, members, weights)
-    if bag is None:
-        return Factors(query, np.full(query.shape[0], 1.0 / n_trees), starts, members, weights)
-    out_of_bag = (table.counts == 0) | always
+        mass, size = leaf_sizes(table, role, np.ones(n), always)
+        leaf_scale = _inverse(mass) if kind == "kerf" else np.ones_like(mass)
+    starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    members, weights = _members(table, role, always, starts, row_weight if kind == "gap" else None)
     if new_leaf is None:
-        query[~out_of_bag.T] = -1
+        query = _queries(table, OUT_OF_BAG if bag is not None else EVERY, always)
+    else:
+        query = np.ascontiguousarray(new_leaf.T)
+    plain = Factors(query, np.ones(query.shape[0]), starts, members, weights, leaf_scale)
+    if kind == "path":
+        return plain
+    if bag is None:
+        return plain._replace(scale=np.full(query.shape[0], 1.0 / n_trees))
     if kind == "gap":
         if new_leaf is None:
-            scale = bag.row_scale
-        else:  # a tree whose leaf holds no in-bag row of the table has no say
-            n_filled = (leaf_scale[new_leaf] > 0).sum(axis=0)
-            scale = np.divide(1.0, n_filled, out=np.zeros(query.shape[0]), where=n_filled > 0)
-        return Factors(query, scale, starts, members, weights)
-    member_bits = pack_bits(out_of_bag)
+            return plain._replace(scale=bag.row_scale)
+        n_filled = (leaf_scale[new_leaf] > 0).sum(axis=0)  # a leaf without in-bag rows of the table has no say
+        return plain._replace(scale=_inverse(n_filled.astype(np.float64)))
+    member_bits = pack_bits((table.counts == 0) | always)
     query_bits = member_bits if new_leaf is None else pack_bits(np.ones((n_trees, query.shape[0]), dtype=bool))
-    return Factors(query, np.ones(query.shape[0]), starts, members, weights, query_bits, member_bits)
+    return plain._replace(query_bits=query_bits, member_bits=member_bits)
+
+
+def _queries(table: LeafTable, role: int, always: BoolArray) -> IntArray:
+    from manifolia.kernels.forest import fill_queries
+
+    out = np.empty((table.n_rows, table.n_trees), dtype=np.int32)
+
+    def run(rows: slice) -> None:
+        fill_queries(table.leaf, table.counts, always, role, rows.start, rows.stop, out)
+
+    map_blocks(run, row_blocks(table.n_rows, _TRANSPOSED_ROWS))
+    return out
 
 
 def _members(
-    table: LeafTable, role: int, weight: FloatArray, always: BoolArray, leaf_scale: FloatArray, size: IntArray
-) -> tuple[IntArray, IntArray, FloatArray]:
+    table: LeafTable, role: int, always: BoolArray, starts: IntArray, row_weight: FloatArray | None
+) -> tuple[IntArray, Array]:
+    """Members of every leaf; their weights are in-bag counts, times a row's weight where those differ, or nothing."""
     from manifolia.kernels.forest import fill_leaves
 
-    starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     members = np.empty(int(starts[-1]), dtype=np.int32)
-    weights = np.empty(int(starts[-1]))
+    if row_weight is None:
+        factor, weights = np.empty(0), np.empty(0)
+    elif (row_weight == 1.0).all():
+        factor, weights = np.empty(0), np.empty(len(members), dtype=table.counts.dtype)
+    else:
+        factor, weights = row_weight, np.empty(len(members))
 
     def run(trees: tuple[int, int]) -> None:
-        fill_leaves(table.leaf, table.counts, always, role, weight, leaf_scale, *trees, starts, members, weights)
+        fill_leaves(
+            table.leaf, table.trees.offsets, table.counts, always, role, factor, *trees, starts, members, weights
+        )
 
     map_blocks(run, tree_blocks(table.n_trees))
-    return starts, members, weights
+    return members, weights

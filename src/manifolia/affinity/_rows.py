@@ -70,7 +70,18 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
     indptr = np.empty(query.shape[0] + 1, dtype=np.int64)
     columns = np.empty(capacity, dtype=np.int32)
     values = np.empty(capacity)
-    product_rows(query, parts.scale[rows], parts.starts, parts.members, parts.weights, n, indptr, columns, values)
+    product_rows(
+        query,
+        parts.scale[rows],
+        parts.starts,
+        parts.members,
+        parts.weights,
+        parts.leaf_scale,
+        n,
+        indptr,
+        columns,
+        values,
+    )
     used = int(indptr[-1])
     columns, values = columns[:used].copy(), values[:used].copy()
     if parts.query_bits is not None:

@@ -281,10 +281,8 @@ def _finish_square(
     diagonal: str,
 ) -> Sparse:
     """Diagonal and symmetry of a matrix of training rows against themselves."""
-    if base == "oob":
-        return _with_diagonal(K, np.ones(table.n_rows))
-    if bag is None:
-        return K
+    if base != "gap" or bag is None:
+        return K  # the diagonal is there already: a row shares every leaf with itself
     if bag.isolated.any():  # nobody to go to: the walk stays, so that the row still sums to 1
         K = _with_diagonal(K, np.where(bag.isolated, 1.0, K.diagonal()))
     if symmetry == "arithmetic":

@@ -14,7 +14,8 @@ leaf            leaf id of each member                                          
 query           leaf id of each query, −1 where the tree is not asked                  (m, T) int32
 starts          where a leaf's members begin in ``members``                            (L + 1) int64
 members         member rows, leaf by leaf                                              (starts[L]) int32
-weights         weight of each entry of ``members``                                    (starts[L]) float64
+weights         weight of each entry of ``members``; empty where all are 1             (starts[L]) or (0)
+leaf_scale      factor of all entries of a leaf                                        (L) float64
 counts          in-bag multiplicity c_j(t)                                             (T, n) uint8/16/32
 role            which entries of ``counts`` take part: see EVERY, IN_BAG, OUT_OF_BAG   int
 always          rows that count as out of bag in every tree                            (n) bool
@@ -32,6 +33,7 @@ __all__ = [
     "IN_BAG",
     "OUT_OF_BAG",
     "fill_leaves",
+    "fill_queries",
     "leaf_apply",
     "leaf_intervals",
     "leaf_mass",
@@ -105,26 +107,31 @@ def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
 
 
 @kernel()
-def fill_leaves(leaf, counts, always, role, row_weight, leaf_scale, first, last, starts, members, weights):
-    """For trees first … last − 1: write each leaf's members in row order, with weight part × row × leaf scale."""
-    if first == last:
-        return
-    lowest = leaf[first, 0]
-    highest = leaf[first, 0]
+def fill_leaves(leaf, offsets, counts, always, role, row_weight, first, last, starts, members, weights):
+    """For trees first … last − 1: each leaf's members in row order and, unless ``weights`` is empty, part × weight.
+
+    An empty ``row_weight`` stands for ones, so that in-bag counts can stay small integers.
+    """
     for t in range(first, last):
-        for i in range(leaf.shape[1]):
-            lowest = min(lowest, leaf[t, i])
-            highest = max(highest, leaf[t, i])
-    cursor = np.zeros(highest - lowest + 1, dtype=np.int64)
-    for t in range(first, last):
+        base = offsets[t]
+        cursor = starts[base : offsets[t + 1]].copy()
         for i in range(leaf.shape[1]):
             part = _taking_part(counts, always, role, t, i)
             if part != 0.0:
-                where = leaf[t, i]
-                place = starts[where] + cursor[where - lowest]
+                where = np.uint64(leaf[t, i] - base)
+                place = cursor[where]
+                cursor[where] += 1
                 members[place] = i
-                weights[place] = part * row_weight[i] * leaf_scale[where]
-                cursor[where - lowest] += 1
+                if weights.shape[0] > 0:
+                    weights[place] = part if row_weight.shape[0] == 0 else part * row_weight[i]
+
+
+@kernel()
+def fill_queries(leaf, counts, always, role, first, last, out):
+    """For rows first … last − 1: their leaves, row by row, −1 where the row does not take part in the tree."""
+    for t in range(leaf.shape[0]):
+        for i in range(first, last):
+            out[i, t] = leaf[t, i] if _taking_part(counts, always, role, t, i) != 0.0 else -1
 
 
 @kernel()
@@ -140,7 +147,22 @@ def product_bound(query, starts, n_members, bound):
 
 
 @kernel()
-def product_rows(query, scale, starts, members, weights, n_members, indptr, columns, values):
+def _add_members(total, leaves, starts, members, weights, leaf_scale):
+    """Add the weights of the members of a row's leaves, trees in order."""
+    for t in range(leaves.shape[0]):
+        where = leaves[t]
+        if where >= 0:
+            scale = leaf_scale[where]
+            if weights.shape[0] == 0:
+                for k in range(starts[where], starts[where + 1]):
+                    total[np.uint64(members[k])] += scale
+            else:
+                for k in range(starts[where], starts[where + 1]):
+                    total[np.uint64(members[k])] += weights[k] * scale
+
+
+@kernel()
+def product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
     """Rows of Q Wᵀ in CSR with sorted columns: ``scale[i]`` times its leaves' member weights, trees added in order.
 
     ``indptr`` has one more entry than rows; ``columns`` and ``values`` must hold `product_bound` entries in all.
@@ -155,12 +177,8 @@ def product_rows(query, scale, starts, members, weights, n_members, indptr, colu
             where = query[i, t]
             if where >= 0:
                 n_entries += starts[where + 1] - starts[where]
+        _add_members(total, query[i], starts, members, weights, leaf_scale)
         if n_entries > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
-            for t in range(query.shape[1]):
-                where = query[i, t]
-                if where >= 0:
-                    for k in range(starts[where], starts[where + 1]):
-                        total[np.uint64(members[k])] += weights[k]
             for j in range(n_members):
                 if total[j] != 0.0:
                     columns[used] = j
@@ -172,9 +190,8 @@ def product_rows(query, scale, starts, members, weights, n_members, indptr, colu
                 where = query[i, t]
                 if where >= 0:
                     for k in range(starts[where], starts[where + 1]):
-                        j = np.uint64(members[k])
-                        total[j] += weights[k]
-                        touched[j >> _SHIFT_6] |= _ONE << (j & _MASK_63)
+                        mark = np.uint64(members[k])
+                        touched[mark >> _SHIFT_6] |= _ONE << (mark & _MASK_63)
             for word in range(touched.shape[0]):  # reading the marks word by word gives the columns in order
                 marks = touched[word]
                 while marks != 0:
