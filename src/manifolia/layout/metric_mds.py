@@ -12,7 +12,7 @@ Both lower  σ(Y) = Σ_{i<j} (D_ij − d_ij)²,  d_ij = ‖y_i − y_j‖, and r
     visits every pair once. A step of 2/n on every pair amounts to one Guttman transform, so the steps fall from 32/n to
     1/n. That paper begins at 1, for random starts, which forgets the start: from the classical one, on four sets of
     2,000 points, it then ended 0.02 to 2.8 % above converged SMACOF after 30 epochs, where 32/n ended 0.001 to 0.13 %
-    above. Large steps may also leave a local minimum: on small clustered sets descent now and then ends 4 % below SMACOF.
+    above. Large steps may also leave a local minimum: on clustered sets descent now and then ends 4 % below SMACOF.
 
 Non-metric: before every sweep D is replaced by the disparities D̂, the nearest values to d that keep the order of D
 (Kruskal 1964; ties of D stay ties: his secondary approach), scaled to Σ D̂² = Σ D². The stress reported is then
