@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 import joblib
+import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -154,6 +155,7 @@ class _BlasLimit:
         with self._lock:
             controller = _controller()
             if controller is not self._seen:  # the first context, or a library was loaded since
+                _disown_openblas()
                 self._limits.append(controller.select(user_api="blas").limit(limits=1))
                 self._seen = controller
             self._open += 1
@@ -163,18 +165,28 @@ class _BlasLimit:
             self._open -= 1
             if self._open == 0:
                 self._seen = None
+                _disown_openblas()
                 while self._limits:  # the last one first: the first one remembers the user's own setting
                     self._limits.pop().restore_original_limits()
+                _disown_openblas()
+
+
+def _disown_openblas() -> None:
+    # From threadpoolctl 3.8 on OpenBLAS obeys only the thread that first set its number of threads, for as long as it
+    # lives, and says nothing to the others. Our count of open contexts is what keeps threads from each other's way.
+    disown = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if disown is not None:
+        disown(force=True)
 
 
 @functools.lru_cache(maxsize=1)
-def _find_libraries(_n_modules: int) -> ThreadpoolController:
+def _find_libraries(_n_modules: int, _newest: str) -> ThreadpoolController:
     return ThreadpoolController()
 
 
 def _controller() -> ThreadpoolController:
     # Finding the loaded libraries takes milliseconds; only an import can bring a new one.
-    return _find_libraries(len(sys.modules))
+    return _find_libraries(len(sys.modules), next(reversed(sys.modules)))
 
 
 _blas_limit = _BlasLimit()

@@ -1,0 +1,152 @@
+"""Memory: sizes read and written, the limit in force, and the refusal that says what to do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import manifolia
+from manifolia._core import memory
+from manifolia._core.memory import available, format_bytes, limit_now, memory_limit, parse_bytes, require
+from manifolia.exceptions import ManifoliaError, MemoryLimitError
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    monkeypatch.delenv("MANIFOLIA_MEMORY_LIMIT", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (1, 1),
+        ("1000000", 10**6),
+        ("8GiB", 8 * 2**30),
+        ("8 gib", 8 * 2**30),
+        (" 500MB ", 500 * 10**6),
+        ("1.5KiB", 1536),
+        ("2tb", 2 * 10**12),
+        ("7B", 7),
+    ],
+)
+def test_sizes_are_read(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("bad", ["", "GiB", "-1", -5, 0, "0GiB", "8 Gi", "1e9", "8GiB!", None, True, "ten"])
+def test_bad_sizes_are_refused(bad):
+    with pytest.raises(ValueError, match=r"limit must be a positive size in bytes such as 8GiB, .* got "):
+        parse_bytes(bad, name="limit")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1.5 * 2**30, "1.5 GiB"), (3e15, "2728.5 TiB")],
+)
+def test_sizes_are_written(size, text):
+    assert format_bytes(size) == text
+
+
+@given(st.integers(1, 2**50))
+def test_writing_and_reading_agree_to_what_is_shown(size):
+    assert parse_bytes(format_bytes(size)) == pytest.approx(size, rel=0.06)
+
+
+def test_there_is_memory_and_the_limit_is_four_fifths_of_it(monkeypatch):
+    assert available() > 2**20
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    assert limit_now() == 800
+
+
+def test_the_innermost_limit_wins_over_the_environment(monkeypatch):
+    monkeypatch.setenv("MANIFOLIA_MEMORY_LIMIT", "3 KiB")
+    assert limit_now() == 3072
+    with memory_limit("2KiB") as outer:
+        assert limit_now() == outer == 2048
+        with pytest.raises(KeyError), memory_limit(17):
+            assert limit_now() == 17
+            raise KeyError
+        assert limit_now() == 2048
+    assert limit_now() == 3072
+    monkeypatch.setenv("MANIFOLIA_MEMORY_LIMIT", "")
+    monkeypatch.setattr(memory, "available", lambda: 10)
+    assert limit_now() == 8
+
+
+def test_a_bad_environment_is_named(monkeypatch):
+    monkeypatch.setenv("MANIFOLIA_MEMORY_LIMIT", "lots")
+    with pytest.raises(ValueError, match=r"MANIFOLIA_MEMORY_LIMIT must be .* got 'lots'"):
+        limit_now()
+
+
+def test_a_step_that_fits_goes_on_and_another_is_refused_with_the_remedy():
+    with memory_limit(2**20):
+        require(2**20, step="the matrix", remedy="Pass less.")
+        with pytest.raises(MemoryLimitError) as caught:
+            require(2**20 + 1, step="the 9 × 9 matrix", remedy="Pass threshold=0.1.")
+    message = str(caught.value)
+    assert message.startswith("the 9 × 9 matrix needs about 1.0 MiB and the limit is 1.0 MiB. Pass threshold=0.1. ")
+    assert "manifolia.memory_limit" in message
+    assert "MANIFOLIA_MEMORY_LIMIT" in message
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, ManifoliaError)
+
+
+def test_the_context_is_a_public_name():
+    assert manifolia.memory_limit is memory_limit
+
+
+def write(folder: Path, **files: object) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / f"memory.{name}").write_text(str(content))
+
+
+@pytest.fixture
+def groups(tmp_path):
+    """A made-up tree of control groups, and the file that says which of them is ours."""
+    root, own = tmp_path / "cgroup", tmp_path / "own"
+    root.mkdir()
+    return root, own, lambda: sorted(memory._container_rooms(root, own))
+
+
+def test_without_control_groups_there_is_no_further_limit(groups):
+    assert groups[2]() == []
+
+
+def test_a_containers_limit_is_less_what_it_uses_but_not_the_file_cache(groups):
+    root, own, rooms = groups
+    own.write_text("0::/\n")
+    write(root, max=1000, current=700, stat="anon 100\ninactive_file 250\nfile 300")
+    assert rooms() == [550]
+
+
+def test_the_limits_of_all_groups_above_hold(groups):
+    root, own, rooms = groups
+    own.write_text("0::/user.slice/job\n")
+    write(root / "user.slice", max=500, current=100, stat="inactive_file 0")
+    write(root / "user.slice" / "job", max="max", current=100, stat="inactive_file 0")
+    assert rooms() == [400]
+    write(root / "user.slice" / "job", max=150)
+    assert rooms() == [50, 400]
+
+
+def test_the_first_version_of_control_groups_is_read_too(groups):
+    root, own, rooms = groups
+    own.write_text("4:memory:/docker/abc\n1:cpu:/x\n")
+    write(root / "memory", limit_in_bytes=2**63 - 4096, usage_in_bytes=5, stat="total_inactive_file 1")
+    write(root / "memory/docker/abc", limit_in_bytes=900, usage_in_bytes=300, stat="total_inactive_file 20")
+    assert rooms()[0] == 620
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="control groups are Linux's")
+def test_the_smaller_of_machine_and_container_counts_and_never_less_than_nothing(monkeypatch):
+    monkeypatch.setattr(memory, "_system_available", lambda: 100)
+    monkeypatch.setattr(memory, "_container_rooms", lambda: [70, 90])
+    assert available() == 70
+    monkeypatch.setattr(memory, "_container_rooms", lambda: [-5])
+    assert available() == 0
