@@ -20,7 +20,7 @@ class Classes(NamedTuple):
     Attributes
     ----------
     codes : ndarray of intp of shape (n,)
-        0 … n_classes − 1, in the order of the sorted labels.
+        0 … n_classes − 1, in the order in which the classes first appear, so that nothing depends on their names.
     names : ndarray of shape (n_classes,)
         The label of each code.
     """
@@ -54,19 +54,20 @@ def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Cl
         If there are fewer classes than needed.
     """
     labels = check_labels(y, n_rows=n_rows)
-    if labels.dtype.kind == "O":  # mixed kinds cannot be sorted; their texts can, and stay distinct by type
-        labels = np.array([f"{label!s}\0{type(label).__name__}" for label in labels])
-        names, codes = np.unique(labels, return_inverse=True)
-        names = np.array([name.partition("\0")[0] for name in names])
-    else:
-        names, codes = np.unique(labels, return_inverse=True)
+    keys = labels
+    if labels.dtype.kind == "O":  # mixed kinds cannot be sorted; their texts can
+        keys = np.array([f"{type(label).__name__} {label!s}" for label in labels])
+    _, first, sorted_codes = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    names = labels[first[order]]
+    codes = np.argsort(order)[sorted_codes.ravel()]
     if names.shape[0] < at_least:
         message = (
             f"{purpose} needs at least {at_least} classes and y has {names.shape[0]}. "
             f"Pass labels with {at_least} or more distinct values."
         )
         raise ValueError(message)
-    return Classes(codes.astype(np.intp).ravel(), names)
+    return Classes(codes.astype(np.intp), names)
 
 
 def is_classification(y: ArrayLike, task: str = "auto") -> bool:

@@ -1,4 +1,4 @@
-"""Correlations that are defined everywhere, and 95 % intervals of correlations, shares and means."""
+"""Correlations that are defined everywhere, and 95 % intervals of shares and means."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from manifolia._core.types import FloatArray
 
-__all__ = ["correlation", "correlation_interval", "mean_interval", "rank_correlation", "share_interval"]
+__all__ = ["correlation", "mean_interval", "rank_correlation", "share_interval"]
 
 #: Two-sided 95 % point of the standard normal distribution.
 _Z95 = 1.959963984540054
@@ -54,30 +54,6 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
     from scipy.stats import rankdata
 
     return correlation(rankdata(a), rankdata(b))
-
-
-def correlation_interval(r: float, n: int) -> tuple[float, float]:
-    """95 % interval of a correlation that was estimated from a sample (Fisher's z).
-
-    Parameters
-    ----------
-    r : float
-        The correlation in the sample.
-    n : int
-        Size of the sample.
-
-    Returns
-    -------
-    tuple of float
-        Low and high.
-    """
-    if n <= 3:
-        return -1.0, 1.0
-    if abs(r) >= 1.0:
-        return r, r
-    z = math.atanh(r)
-    half = _Z95 / math.sqrt(n - 3)
-    return math.tanh(z - half), math.tanh(z + half)
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:

@@ -29,17 +29,19 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_map, check_matrix, check_number, check_option
 from manifolia.metrics._nearest import nearest
-from manifolia.metrics._statistics import correlation, correlation_interval
+from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_rows, exact, spread
+from manifolia.metrics._statistics import correlation
 
 __all__ = ["anisotropy_correlation", "radius_correlation"]
 
 #: Added to a radius, as a share of the mean radius, before its logarithm: duplicates have none. densMAP adds 1e-8 in
 #: the units of the data, which would make the result depend on them.
 _FLOOR = 1e-8
+#: The fewest points of a sample: its groups must leave a correlation to compute.
+_MIN_SAMPLE = 10
 #: Numbers gathered at once by a block.
 _BLOCK_NUMBERS = 4_000_000
 
@@ -55,7 +57,7 @@ def radius_correlation(
     curve: tuple[float, float] | None = None,
     center: str = "mean",
     sample: int | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     return_ci: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
@@ -91,10 +93,10 @@ def radius_correlation(
         Where the neighbourhoods of `directions` are centred: at their mean, or at the point as in the paper.
     sample : int, default=None
         Use so many points, drawn at random, with their neighbours among all points; None uses all.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
-        Also return the 95 % interval (Fisher's z) of a sampled value; it has no width when exact.
+        Also return the 95 % interval of a sampled value; it has no width when exact.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -114,8 +116,9 @@ def radius_correlation(
             message = "graph weights the isotropic radius and directions=True measures another. Leave one of them out."
             raise ValueError(message)
         high, low = _directional_radii(pair, gauges, curve, center, n_jobs)
-        values = np.array([correlation(_log(a), _log(b)) for a, b in zip(high.T, low.T, strict=True)])
-        return (values, _intervals(values, pair)) if return_ci else values
+        found = [_estimate(_log(a), _log(b), pair) for a, b in zip(high.T, low.T, strict=True)]
+        values, lows, highs = (np.array(part) for part in zip(*found, strict=True))
+        return (values, (lows, highs)) if return_ci else values
     if gauges is not None or curve is not None:
         message = "gauges and curve belong to directions=True. Pass directions=True, or leave them out."
         raise ValueError(message)
@@ -125,8 +128,7 @@ def radius_correlation(
         high, low = (in_data**2).mean(axis=1), (in_map**2).mean(axis=1)
     else:
         high, low = _graph_radii(pair, graph, n_jobs)
-    value = correlation(_log(high), _log(low))
-    return (value, _intervals(np.array([value]), pair)) if return_ci else value
+    return _estimate(_log(high), _log(low), pair).result(return_ci=return_ci)
 
 
 def anisotropy_correlation(
@@ -137,7 +139,7 @@ def anisotropy_correlation(
     gauges: FloatArray | None = None,
     center: str = "mean",
     sample: int | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     return_ci: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
@@ -162,10 +164,10 @@ def anisotropy_correlation(
         As in `radius_correlation`.
     sample : int, default=None
         Use so many points, drawn at random; None uses all.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
-        Also return the 95 % interval (Fisher's z) of a sampled value; it has no width when exact.
+        Also return the 95 % interval of a sampled value; it has no width when exact.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -176,8 +178,8 @@ def anisotropy_correlation(
     """
     pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2)
     high, low = _directional_radii(pair, gauges, None, center, n_jobs)
-    value = correlation(_log(high[:, 0]) - _log(high[:, 1]), _log(low[:, 0]) - _log(low[:, 1]))
-    return (value, _intervals(np.array([value]), pair)) if return_ci else value
+    in_data, in_map = (_log(radii[:, 0]) - _log(radii[:, 1]) for radii in (high, low))
+    return _estimate(in_data, in_map, pair).result(return_ci=return_ci)
 
 
 class _Pair(NamedTuple):
@@ -199,11 +201,8 @@ def _checked(
         message = f"Y must have at least {n_components} components to have a shape, got {coordinates.shape[1]}."
         raise ValueError(message)
     check_number(n_neighbors, "n_neighbors", low=1, high=n - 1, integer=True, hint=f"The data has {n} points.")
-    rows = np.arange(n)
-    if sample is not None:
-        check_number(sample, "sample", low=4, integer=True)
-        if sample < n:
-            rows = np.sort(as_generator(random_state).choice(n, size=sample, replace=False))
+    size = check_sample(sample, low=_MIN_SAMPLE, high=n, what="points")
+    rows = np.arange(n) if size is None else np.concatenate(draw_rows(n, size, random_state))
     return _Pair(data, coordinates, rows, n_neighbors)
 
 
@@ -213,11 +212,15 @@ def _log(radii: FloatArray) -> FloatArray:
     return np.log(radii + _FLOOR * mean) if mean > 0 else np.zeros_like(radii)
 
 
-def _intervals(values: FloatArray, pair: _Pair) -> Any:
-    """95 % interval of each value: (low, high) for one, an array (n, 2) for several."""
-    m, n = pair.rows.shape[0], pair.data.shape[0]
-    out = [correlation_interval(float(v), m) if m < n else (float(v), float(v)) for v in values]
-    return out[0] if len(out) == 1 else np.array(out)
+def _estimate(a: FloatArray, b: FloatArray, pair: _Pair) -> Estimate:
+    """Correlation over the rows, with an interval from leaving out one group of a sample at a time."""
+    n, m = pair.data.shape[0], pair.rows.shape[0]
+    if m == n:
+        return exact(correlation(a, b))
+    groups = np.array_split(np.arange(m), min(N_GROUPS, m))  # the rows come in random order
+    others = [correlation(np.delete(a, group), np.delete(b, group)) for group in groups]
+    found = spread(correlation(a, b), others, factor=(1 - m / n) * (len(groups) - 1) / len(groups))
+    return Estimate(found.value, max(found.low, -1.0), min(found.high, 1.0))
 
 
 def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
@@ -311,8 +314,8 @@ def _block_radii(
     values, vectors = np.linalg.eigh(high @ high.transpose(0, 2, 1) / pair.k)
     variances = np.maximum(values[:, ::-1][:, :c], 0.0)
     if gauges is None:
-        # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l. With the
-        # plain slopes thin directions would dominate the rotation (their slopes are steep) and a random map would
+        # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l. With
+        # the plain slopes thin directions would dominate the rotation (their slopes are steep) and a random map would
         # score below 0; with the covariances wide ones would, and it would score above.
         left, _, right = np.linalg.svd(low.transpose(0, 2, 1) @ vectors[:, :, ::-1][:, :, :c])
         gauges = left @ right

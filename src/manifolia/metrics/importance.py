@@ -30,6 +30,7 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_matrix, check_number, check_option
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
+from manifolia.metrics._sampling import check_sample
 from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
 
 __all__ = ["importance_alignment", "target_alignment"]
@@ -104,9 +105,7 @@ def importance_alignment(
     check_number(n_repeats, "n_repeats", low=1, integer=True)
     check_number(n_permutations, "n_permutations", low=1, integer=True)
     check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
-    if sample is not None:
-        check_number(sample, "sample", low=4, integer=True)
-    m = n if sample is None else min(sample, n)
+    m = check_sample(sample, low=4, high=n, what="rows") or n
     n_test = min(max(round(test_size * m), 2), m - 1)
     check_number(
         n_neighbors,

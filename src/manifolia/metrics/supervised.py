@@ -29,6 +29,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_matrix, check_number, check_option
 from manifolia.metrics._labels import Classes, classes, vote
 from manifolia.metrics._nearest import nearest
+from manifolia.metrics._sampling import check_sample, draw_rows
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
 
 __all__ = [
@@ -301,13 +302,9 @@ def classification_error(
 
 
 def _stratified_split(labels: Classes, test_size: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Draw the test rows of each class, as near to its share as whole rows allow; every class keeps a row to learn.
-
-    The order in which the classes are visited is that of their first rows, so that their names do not matter.
-    """
-    first_rows = np.unique(labels.codes, return_index=True)[1]
+    """Draw the test rows of each class, as near to its share as whole rows allow; every class keeps a row to learn."""
     chosen, debt = [], 0.0
-    for code in labels.codes[np.sort(first_rows)]:
+    for code in range(labels.names.shape[0]):
         rows = generator.permutation(np.flatnonzero(labels.codes == code))
         wanted = test_size * rows.shape[0] + debt  # what rounding took from one class goes to the next
         taken = int(min(max(round(wanted), 0), rows.shape[0] - 1))
@@ -390,7 +387,7 @@ def silhouette(
     *,
     pointwise: bool = False,
     sample: int | None = None,
-    random_state: RandomState = 0,
+    random_state: RandomState = None,
     return_ci: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
@@ -409,7 +406,7 @@ def silhouette(
         Return one value per point; exact only.
     sample : int, default=None
         Average over so many points drawn at random, each compared with all points; None takes all.
-    random_state : int, RandomState, Generator or None, default=0
+    random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
         Also return the 95 % interval of the sampled mean (no width when exact).
@@ -430,16 +427,15 @@ def silhouette(
     if labels.names.shape[0] >= n:
         message = f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
         raise ValueError(message)
-    if sample is not None:
-        if pointwise:
-            message = "pointwise=True gives every point's value and sample= only some. Leave one of them out."
-            raise ValueError(message)
-        check_number(sample, "sample", low=2, integer=True)
-    if sample is None or sample >= n:
+    if sample is not None and pointwise:
+        message = "pointwise=True gives every point's value and sample= only some. Leave one of them out."
+        raise ValueError(message)
+    size = check_sample(sample, low=2, high=n, what="points")
+    if size is None or size == n:
         with threads(1):
             values = silhouette_samples(coordinates, labels.codes)
     else:
-        rows = np.sort(as_generator(random_state).choice(n, size=sample, replace=False))
+        rows = np.concatenate(draw_rows(n, size, random_state))
         values = _silhouettes_of_rows(coordinates, labels, rows, n_jobs)
     if pointwise:
         return values
