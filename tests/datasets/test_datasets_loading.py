@@ -185,6 +185,14 @@ def test_counts_need_no_tables_beside_them(tmp_path):
     assert bare.feature_names == ["x0", "x1"]
 
 
+def test_counts_come_with_sorted_indices(tmp_path):
+    unsorted = sp.csr_matrix((np.array([1, 2]), np.array([2, 0]), np.array([0, 2])), shape=(1, 3))
+    sp.save_npz(tmp_path / "mixed_counts.npz", unsorted)
+    counts = datasets.load("mixed", data_home=tmp_path).data
+    np.testing.assert_array_equal(counts.indices, [0, 2])
+    np.testing.assert_array_equal(counts.toarray(), [[2, 0, 1]])
+
+
 # ---- known names
 
 
