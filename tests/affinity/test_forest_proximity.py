@@ -167,6 +167,18 @@ def test_operator_equals_matrix(kind):
 
 
 @pytest.mark.parametrize("kind", F.KINDS)
+def test_lumped_operator_adds_up_the_matrix(kind):
+    X, y = iris(120)
+    model = RandomForestClassifier(40, random_state=0).fit(X, y)
+    labels = np.random.default_rng(0).integers(0, 9, size=120)
+    C = np.eye(9)[labels]
+    op = F.operator(model, X, kind=kind)
+    expected = C.T @ F.proximity(model, X, kind=kind).toarray() @ C
+    np.testing.assert_allclose(op.lump(labels, 9), expected, atol=1e-11)
+    np.testing.assert_array_equal(op.lump(labels, 9, n_jobs=1), op.lump(labels, 9, n_jobs=2))
+
+
+@pytest.mark.parametrize("kind", F.KINDS)
 def test_blocks_and_threads_change_no_bit(kind, monkeypatch):
     X, y = iris(120)
     model = RandomForestClassifier(40, random_state=0).fit(X, y)

@@ -132,3 +132,42 @@ def test_paths():
     for module, out in ((kernels, got), (naive, expected)):
         module.path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, in_row, out_row, V, out)
     np.testing.assert_allclose(got, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [True, False])
+def test_lumped_product(unit):
+    leaf, counts, always, offsets, generator = random_table(5)
+    query = leaf.T.copy()
+    query[counts.T > 0] = -1
+    order = np.argsort(leaf, axis=None, kind="stable")
+    starts = np.searchsorted(leaf.ravel()[order], np.arange(offsets[-1] + 1))
+    labels = generator.integers(0, 4, size=17)
+    groups = labels[order % 17].astype(np.int32)
+    weights = np.empty(0) if unit else generator.uniform(size=len(order))
+    scale, leaf_scale = generator.uniform(size=17), generator.uniform(size=offsets[-1])
+    rows = np.argsort(labels, kind="stable")
+    group_starts = np.searchsorted(labels[rows], np.arange(5))
+    got, expected = np.zeros((2, 4, 4))
+    for first, last in ((0, 1), (1, 4)):
+        for module, out in ((kernels, got), (naive, expected)):
+            module.lump_rows(query, scale, rows, group_starts, starts, groups, weights, leaf_scale, first, last, out)
+    np.testing.assert_allclose(got, expected, atol=1e-12)
+    assert (got > 0).any()
+
+
+@pytest.mark.parametrize("role", [kernels.EVERY, kernels.IN_BAG, kernels.OUT_OF_BAG])
+def test_into_the_leaves_and_out_again(role):
+    leaf, counts, always, offsets, generator = random_table(6)
+    weight, V = generator.uniform(size=17), generator.normal(size=(17, 2))
+    filled = generator.random(offsets[-1]) < 0.8
+    results = []
+    for module in (kernels, naive):
+        totals = np.zeros((offsets[-1], 2))
+        for first, last in ((0, 3), (3, 5)):
+            module.leaf_totals(leaf, counts, always, role, weight, V, first, last, totals)
+        out, n_asked = np.zeros((17, 2)), np.zeros(17, dtype=np.int64)
+        for first, last in ((0, 5), (5, 17)):
+            module.walk_out(leaf, counts, always, role, totals, filled, first, last, out, n_asked)
+        results.append((totals, out, n_asked))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-12)

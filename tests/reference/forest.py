@@ -114,6 +114,28 @@ def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
                 out[i] += out_row[i] * len(mine & other) * in_row[j] * V[j]
 
 
+def lump_rows(query, scale, order, group_starts, starts, groups, weights, leaf_scale, first, last, out):
+    for a in range(first, last):
+        for i in order[group_starts[a] : group_starts[a + 1]]:
+            for where in query[i][query[i] >= 0]:
+                for m in range(starts[where], starts[where + 1]):
+                    out[a, groups[m]] += scale[i] * leaf_scale[where] * (weights[m] if len(weights) else 1)
+
+
+def leaf_totals(leaf, counts, always, role, row_weight, V, first, last, out):
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            out[leaf[t, i]] += _part(counts, always, role, t, i) * row_weight[i] * V[i]
+
+
+def walk_out(leaf, counts, always, role, values, filled, first, last, out, n_asked):
+    for i in range(first, last):
+        for t in range(len(leaf)):
+            if filled[leaf[t, i]] and _part(counts, always, role, t, i):
+                out[i] += values[leaf[t, i]]
+                n_asked[i] += 1
+
+
 # --- proximities as their definitions read, from scikit-learn's own arrays -------------------------------------------
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 import scipy.sparse.linalg as spla
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_option
-from manifolia.affinity._factors import Factors, bags, factors, leaf_sizes
+from manifolia.affinity._factors import Bags, Factors, bags, factors, leaf_sizes
 from manifolia.affinity._rows import path_lengths, product_block
 from manifolia.affinity.leaves import LeafTable, row_weights
 
@@ -23,6 +24,7 @@ __all__ = ["ForestOperator", "build_operator"]
 
 #: Columns that travel through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
 _COLUMNS = 16
+_LUMPED_COLUMNS = 256  # groups that are multiplied together where the kernel has no leaf factors
 _OOB_ROWS = 1024  # rows of the exact out-of-bag kernel that exist at one time, per thread
 
 
@@ -57,6 +59,10 @@ class ForestOperator:
         Factor of each row on both sides, for ``"path"``.
     parts : Factors or None
         Rows and leaves' members, for ``"oob"``.
+    bag : Bags or None, default=None
+        Who may ask which tree, for ``"gap"`` and ``"gap-sym"``.
+    weight : ndarray of shape (n,), default=None
+        Weights of the rows, for ``"gap"`` and ``"gap-sym"``.
 
     Attributes
     ----------
@@ -75,6 +81,9 @@ class ForestOperator:
         isolated: BoolArray,
         row: FloatArray,
         parts: Factors | None,
+        *,
+        bag: Bags | None = None,
+        weight: FloatArray | None = None,
     ) -> None:
         self.table = table
         self.kind = kind
@@ -85,6 +94,8 @@ class ForestOperator:
         self._isolated = isolated
         self._row = row
         self._parts = parts
+        self._bag = bag
+        self._weight = np.ones(table.n_rows) if weight is None else weight
         self._row_sums: FloatArray | None = None
 
     def matmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
@@ -208,6 +219,58 @@ class ForestOperator:
 
         return np.concatenate(map_blocks(run, row_blocks(self.shape[0], _OOB_ROWS)))
 
+    def lump(self, labels: IntArray, n_groups: int, *, n_jobs: int | None = None) -> FloatArray:
+        """Add the proximities up over groups of rows, without forming n × n or n × n_groups entries.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n,)
+            Group of each row, 0 … n_groups − 1.
+        n_groups : int
+            Number of groups.
+        n_jobs : int or None, default=None
+            Threads; the bits do not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_groups, n_groups)
+            Σ_{i ∈ a} Σ_{j ∈ b} K_ij.
+        """
+        labels = np.asarray(labels)
+        with threads(n_jobs):
+            if self.kind in ("oob", "path"):
+                return self._lump_by_products(labels, n_groups)
+            lumped = self._lump_by_leaves(labels, n_groups)
+        np.add.at(lumped, (labels[self._isolated], labels[self._isolated]), 1.0)
+        return 0.5 * (lumped + lumped.T) if self.kind == "gap-sym" else lumped
+
+    def _lump_by_leaves(self, labels: IntArray, n_groups: int) -> FloatArray:
+        from manifolia.kernels.forest import lump_rows
+
+        base = "gap" if self.kind == "gap-sym" else self.kind
+        parts = factors(self.table, base, self._weight, bag=self._bag)
+        order = np.argsort(labels, kind="stable")
+        group_starts = np.searchsorted(labels[order], np.arange(n_groups + 1))
+        groups = labels.astype(np.int32)[parts.members]
+        out = np.zeros((n_groups, n_groups))
+
+        def run(rows: slice) -> None:
+            lump_rows(
+                parts.query, parts.scale, order, group_starts, parts.starts, groups, parts.weights,
+                parts.leaf_scale, rows.start, rows.stop, out,
+            )  # fmt: skip
+
+        map_blocks(run, row_blocks(n_groups, max(1, n_groups // 16)))
+        return out
+
+    def _lump_by_products(self, labels: IntArray, n_groups: int) -> FloatArray:
+        member = sp.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(n_groups, len(labels)))
+        columns = [
+            member @ self.matmat(member[start : start + _LUMPED_COLUMNS].T.toarray())
+            for start in range(0, n_groups, _LUMPED_COLUMNS)
+        ]
+        return np.hstack(columns)
+
     def aslinearoperator(self) -> spla.LinearOperator:
         """Give the operator to SciPy's solvers.
 
@@ -276,6 +339,7 @@ def build_operator(
         bag = bags(table, weight, kind=kind)
         way = _Pass((IN_BAG, OUT_OF_BAG), weight, bag.row_scale, bag.leaf_scale)
         if kind == "gap":
-            return ForestOperator(table, kind, (way,), bag.always, bag.isolated, ones, None)
+            return ForestOperator(table, kind, (way,), bag.always, bag.isolated, ones, None, bag=bag, weight=weight)
         half = way._replace(out_row=0.5 * way.out_row)
-        return ForestOperator(table, kind, (half, half.reversed()), bag.always, bag.isolated, ones, None)
+        both = (half, half.reversed())
+        return ForestOperator(table, kind, both, bag.always, bag.isolated, ones, None, bag=bag, weight=weight)

@@ -37,11 +37,14 @@ __all__ = [
     "leaf_apply",
     "leaf_intervals",
     "leaf_mass",
+    "leaf_totals",
+    "lump_rows",
     "path_apply",
     "path_rows",
     "product_bound",
     "product_rows",
     "shared_bits",
+    "walk_out",
 ]
 
 #: Roles of an entry (t, i): every row counts 1; its in-bag multiplicity; 1 where it is out of bag.
@@ -302,3 +305,45 @@ def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
             where = leaf_node[leaf[t, i]] - base
             for c in range(width):
                 out[i, c] += out_row[i] * table[where, c]
+
+
+@kernel()
+def lump_rows(query, scale, order, group_starts, starts, groups, weights, leaf_scale, first, last, out):
+    """Rows first … last − 1 of the lumped product Cᵀ Q Wᵀ C, C the one-hot matrix of the groups of rows.
+
+    Group a holds the queries ``order[group_starts[a]]`` …; ``groups`` is the group of each entry of ``members``.
+    """
+    for a in range(first, last):
+        for k in range(group_starts[a], group_starts[a + 1]):
+            i = order[k]
+            for t in range(query.shape[1]):
+                where = query[i, t]
+                if where >= 0:
+                    factor = scale[i] * leaf_scale[where]
+                    for m in range(starts[where], starts[where + 1]):
+                        weight = 1.0 if weights.shape[0] == 0 else np.float64(weights[m])
+                        out[a, np.uint64(groups[m])] += weight * factor
+
+
+@kernel()
+def leaf_totals(leaf, counts, always, role, row_weight, V, first, last, out):
+    """For trees first … last − 1: add up part × row weight × V of each leaf's members."""
+    for t in range(first, last):
+        for i in range(leaf.shape[1]):
+            part = _taking_part(counts, always, role, t, i) * row_weight[i]
+            if part != 0.0:
+                where = np.uint64(leaf[t, i])
+                for c in range(V.shape[1]):
+                    out[where, c] += part * V[i, c]
+
+
+@kernel()
+def walk_out(leaf, counts, always, role, values, filled, first, last, out, n_asked):
+    """For rows first … last − 1: add the values of their leaves, trees in order, and count the trees that had a say."""
+    for t in range(leaf.shape[0]):
+        for i in range(first, last):
+            where = np.uint64(leaf[t, i])
+            if filled[where] and _taking_part(counts, always, role, t, i) != 0.0:
+                n_asked[i] += 1
+                for c in range(values.shape[1]):
+                    out[i, c] += values[where, c]

@@ -1,0 +1,5 @@
+"""Extension: where a new row goes on a finished map, each row alone."""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, submodules=["leaf_map"])

@@ -1,0 +1,124 @@
+"""A map read through the leaves of a forest: a row's place is a forest prediction with coordinates in the leaves.
+
+Each leaf holds the mean coordinates of its in-bag rows. A new row is placed at the mean of its leaves over all trees, a
+training row at the mean over the trees that left it out of their bag: the same formula, Y(x) = Σ_j p_GAP(x, j) Y_j, so
+that both live on one scale and no row is placed with the help of its own label. It costs what ``predict`` costs, does
+not depend on the other rows of the batch, and adds trees in order, so that its bits do not depend on threads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia.affinity.leaves import LeafTable, tree_blocks
+
+__all__ = ["LeafValues", "leaf_values", "place_new", "place_training"]
+
+_ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
+
+
+class LeafValues(NamedTuple):
+    """Values in the leaves of a forest.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_leaves, k)
+        Mean of the in-bag rows of each leaf; 0 where there is none.
+    filled : ndarray of bool of shape (n_leaves,)
+        Whether a leaf has a say.
+    """
+
+    values: FloatArray
+    filled: BoolArray
+
+
+def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | None = None) -> LeafValues:
+    """Average values over the in-bag rows of every leaf.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags of the training rows.
+    V : ndarray of shape (n, k)
+        Values of the training rows: coordinates, or one-hot classes.
+    row_weight : ndarray of shape (n,), default=None
+        Weight of each row.
+
+    Returns
+    -------
+    LeafValues
+        For a forest without bootstrap samples every row is in the bag.
+    """
+    from manifolia.kernels.forest import IN_BAG, leaf_totals
+
+    weight = np.ones(table.n_rows) if row_weight is None else row_weight
+    nobody = np.zeros(table.n_rows, dtype=bool)
+    columns = np.ascontiguousarray(np.column_stack([V, np.ones(table.n_rows)]), dtype=np.float64)
+    totals = np.zeros((table.trees.n_leaves, columns.shape[1]))
+
+    def run(trees: tuple[int, int]) -> None:
+        leaf_totals(table.leaf, table.counts, nobody, IN_BAG, weight, columns, *trees, totals)
+
+    map_blocks(run, tree_blocks(table.n_trees))
+    mass = totals[:, -1:]
+    values = np.divide(totals[:, :-1], mass, out=np.zeros((len(totals), columns.shape[1] - 1)), where=mass > 0)
+    return LeafValues(values, mass[:, 0] > 0)
+
+
+def place_training(table: LeafTable, leaves: LeafValues) -> FloatArray:
+    """Average the leaves of every training row over the trees that left it out of their bag.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags of the training rows.
+    leaves : LeafValues
+        From `leaf_values`.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        A row that is in every bag, and every row of a forest without bootstrap samples, asks all trees.
+    """
+    from manifolia.kernels.forest import OUT_OF_BAG
+
+    always = (table.counts > 0).all(axis=0)
+    return _walk_out(table.leaf, table.counts, always, OUT_OF_BAG, leaves)
+
+
+def place_new(leaf: IntArray, leaves: LeafValues) -> FloatArray:
+    """Average the leaves of new rows over all trees.
+
+    Parameters
+    ----------
+    leaf : ndarray of int32 of shape (T, m)
+        Leaf ids, from `manifolia.affinity.leaves.leaf_ids`.
+    leaves : LeafValues
+        From `leaf_values`.
+
+    Returns
+    -------
+    ndarray of shape (m, k)
+        Each row alone.
+    """
+    from manifolia.kernels.forest import EVERY
+
+    return _walk_out(leaf, np.zeros((1, 1), dtype=np.uint8), np.zeros(1, dtype=bool), EVERY, leaves)
+
+
+def _walk_out(leaf: IntArray, counts: IntArray, always: BoolArray, role: int, leaves: LeafValues) -> FloatArray:
+    from manifolia.kernels.forest import walk_out
+
+    out = np.zeros((leaf.shape[1], leaves.values.shape[1]))
+    n_asked = np.zeros(leaf.shape[1], dtype=np.int64)
+
+    def run(rows: slice) -> None:
+        walk_out(leaf, counts, always, role, leaves.values, leaves.filled, rows.start, rows.stop, out, n_asked)
+
+    map_blocks(run, row_blocks(leaf.shape[1], _ROWS))
+    return out / np.maximum(n_asked, 1)[:, np.newaxis]

@@ -1,0 +1,143 @@
+"""Landmarks: a large table diffuses on a few thousand groups of rows instead of on all of them.
+
+Rows are grouped round m landmarks by their leading diffusion coordinates. The groups form a chain of their own: the
+probability of going from group a to group b is what all rows of a send to all rows of b,
+
+    K_ab = Σ_{i ∈ a} Σ_{j ∈ b} K_ij,   P_mm = K_mm with its rows divided by their sums
+
+(lumping; Kemeny and Snell 1960). From a forest's factors it is found leaf by leaf: neither K (n × n) nor K C (n × m)
+exists at any time. With every row its own landmark it is the exact walk.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.random import as_generator, as_seed
+from manifolia._core.types import FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_number, check_option
+
+__all__ = ["Landmarks", "choose_landmarks", "nearest_landmark", "resolve_n_landmarks"]
+
+#: Landmarks that "auto" takes, and the number of rows up to which it needs none.
+AUTO_LANDMARKS = 2000
+_KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
+
+
+class Landmarks(NamedTuple):
+    """Groups of rows.
+
+    Attributes
+    ----------
+    labels : ndarray of intp of shape (n,)
+        Group of each row; every group has a row.
+    n_landmarks : int
+        Number of groups.
+    """
+
+    labels: IntArray
+    n_landmarks: int
+
+
+def resolve_n_landmarks(n_landmarks: int | str | None, n_rows: int) -> int | None:
+    """Decide how many landmarks to use.
+
+    Parameters
+    ----------
+    n_landmarks : int, "auto" or None
+        What the user said.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    int or None
+        None: every row is its own landmark, the exact walk.
+    """
+    if n_landmarks is None:
+        return None
+    if isinstance(n_landmarks, str):
+        check_option(n_landmarks, "n_landmarks", ("auto",))
+        wanted = AUTO_LANDMARKS
+    else:
+        wanted = check_number(n_landmarks, "n_landmarks", low=2, integer=True, hint="None is exact, 'auto' by size.")
+    return None if wanted >= n_rows else wanted
+
+
+def choose_landmarks(
+    coordinates: FloatArray,
+    n_landmarks: int,
+    *,
+    method: str = "random",
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Landmarks:
+    """Group rows round landmarks.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n, r)
+        Diffusion coordinates, from `manifolia.operators.spectrum.leading_vectors`.
+    n_landmarks : int
+        How many.
+    method : {"random", "kmeans"}, default="random"
+        Landmarks are rows drawn at random, or the centres of k-means trained on at most 100,000 rows.
+    random_state : int, RandomState, Generator or None, default=None
+        For the draw.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Landmarks
+        Groups without rows are dropped, so there may be fewer than asked for.
+    """
+    check_option(method, "landmark method", ("random", "kmeans"))
+    generator = as_generator(random_state)
+    n = coordinates.shape[0]
+    with threads(n_jobs):
+        if method == "random":
+            centres = coordinates[np.sort(generator.choice(n, size=n_landmarks, replace=False))]
+        else:
+            from sklearn.cluster import MiniBatchKMeans
+
+            rows = np.sort(generator.choice(n, size=min(n, _KMEANS_ROWS), replace=False))
+            trained = MiniBatchKMeans(n_landmarks, batch_size=4096, n_init=1, random_state=as_seed(generator)).fit(
+                coordinates[rows]
+            )
+            centres = trained.cluster_centers_
+        nearest = nearest_landmark(coordinates, centres)
+    used, labels = np.unique(nearest, return_inverse=True)
+    return Landmarks(labels.astype(np.intp), len(used))
+
+
+def nearest_landmark(coordinates: FloatArray, centres: FloatArray, *, n_jobs: int | None = None) -> IntArray:
+    """Find the nearest centre of every row.
+
+    Parameters
+    ----------
+    coordinates : ndarray of shape (n, r)
+        Rows.
+    centres : ndarray of shape (m, r)
+        Centres.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    ndarray of intp of shape (n,)
+        Of equally near ones the first.
+    """
+    half_squares = 0.5 * np.einsum("ij,ij->i", centres, centres)
+    turned = np.ascontiguousarray(centres.T)
+    out = np.empty(coordinates.shape[0], dtype=np.intp)
+
+    def run(rows: slice) -> None:  # argmin of |x − c|² = |x|² − 2 (x·c − |c|² / 2)
+        out[rows] = np.argmax(coordinates[rows] @ turned - half_squares, axis=1)
+
+    map_blocks(run, row_blocks(coordinates.shape[0], 2 * 192), n_jobs=n_jobs)
+    return out

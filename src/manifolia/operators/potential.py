@@ -1,0 +1,76 @@
+"""Potential distances: how differently two rows see the others after the walk (steps 5 and 6 of RF-PHATE, Algorithm 1).
+
+The potential of row i is U_i = −log(Pᵗ_i + ε), or 2 √Pᵗ_i, and the distance of two rows is the Euclidean distance of
+their potentials.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import FloatArray
+from manifolia._core.validate import check_option
+
+__all__ = ["POTENTIALS", "potential", "potential_distances"]
+
+#: Transforms of the walk's probabilities.
+POTENTIALS = ("log", "sqrt")
+
+#: Added before the logarithm, in units of the uniform probability 1/n: RF-PHATE's constant 1e-7 is not scale free,
+#: since the entries themselves shrink like 1/n.
+_FLOOR = 1e-7
+
+
+def potential(walked: FloatArray, *, kind: str = "log") -> FloatArray:
+    """Transform the probabilities after the walk.
+
+    Parameters
+    ----------
+    walked : ndarray of shape (n, m)
+        Pᵗ.
+    kind : {"log", "sqrt"}, default="log"
+        −log(p + ε) or 2 √p; the square root's distances are bounded (Hellinger).
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+        U.
+    """
+    check_option(kind, "potential", POTENTIALS)
+    if kind == "sqrt":
+        return 2.0 * np.sqrt(np.maximum(walked, 0.0))
+    floor = _FLOOR / walked.shape[1]
+    return -np.log(np.maximum(walked, 0.0) + floor)
+
+
+def potential_distances(U: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+    """Compute the Euclidean distances between the rows of U.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, m)
+        Potentials.
+    n_jobs : int or None, default=None
+        Threads; the bits do not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Symmetric to the bit, zero diagonal.
+    """
+    with threads(n_jobs):
+        # The column means drop out of every difference; without them the squares are small and little is cancelled.
+        centred = U - U.mean(axis=0)
+        squares = np.einsum("ij,ij->i", centred, centred)
+        D = np.empty((U.shape[0], U.shape[0]))
+
+        def run(rows: slice) -> None:
+            gram = centred[rows] @ centred.T
+            D[rows] = np.sqrt(np.maximum(squares[rows, np.newaxis] + squares - 2.0 * gram, 0.0))
+
+        map_blocks(run, row_blocks(U.shape[0]))
+        D = np.maximum(D, D.T)  # the two products of a pair may round differently
+        np.fill_diagonal(D, 0.0)
+        return D

@@ -1,0 +1,126 @@
+"""Eigenvalues of a walk, from its symmetric conjugate.
+
+A walk P = D⁻¹ K with symmetric K has the eigenvalues of D^(−1/2) K D^(−1/2), which is symmetric. A directed kernel
+(RF-GAP) is made symmetric first, K_s = (K + Kᵀ) / 2: its eigenvalues then are those of the walk that may also go back.
+RF-GAP has a zero diagonal and so negative eigenvalues; entropy takes their size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.parallel import threads
+from manifolia._core.random import as_generator
+from manifolia._core.types import FloatArray, RandomState
+
+__all__ = ["Spectrum", "conjugate", "eigenvalues", "leading_vectors"]
+
+
+class Spectrum(NamedTuple):
+    """Leading eigenpairs of the symmetric conjugate of a walk.
+
+    Attributes
+    ----------
+    values : ndarray of shape (r,)
+        Eigenvalues, largest size first.
+    vectors : ndarray of shape (n, r)
+        Right eigenvectors of the walk itself, D^(−1/2) times those of the conjugate.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+
+
+def conjugate(K: Any) -> FloatArray:
+    """Form the symmetric conjugate of a kernel's walk.
+
+    Parameters
+    ----------
+    K : ndarray or sparse array of shape (n, n)
+        Affinities; symmetrised where they are not.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        D^(−1/2) K_s D^(−1/2), with 1 on the diagonal of rows that have no affinity at all.
+    """
+    dense = K.toarray() if sp.issparse(K) else np.asarray(K, dtype=np.float64)
+    symmetric = 0.5 * (dense + dense.T)
+    sums = symmetric.sum(axis=1)
+    alone = sums <= 0
+    root = np.divide(1.0, np.sqrt(sums), out=np.zeros_like(sums), where=~alone)
+    symmetric *= root
+    symmetric *= root[:, np.newaxis]
+    symmetric[alone, alone] = 1.0
+    return symmetric
+
+
+def eigenvalues(K: Any, *, n_jobs: int | None = None) -> FloatArray:
+    """Compute all eigenvalues of a kernel's walk.
+
+    Parameters
+    ----------
+    K : ndarray or sparse array of shape (n, n)
+        Affinities.
+    n_jobs : int or None, default=None
+        Accepted for symmetry with the other stages: LAPACK runs on one thread, where it is repeatable and, up to a few
+        thousand rows, fastest.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        In rising order, between −1 and 1.
+    """
+    from scipy.linalg import eigvalsh
+
+    with threads(n_jobs):
+        return eigvalsh(conjugate(K), check_finite=False, overwrite_a=True)
+
+
+def leading_vectors(
+    apply: Callable[[FloatArray], FloatArray],
+    row_sums: FloatArray,
+    n_vectors: int,
+    *,
+    n_passes: int = 2,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Spectrum:
+    """Find leading eigenvectors of a walk that is known only by its products: randomised subspace iteration.
+
+    Parameters
+    ----------
+    apply : callable
+        V ↦ K_s V for a block of vectors, K_s symmetric.
+    row_sums : ndarray of shape (n,)
+        Row sums of K_s.
+    n_vectors : int
+        How many.
+    n_passes : int, default=2
+        Products after the first; each brings the subspace closer.
+    random_state : int, RandomState, Generator or None, default=None
+        Start.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    Spectrum
+        Values by the method of Rayleigh and Ritz: never larger in size than the true ones.
+    """
+    n = row_sums.shape[0]
+    width = min(n, n_vectors + 8)  # a few more than asked for make the last ones accurate
+    root = np.divide(1.0, np.sqrt(row_sums), out=np.zeros_like(row_sums), where=row_sums > 0)[:, np.newaxis]
+    with threads(n_jobs):
+        block = as_generator(random_state).standard_normal((n, width))
+        for _ in range(n_passes + 1):
+            basis = np.linalg.qr(block)[0]
+            block = root * apply(root * basis)
+        small = basis.T @ block
+        values, rotation = np.linalg.eigh(0.5 * (small + small.T))
+        order = np.argsort(-np.abs(values), kind="stable")[:n_vectors]
+        return Spectrum(values[order], root * (basis @ rotation[:, order]))
