@@ -214,7 +214,7 @@ def test_missing_is_nan_none_and_na_and_never_minus_one(y, expected):
 def test_missing_labels_of_a_list_are_those_pandas_sees(labels):
     expected = [bool(pd.isna(label)) for label in labels]
     assert missing_labels(labels).tolist() == expected
-    assert missing_labels(np.array(labels + [None], dtype=object)[:-1]).tolist() == expected
+    assert missing_labels(np.array([*labels, None], dtype=object)[:-1]).tolist() == expected
     assert missing_labels(pd.Series(labels, dtype=object)).tolist() == expected
 
 

@@ -1,0 +1,188 @@
+"""Every estimator keeps scikit-learn's contract and ours; and the checks of ours can fail.
+
+A small projection stands in the lists beside the real estimators: the checks are shown to pass on it, and each to fail
+on a version of it that breaks just one promise.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from contract.checks import (
+    CHECKS,
+    check_parameters_are_not_rewritten,
+    check_pickling,
+    check_random_states,
+    check_rows_do_not_depend_on_their_batch,
+    check_same_bits_for_any_n_jobs,
+    check_same_bits_on_the_next_run,
+)
+from contract.estimators import ESTIMATORS, Entry
+from manifolia._core.blocks import fixed_gemm
+from manifolia._core.random import as_generator
+from manifolia._core.validate import check_is_fitted, validate_data
+
+
+class Projection(TransformerMixin, BaseEstimator):
+    """A random projection that keeps every promise."""
+
+    def __init__(self, n_components=2, *, random_state=None, n_jobs=None):
+        self.n_components = n_components
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y=None):
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        rng = as_generator(self.random_state)
+        self.components_ = rng.normal(size=(X.shape[1], self.n_components)).astype(X.dtype)
+        return self
+
+    def transform(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return fixed_gemm(X, self.components_.astype(X.dtype), n_jobs=self.n_jobs)
+
+
+class CentresTheBatch(Projection):
+    def transform(self, X):
+        out = super().transform(X)
+        return out - out.mean(axis=0)
+
+
+class UsesPlainBlas(Projection):
+    def transform(self, X):
+        return np.asarray(X) @ self.components_.astype(X.dtype)
+
+
+class DependsOnJobs(Projection):
+    def transform(self, X):
+        out = super().transform(X)
+        return np.nextafter(out, 0) if self.n_jobs == 2 else out
+
+
+class ForgetsItsSeed(Projection):
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.components_ = np.random.default_rng().normal(size=self.components_.shape)
+        return self
+
+
+class TakesZeroForNone(Projection):
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.components_ = np.random.default_rng(self.random_state or None).normal(size=self.components_.shape)
+        return self
+
+
+class RefusesGenerators(Projection):
+    def fit(self, X, y=None):
+        np.random.RandomState(self.random_state)
+        return super().fit(X, y)
+
+
+class RewritesAParameter(Projection):
+    def fit(self, X, y=None):
+        self.n_jobs = self.n_jobs or 1
+        return super().fit(X, y)
+
+
+class ChangesAParameterInPlace(Projection):
+    def __init__(self, n_components=2, *, random_state=None, n_jobs=None, options=None):
+        super().__init__(n_components, random_state=random_state, n_jobs=n_jobs)
+        self.options = options
+
+    def fit(self, X, y=None):
+        self.options["seen"] = len(X)
+        return super().fit(X, y)
+
+
+class HoldsALambda(Projection):
+    def fit(self, X, y=None):
+        self.function_ = lambda x: x
+        return super().fit(X, y)
+
+
+class ForgetsWhenPickled(Projection):
+    def __getstate__(self):
+        state = super().__getstate__()
+        if "components_" in state:
+            state = {**state, "components_": state["components_"] + 1}
+        return state
+
+
+ALL = {"Projection": Entry(Projection), **ESTIMATORS}
+
+
+def expected_failed_checks(estimator):
+    (entry,) = [entry for entry in ALL.values() if repr(entry.make()) == repr(estimator)]
+    return dict(entry.expected_failed_checks)
+
+
+@parametrize_with_checks([entry.make() for entry in ALL.values()], expected_failed_checks=expected_failed_checks)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", ALL)
+def test_ours(name, check):
+    check(ALL[name].make)
+
+
+@pytest.mark.parametrize(
+    ("kind", "check", "message"),
+    [
+        (CentresTheBatch, check_rows_do_not_depend_on_their_batch, "row 0 alone and in a batch"),
+        (DependsOnJobs, check_same_bits_for_any_n_jobs, "n_jobs=1 and n_jobs=2"),
+        (ForgetsItsSeed, check_same_bits_on_the_next_run, "two runs with random_state=0"),
+        (TakesZeroForNone, check_same_bits_on_the_next_run, "two runs with random_state=0"),
+        (ForgetsItsSeed, check_random_states, "two runs with int"),
+        (RewritesAParameter, check_parameters_are_not_rewritten, "fit replaced the parameter n_jobs"),
+        (ForgetsWhenPickled, check_pickling, "transform after pickling"),
+    ],
+)
+def test_a_broken_promise_is_caught(kind, check, message):
+    with pytest.raises(AssertionError, match=message):
+        check(kind)
+
+
+def test_a_parameter_changed_in_place_is_caught():
+    with pytest.raises(AssertionError, match="changed a parameter in place"):
+        check_parameters_are_not_rewritten(lambda: ChangesAParameterInPlace(options={}))
+
+
+def test_a_refused_generator_is_caught():
+    with pytest.raises((TypeError, ValueError)):
+        check_random_states(RefusesGenerators)
+
+
+def test_what_cannot_be_pickled_is_caught():
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        check_pickling(HoldsALambda)
+
+
+def test_plain_blas_is_caught():
+    # Wide enough that BLAS takes different paths for one row and for many.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 400)).astype(np.float32)
+    estimator = UsesPlainBlas(33, random_state=0).fit(X)
+    whole = estimator.transform(X)
+    assert any(estimator.transform(X[i : i + 1]).tobytes() != whole[i].tobytes() for i in range(len(X)))
+    sound = Projection(33, random_state=0).fit(X)
+    whole = sound.transform(X)
+    assert all(sound.transform(X[i : i + 1]).tobytes() == whole[i].tobytes() for i in range(len(X)))
+
+
+def test_the_list_is_complete_in_itself():
+    for name, entry in ESTIMATORS.items():
+        # One class may be there with several settings: RFPHATE and RFPHATE(mds="classic").
+        assert type(entry.make()).__name__ == name.partition("(")[0]
+        assert entry.make() is not entry.make()
+        for check, reason in entry.expected_failed_checks.items():
+            assert check.startswith("check_"), check
+            assert len(reason) > 20, f"{name}: say why {check} cannot hold"

@@ -1,0 +1,311 @@
+"""The rules of the house that no tool checks for us, and a proof that the import contracts bite."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import manifolia
+from contract.estimators import ESTIMATORS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "manifolia"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+KERNELS = sorted(path for path in (PACKAGE / "kernels").glob("*.py") if path.name not in ("__init__.py", "_jit.py"))
+
+MOST_LINES = 600
+MOST_KERNEL_ARGUMENTS = 12
+#: Where scikit-learn keeps its input checks; ours are in _core.validate and _core.random.
+SKLEARN_CHECKS = {"check_array", "check_X_y", "check_random_state", "check_consistent_length", "column_or_1d"}
+#: Who may draw.
+PLOTTERS = ("show/", "_demo.py")
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imports(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Yield line, module and imported name ("" for a whole module) of every import, also those in functions."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, ""
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield node.lineno, "." * node.level + (node.module or ""), alias.name
+
+
+def kernels_of(path: Path) -> dict[str, ast.FunctionDef]:
+    """Return the public functions under a ``kernel(...)`` decorator."""
+    found = {}
+    for node in tree(path).body:
+        decorators = [d.func if isinstance(d, ast.Call) else d for d in getattr(node, "decorator_list", [])]
+        is_kernel = any(isinstance(d, ast.Name) and d.id == "kernel" for d in decorators)
+        if isinstance(node, ast.FunctionDef) and is_kernel and not node.name.startswith("_"):
+            found[node.name] = node
+    return found
+
+
+def test_the_package_is_found():
+    assert len(MODULES) > 20
+    assert "random.py" in [path.name for path in KERNELS]
+    assert "uniform_rows" in kernels_of(PACKAGE / "kernels" / "random.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_module(path):
+    """One look at each module; all that is wrong with it is listed at once."""
+    wrong = []
+    text = path.read_text(encoding="utf-8")
+    n_lines = text.count("\n")
+    if n_lines > MOST_LINES:
+        wrong.append(f"{n_lines} lines, {MOST_LINES} are the hard stop: split it by meaning")
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", "sys.stdout.write", "pprint.pprint"}:
+            wrong.append(f"line {node.lineno}: {ast.unparse(node.func)}; report through callback, logger or warn()")
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_extra") and node.args:
+            extra = ast.unparse(node.args[0]).strip("'\"")
+            if extra.partition(".")[0] == "matplotlib" and not name_of(path).startswith(PLOTTERS):
+                wrong.append(f"line {node.lineno}: only {' and '.join(PLOTTERS)} draw")
+        if isinstance(node, ast.Raise) and node.exc is not None and re.match(r"Exception\b", ast.unparse(node.exc)):
+            wrong.append(f"line {node.lineno}: raises a bare Exception")
+    for lineno, module, name in imports(path):
+        top = module.partition(".")[0]
+        if module.startswith("."):
+            wrong.append(f"line {lineno}: relative import")
+        if top == "sklearn" and path.name != "validate.py":
+            if module == "sklearn.utils.validation" or name in SKLEARN_CHECKS:
+                wrong.append(f"line {lineno}: scikit-learn's checks are called by _core.validate and _core.random only")
+        if top not in ("manifolia", "__future__", "") and re.search(r"(^|\.)_[a-z]", f"{module}.{name}"):
+            wrong.append(f"line {lineno}: {module} {name} is private to another project")
+    for match in re.finditer(r"\b(TODO|FIXME|XXX)\b", text):
+        wrong.append(f"line {text.count(chr(10), 0, match.start()) + 1}: {match.group()}")
+    assert not wrong, "\n".join([name_of(path), *wrong])
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=name_of)
+def test_kernel_module(path):
+    """Every kernel has a naive twin that shares no code with it; the module stands alone and says its notation."""
+    twin = ROOT / "tests" / "reference" / path.name
+    kernels = kernels_of(path)
+    if kernels:
+        assert twin.exists(), f"write tests/reference/{path.name} with: {', '.join(kernels)}"
+        twins = {node.name for node in tree(twin).body if isinstance(node, ast.FunctionDef)}
+        missing = sorted(set(kernels) - twins)
+        assert not missing, f"tests/reference/{path.name} has no naive twin of: {', '.join(missing)}"
+        shared = {module for _, module, _ in imports(twin) if module.partition(".")[0] in ("manifolia", "numba")}
+        assert not shared, f"tests/reference/{path.name} must not import {shared}: it would share what it checks"
+    for lineno, module, _ in imports(path):
+        top = module.partition(".")[0]
+        allowed = top in {"numpy", "numba"} or top in sys.stdlib_module_names or module.startswith("manifolia.kernels")
+        assert allowed, f"{name_of(path)} line {lineno}: kernels import numpy and numba only"
+    for name, node in kernels.items():
+        n_arguments = len(node.args.args)
+        assert n_arguments <= MOST_KERNEL_ARGUMENTS, f"{name} has {n_arguments} arguments: pass a named tuple"
+        raising = [part.lineno for part in ast.walk(node) if isinstance(part, ast.Raise | ast.Assert)]
+        assert not raising, f"{name_of(path)} line {raising[0]}: kernels return a status, they do not raise"
+    assert "symbol" in (ast.get_docstring(tree(path)) or ""), f"{name_of(path)} has no notation table in its docstring"
+
+
+def public_estimators() -> dict[str, type]:
+    """Return every public class of the package with a ``fit``, by name."""
+    found = {}
+    for info in pkgutil.walk_packages(manifolia.__path__, "manifolia."):
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            ours = inspect.isclass(value) and value.__module__ == info.name and not name.startswith("_")
+            if ours and callable(getattr(value, "fit", None)) and not inspect.isabstract(value):
+                found[name] = value
+    return found
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_public_estimator_is_in_the_contract_tests():
+    tested = {type(entry.make()) for entry in ESTIMATORS.values()}
+    untested = sorted(name for name, kind in public_estimators().items() if kind not in tested)
+    assert not untested, f"add to tests/contract/estimators.py: {', '.join(untested)}"
+    unknown = sorted(kind.__name__ for kind in tested if kind not in public_estimators().values())
+    assert not unknown, f"no public classes: {', '.join(unknown)}"
+
+
+# --- what the project says of itself --------------------------------------------------------------------------------
+
+# Built from pieces, so that this file does not contain them.
+FORBIDDEN = {
+    "a path of one machine": r"(?<![\w.~/-])/("
+    + "|".join(["work", "root", "home/[a-z]", "Users/[a-z]"])
+    + r")\b(?!\.)",
+    "the number of an issue": r"(?i)\b(issue|ticket|pull request|PR)s?\s+#?\d+\b|\((#\d+)\)|\b(fixe?s|closes)\s+#\d+",
+    "a host of packages": r"(?i)py" + r"pi\.org|python" + r"hosted\.org|anaconda\." + r"org",
+}
+TEXT = {".py", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml", ".cfg", ".ts", ".js", ".css", ".html", ".json", ""}
+
+
+def tracked_files() -> list[Path]:
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = done.stdout.split("\0") if done.returncode == 0 else []
+    found = [ROOT / name for name in names if name] or [path for path in ROOT.rglob("*") if ".venv" not in path.parts]
+    return [path for path in found if path.suffix in TEXT and path.is_file() and path != Path(__file__).resolve()]
+
+
+def test_the_project_speaks_of_itself_alone():
+    wrong = []
+    for path in tracked_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for what, pattern in FORBIDDEN.items():
+            for match in re.finditer(pattern, text):
+                line = text.count("\n", 0, match.start()) + 1
+                wrong.append(f"{path.relative_to(ROOT)} line {line}: {what}: {match.group()!r}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "caught"),
+    [
+        ("see " + "issue" + " 12", True),
+        ("as in (" + "#12)", True),
+        ("read /wo" + "rk/data", True),
+        ("/ro" + "ot/.cache", True),
+        ("https://py" + "pi.org/simple", True),
+        ("the colour #123456 and the issue of 3 rows", False),
+        ("~/work and docs/work/", False),
+        ("https://github.com/manifolia/manifolia/issues", False),
+        ("the square root/mean", False),
+    ],
+)
+def test_forbidden_words_are_told_from_others(text, caught):
+    assert any(re.search(pattern, text) for pattern in FORBIDDEN.values()) is caught
+
+
+# --- the import contracts --------------------------------------------------------------------------------------------
+
+#: A package with every layer, where each import is allowed.
+SKELETON = {
+    "__init__": "",
+    "_version": "",
+    "exceptions": "",
+    "_core/__init__": "from manifolia import exceptions",
+    "kernels/__init__": "",
+    "kernels/_jit": "import numba",
+    "kernels/loops": "import numpy\nfrom manifolia.kernels import _jit",
+    "tables": "import manifolia._core",
+    "datasets/__init__": "import manifolia.tables",
+    "persist": "import manifolia._core",
+    "neighbors": "import manifolia._core\ndef f():\n    from manifolia.kernels import loops",
+    "affinity/__init__": "import manifolia.neighbors",
+    "affinity/forest": "from manifolia.kernels import loops",
+    "operators/__init__": "import manifolia.affinity",
+    "layout/__init__": "",
+    "layout/mds": "from manifolia.kernels import loops",
+    "extension/__init__": "import manifolia.layout",
+    "explain/__init__": "import manifolia.extension",
+    "metrics/__init__": "import manifolia.extension",
+    "methods/__init__": "",
+    "methods/one": "import manifolia.metrics, manifolia.operators",
+    "methods/two": "import manifolia.affinity",
+    "baselines/__init__": "import manifolia.layout",
+    "registry": "import manifolia.methods.one",
+    "tune/__init__": "import manifolia.registry",
+    "diagnose/__init__": "import manifolia.metrics",
+    "show/__init__": "import matplotlib\nimport manifolia.tune",
+    "show/scatter": "import matplotlib",
+    "distributed": "import dask, distributed\nimport manifolia._core",
+    "cli": "import manifolia.show, manifolia.distributed",
+    "_demo": "import matplotlib\nimport manifolia.show",
+}
+
+#: Contract, module, and what it must not import.
+VIOLATIONS = [
+    ("one way", "_core", "kernels.loops"),
+    ("one way", "kernels.loops", "_core"),
+    ("one way", "neighbors", "affinity"),
+    ("one way", "affinity.forest", "methods.one"),
+    ("one way", "operators", "layout"),
+    ("one way", "metrics", "explain"),
+    ("one way", "methods.two", "baselines"),
+    ("one way", "tune", "show"),
+    ("one way", "exceptions", "_core"),
+    ("know numba", "_core", "numba"),
+    ("know numba", "layout", "numba"),
+    ("stages call kernels", "methods.one", "kernels.loops"),
+    ("stages call kernels", "tune", "kernels.loops"),
+    ("stages call kernels", "datasets", "kernels"),
+    ("each other", "methods.two", "methods.one"),
+    ("at the edge", "affinity.forest", "matplotlib"),
+    ("at the edge", "tune", "dask"),
+    ("at the edge", "show.scatter", "distributed"),
+]
+
+
+def full_name(module: str) -> str:
+    external = module in ("numba", "matplotlib", "dask", "distributed")
+    return module if external else f"manifolia.{module}"
+
+
+def lint_skeleton(folder: Path, additions: dict[str, str]) -> dict[str, str]:
+    """Run the project's contracts on the skeleton with more statements; return the report of each broken one."""
+    for module in SKELETON.keys() | additions.keys():
+        path = folder / "manifolia" / f"{module}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(SKELETON.get(module, "") + "\n" + additions.get(module, ""))
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
+    # Without the site module the editable install of the real package is not on the path.
+    packages = [entry for entry in sys.path if entry.endswith("site-packages")]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *packages]), "COLUMNS": "300"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    report = done.stdout
+    assert "Contracts:" in report, report + done.stderr
+    names = [contract["name"] for contract in tomllib.loads(settings)["tool"]["importlinter"]["contracts"]]
+    broken = [name for name in names if f"{name} BROKEN" in report]
+    assert done.returncode == (1 if broken else 0), report + done.stderr
+    details = report.partition("Broken contracts")[2]
+    starts = [details.index(f"\n{name}\n") for name in broken]
+    return {name: details[i:j] for name, i, j in zip(broken, starts, [*starts, len(details)][1:], strict=True)}
+
+
+def test_the_import_contracts_allow_the_design(tmp_path):
+    assert lint_skeleton(tmp_path, {}) == {}
+
+
+def test_the_import_contracts_catch_every_violation(tmp_path):
+    additions: dict[str, str] = {}
+    for _, module, forbidden in VIOLATIONS:
+        path = module.replace(".", "/")
+        path = path if path in SKELETON else f"{path}/__init__"
+        additions[path] = additions.get(path, "") + f"import {full_name(forbidden)}\n"
+    broken = lint_skeleton(tmp_path, additions)
+    for contract, module, forbidden in VIOLATIONS:
+        (details,) = [text for name, text in broken.items() if contract in name]
+        assert re.search(rf"{full_name(module)} -> {full_name(forbidden)} \(l\.", details), (contract, module, details)
+
+
+def test_a_module_outside_the_layers_is_caught(tmp_path):
+    broken = lint_skeleton(tmp_path, {"helpers": ""})
+    assert "helpers" in broken["The pipeline runs one way"]
