@@ -98,22 +98,22 @@ $(OLDEST)/bin/python:
 
 comma := ,
 
-$(VENV)/.installed-demo: pyproject.toml | $(PY)
+$(VENV)/.installed-demo: pyproject.toml src/manifolia/_version.py | $(PY)
 	@echo "installing what the demo needs into $(VENV) (once)"
 	@$(PY) -m pip install --quiet --editable '.[plot]'
 	@touch $@
 
-$(VENV)/.installed-test: pyproject.toml | $(PY)
+$(VENV)/.installed-test: pyproject.toml src/manifolia/_version.py | $(PY)
 	@echo "installing what the tests need into $(VENV) (once)"
 	@$(PY) -m pip install --quiet --editable '.[test]'
 	@touch $@
 
-$(VENV)/.installed-docs: pyproject.toml | $(PY)
+$(VENV)/.installed-docs: pyproject.toml src/manifolia/_version.py | $(PY)
 	@echo "installing what the documentation needs into $(VENV) (once)"
 	@$(PY) -m pip install --quiet --editable '.[docs]'
 	@touch $@
 
-$(OLDEST)/.installed: pyproject.toml tests/oldest.txt | $(OLDEST)/bin/python
+$(OLDEST)/.installed: pyproject.toml src/manifolia/_version.py tests/oldest.txt | $(OLDEST)/bin/python
 	@echo "installing the oldest dependencies into $(OLDEST) (once)"
 	@$(OLDEST)/bin/python -m pip install --quiet --requirement tests/oldest.txt --editable '.[test]'
 	@touch $@
