@@ -14,7 +14,20 @@ from manifolia._version import __version__
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=["affinity", "datasets", "exceptions"],
-    names={"memory_limit": "manifolia._core.memory"},
+    submodules=[
+        "affinity",
+        "datasets",
+        "exceptions",
+        "extension",
+        "layout",
+        "methods",
+        "metrics",
+        "operators",
+        "show",
+    ],
+    names={
+        "RFPHATE": "manifolia.methods.rf_phate",
+        "memory_limit": "manifolia._core.memory",
+    },
 )
 __all__ += ["__version__"]

@@ -14,10 +14,10 @@ import numpy as np
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.affinity.leaves import LeafTable, tree_blocks
 
-__all__ = ["LeafValues", "leaf_values", "place_new", "place_training"]
+__all__ = ["LeafValues", "leaf_values", "out_of_bag_prediction", "place_new", "place_training"]
 
 _ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
 
@@ -122,3 +122,43 @@ def _walk_out(leaf: IntArray, counts: IntArray, always: BoolArray, role: int, le
 
     map_blocks(run, row_blocks(leaf.shape[1], _ROWS))
     return out / np.maximum(n_asked, 1)[:, np.newaxis]
+
+
+def out_of_bag_prediction(
+    table: LeafTable,
+    y: Array,
+    labelled: BoolArray,
+    *,
+    classification: bool,
+    row_weight: FloatArray | None = None,
+) -> Array:
+    """Predict the target of the labelled rows by the trees that left them out of their bag.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags of all rows.
+    y : ndarray of shape (n_labelled,) or (n_labelled, n_outputs)
+        Target of the labelled rows.
+    labelled : ndarray of bool of shape (n,)
+        Which rows those are.
+    classification : bool
+        Whether the target is classes.
+    row_weight : ndarray of shape (n,), default=None
+        Weight of each row.
+
+    Returns
+    -------
+    ndarray of the shape of y
+        The forest's own out-of-bag prediction: the class with most votes, or the mean.
+    """
+    outputs = y.reshape(len(y), -1)
+    predicted = np.empty(outputs.shape, dtype=outputs.dtype if classification else np.float64)
+    for k, column in enumerate(outputs.T):
+        found, codes = np.unique(column, return_inverse=True) if classification else (None, None)
+        values = np.eye(len(found))[codes] if found is not None else column[:, np.newaxis].astype(np.float64)
+        everyone = np.zeros((table.n_rows, values.shape[1]))
+        everyone[labelled] = values
+        placed = place_training(table, leaf_values(table, everyone, row_weight=row_weight))[labelled]
+        predicted[:, k] = found[np.argmax(placed, axis=1)] if found is not None else placed[:, 0]
+    return predicted.reshape(y.shape)

@@ -11,7 +11,7 @@ exists at any time. With every row its own landmark it is the exact walk.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,12 +20,34 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number, check_option
+from manifolia.operators.spectrum import leading_vectors
 
-__all__ = ["Landmarks", "choose_landmarks", "nearest_landmark", "resolve_n_landmarks"]
+__all__ = ["Landmarks", "choose_landmarks", "landmark_chain", "nearest_landmark", "resolve_n_landmarks"]
 
 #: Landmarks that "auto" takes, and the number of rows up to which it needs none.
 AUTO_LANDMARKS = 2000
+#: Leading eigenvectors whose coordinates decide which landmark a row joins.
+N_COORDINATES = 30
 _KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
+
+
+class Products(Protocol):
+    """An affinity that is known by its products, such as `manifolia.affinity.forest.ForestOperator`."""
+
+    shape: tuple[int, int]
+
+    @property
+    def row_sums(self) -> FloatArray:
+        """Row sums."""
+
+    def matmat(self, V: FloatArray) -> FloatArray:
+        """K V."""
+
+    def rmatmat(self, V: FloatArray) -> FloatArray:
+        """Kᵀ V."""
+
+    def lump(self, labels: IntArray, n_groups: int) -> FloatArray:
+        """Cᵀ K C."""
 
 
 class Landmarks(NamedTuple):
@@ -113,6 +135,52 @@ def choose_landmarks(
         nearest = nearest_landmark(coordinates, centres)
     used, labels = np.unique(nearest, return_inverse=True)
     return Landmarks(labels.astype(np.intp), len(used))
+
+
+def landmark_chain(
+    operator: Products,
+    n_landmarks: int,
+    *,
+    method: str = "random",
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> tuple[FloatArray, Landmarks]:
+    """Group the rows of an affinity round landmarks and add it up over the groups.
+
+    Parameters
+    ----------
+    operator : ForestOperator
+        The affinity, never formed; a directed one is made symmetric for the coordinates only.
+    n_landmarks : int
+        How many landmarks.
+    method : {"random", "kmeans"}, default="random"
+        As for `choose_landmarks`.
+    random_state : int, RandomState, Generator or None, default=None
+        For the subspace iteration and the draw.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    K : ndarray of shape (m, m)
+        K_mm, not normalised.
+    landmarks : Landmarks
+        The groups.
+    """
+    generator = as_generator(random_state)
+    n = operator.shape[0]
+    with threads(n_jobs):
+        sums = 0.5 * (operator.row_sums + operator.rmatmat(np.ones((n, 1)))[:, 0])
+        spectrum = leading_vectors(
+            lambda V: 0.5 * (operator.matmat(V) + operator.rmatmat(V)),
+            sums,
+            min(N_COORDINATES, n - 1),
+            random_state=generator,
+        )
+        landmarks = choose_landmarks(
+            spectrum.vectors * spectrum.values, n_landmarks, method=method, random_state=generator
+        )
+        return operator.lump(landmarks.labels, landmarks.n_landmarks), landmarks
 
 
 def nearest_landmark(coordinates: FloatArray, centres: FloatArray, *, n_jobs: int | None = None) -> IntArray:

@@ -1,0 +1,254 @@
+"""The forest behind a supervised map: which task the target sets, and a forest grown for it.
+
+Rows without a label are left out of the forest's training and are placed by it all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.parallel import threads
+from manifolia._core.random import as_seed
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_option, missing_labels
+from manifolia.affinity.contrast import contrast_forest
+
+__all__ = ["TASKS", "Grown", "Target", "grow_forest", "read_target", "training_weights"]
+
+#: What a target can ask for.
+TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
+
+#: Whole numbers are classes unless they take more distinct values than this and than a tenth of the rows.
+_MAX_CLASSES = 20
+#: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
+_REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
+
+
+class Target(NamedTuple):
+    """A target that has been looked at.
+
+    Attributes
+    ----------
+    y : ndarray or None
+        The labels of the labelled rows.
+    labelled : ndarray of bool of shape (n,)
+        Which rows have a label.
+    task : str
+        One of `TASKS`.
+    """
+
+    y: Array | None
+    labelled: BoolArray
+    task: str
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the forest votes on classes."""
+        return self.task in ("classification", "multilabel") or (
+            self.task == "multioutput" and self.y is not None and self.y.dtype.kind not in "f"
+        )
+
+
+class Grown(NamedTuple):
+    """A fitted forest and how its rows relate to the data.
+
+    Attributes
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    train_rows : ndarray of int or None
+        For each row that the forest saw, its row in the data or −1; None: they are the same.
+    """
+
+    forest: Any
+    train_rows: IntArray | None
+
+
+def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto") -> Target:
+    """Find out what the target asks for.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,) or (n, n_outputs), or None
+        The target. NaN, None and ``pandas.NA`` stand for a missing label; −1 is a label.
+    n_rows : int
+        How many rows the data has.
+    task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
+        ``"auto"``: texts, booleans and whole numbers are classes, other numbers are regressed on; whole numbers with
+        more than 20 distinct values that are also more than a tenth of the rows are regressed on too. Two columns or
+        more of zeros and ones are labels, else several outputs.
+
+    Returns
+    -------
+    Target
+        With the labelled rows' labels.
+
+    Raises
+    ------
+    ValueError
+        If there is no label at all, the lengths differ, or the labels do not suit the task.
+    """
+    check_option(task, "task", ("auto", *TASKS))
+    if task == "unsupervised":
+        return Target(None, np.ones(n_rows, dtype=bool), task)
+    if y is None:
+        message = (
+            "this map requires y to be passed, but the target y is None. Pass the target, or task='unsupervised' to "
+            "contrast the data with a shuffled copy of itself."
+        )
+        raise ValueError(message)
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim not in (1, 2) or values.shape[0] != n_rows:
+        message = f"y must have a label, or a row of labels, for each of the {n_rows} rows, got shape {values.shape}."
+        raise ValueError(message)
+    labelled = ~missing_labels(y)
+    if not labelled.any():
+        message = "every label of y is missing. Pass some labels, or task='unsupervised'."
+        raise ValueError(message)
+    values = _plain(values[labelled])
+    if task == "auto":
+        task = _guess(values)
+    return Target(_as_task(values, task), labelled, task)
+
+
+def _plain(values: Array) -> Array:
+    """Objects become numbers if they all are, else texts."""
+    if values.dtype.kind != "O":
+        return values
+    if any(isinstance(value, (str, bytes)) for value in values.ravel()):
+        return values.astype(str)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return values.astype(str)
+
+
+def _guess(values: Array) -> str:
+    if values.ndim == 2:
+        return "multilabel" if values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all() else "multioutput"
+    if values.dtype.kind not in "iuf":
+        return "classification"
+    if not np.isfinite(values).all() or (values != np.round(values)).any():
+        return "regression"
+    n_distinct = len(np.unique(values))
+    return "regression" if n_distinct > max(_MAX_CLASSES, len(values) / 10) else "classification"
+
+
+def _as_task(values: Array, task: str) -> Array:
+    if (values.ndim == 2) != (task in ("multilabel", "multioutput")):
+        message = f"task={task!r} does not suit a y of shape {values.shape}. Leave task='auto', or change y."
+        raise ValueError(message)
+    if task == "regression" or (task == "multioutput" and values.dtype.kind in "f"):
+        try:
+            numbers = values.astype(np.float64)
+        except ValueError as error:
+            message = f"task={task!r} needs numbers in y, got for example {values.ravel()[0]!r}."
+            raise ValueError(message) from error
+        if not np.isfinite(numbers).all():
+            message = "y holds infinite values. Remove those rows, or mark them as missing with NaN."
+            raise ValueError(message)
+        return numbers
+    if values.dtype.kind == "f":
+        if (values != np.round(values)).any():
+            message = (
+                f"task={task!r} needs classes in y, got unknown label type: continuous numbers such as "
+                f"{values.ravel()[0]!r}. Use task='regression'."
+            )
+            raise ValueError(message)
+        return values.astype(np.int64)
+    return values
+
+
+def grow_forest(
+    X: Any,
+    target: Target,
+    *,
+    forest: Any = None,
+    n_trees: int = 500,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Grown:
+    """Grow a forest for a target, or take the fitted one that is given.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Data.
+    target : Target
+        From `read_target`.
+    forest : scikit-learn forest, default=None
+        Fitted: used as it is (``sklearn.frozen.FrozenEstimator`` is unwrapped). Unfitted: a clone is fitted, with
+        `random_state` unless it has its own. None: a random forest with scikit-learn's defaults for classes and, for
+        numbers, a third of the features per split and nodes of at most 5 rows.
+    n_trees : int, default=500
+        Trees of the forest that is built when none is given.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the rows.
+    random_state : int, RandomState, Generator or None, default=None
+        For the forest.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    Grown
+        The forest.
+    """
+    from sklearn.base import clone
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
+    rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
+    if given is not None and hasattr(given, "estimators_"):
+        n_seen = _rows_seen(given)
+        return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
+    with threads(n_jobs) as n_threads:
+        if target.task == "unsupervised":
+            return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state))
+        if given is None:
+            kind = RandomForestClassifier if target.is_classification else RandomForestRegressor
+            settings = {} if target.is_classification else _REGRESSION
+            model = kind(n_trees, n_jobs=n_threads, **settings)
+        else:
+            model = clone(given)
+        if model.random_state is None:
+            model.set_params(random_state=as_seed(random_state))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
+        model.fit(X if rows is None else X[rows], target.y, sample_weight=weight)
+    return Grown(model, rows)
+
+
+def _rows_seen(forest: Any) -> int:
+    """At least how many rows a fitted forest was trained on."""
+    return 1 + max((int(drawn.max(initial=-1)) for drawn in forest.estimators_samples_), default=-1)
+
+
+def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
+    """Tell which weights multiply the in-bag counts.
+
+    scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
+    releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    sample_weight : array-like of shape (n,) or None
+        What was passed to ``fit``.
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        Weights for ``"gap"``, None where counts are enough.
+    """
+    if sample_weight is None:
+        return None
+    drawn = forest.estimators_samples_[0]
+    if np.isclose(forest.estimators_[0].tree_.weighted_n_node_samples[0], len(drawn), rtol=1e-9):
+        return None
+    return np.asarray(sample_weight, dtype=np.float64)

@@ -1,0 +1,5 @@
+"""Methods: each file wires the stages of one paper, from the table to the map."""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, names={"RFPHATE": "manifolia.methods.rf_phate"})

@@ -1,0 +1,390 @@
+"""RF-PHATE: a supervised map by forest proximities and diffusion (Rhodes et al. 2021, Algorithm 1).
+
+=====  =====================================================  ===================================================
+step   paper                                                  here
+=====  =====================================================  ===================================================
+1      random forest proximities K                            `affinity.forest`, or its operator for a large table
+2      P ← K with its rows normalised                         `operators.diffusion.markov`
+3      t ← von Neumann entropy                                `operators.entropy`
+4      Pᵗ                                                     `operators.diffusion.diffuse`
+5, 6   potential −log Pᵗ and its distances D                  `operators.potential`
+7      classical MDS of D                                     `layout.classical_mds`
+8      metric MDS of D, started there                         `layout.metric_mds`
+(9)    each row placed through the leaves of the forest       `extension.leaf_map`
+=====  =====================================================  ===================================================
+
+Step 9 is ours: training rows are placed by the trees that left them out of their bag and new rows by all trees, with
+the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` keeps the coordinates of step 8).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from manifolia._core import memory
+from manifolia._core.parallel import threads
+from manifolia._core.progress import Reporter
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
+from manifolia._core.warnings import warn
+from manifolia.affinity.forest import KINDS, proximity_from_leaves
+from manifolia.affinity.forest_operator import build_operator
+from manifolia.affinity.grow import Target, grow_forest, read_target, training_weights
+from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
+from manifolia.exceptions import HonestyWarning
+from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.layout.classical_mds import classical_mds
+from manifolia.layout.metric_mds import metric_mds
+from manifolia.metrics.separation import map_score, target_score
+from manifolia.operators.diffusion import diffuse, markov
+from manifolia.operators.entropy import choose_t, von_neumann_entropy
+from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
+from manifolia.operators.potential import potential, potential_distances
+from manifolia.operators.spectrum import eigenvalues
+
+__all__ = ["RFPHATE"]
+
+_T_CURVE = 100  # steps of the entropy curve from which t is read
+_SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
+_MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
+
+
+class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Supervised map by random-forest proximities, diffusion and multidimensional scaling.
+
+    Rows are near one another if a forest trained on the target cannot tell them apart, directly or by way of others.
+    What the target does not care about does not shape the map.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimensions of the map.
+    proximity : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
+        How alike two rows are for the forest; see `manifolia.affinity.forest.proximity`. ``"original"``, ``"kerf"``
+        and ``"path"`` let rows meet in leaves that their own labels made, show even random labels as separated, and
+        warn.
+    forest : scikit-learn forest, default=None
+        Fitted: used as it is, on the rows it was fitted on. Since ``clone`` unfits it, wrap it in
+        ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a clone is fitted. None: a random
+        forest for the task.
+    n_trees : int, default=500
+        Trees of the forest that is built when none is given.
+    task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
+        What the target asks for; see `manifolia.affinity.grow.read_target`.
+    t : int or "auto", default="auto"
+        Steps of the walk. ``"auto"``: where the von Neumann entropy stops falling fast.
+    damping : float, default=0.9
+        Probability that the walker takes a step; else it jumps to a row at random. 1 is the walk of the paper.
+    potential : {"log", "sqrt"}, default="log"
+        Transform of the walk's probabilities.
+    mds : {"metric", "classic", "nonmetric"}, default="metric"
+        Layout of the potential distances.
+    n_landmarks : int, "auto" or None, default="auto"
+        Groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact, every
+        row.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of forest and landmarks. The same seed gives the same bits for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Threads; None is all cores.
+    verbose : bool, default=False
+        Show progress on stderr.
+    callback : callable, default=None
+        Called with a ``ProgressEvent``; returning True stops.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n, n_components)
+        The map of the training rows, each placed by the trees that left it out of their bag.
+    forest_ : scikit-learn forest
+        The forest.
+    task_ : str
+        The task.
+    t_ : int
+        Steps of the walk.
+    entropy_ : ndarray of shape (100,)
+        Von Neumann entropy after 1, 2, … steps.
+    landmark_embedding_ : ndarray of shape (m, n_components)
+        Coordinates of the rows, or groups of rows, on which the walk ran: the output of Algorithm 1 itself.
+    landmark_labels_ : ndarray of shape (n,)
+        Group of each training row.
+    stress_ : float
+        Normalised stress of these coordinates.
+    oob_score_ : float
+        The forest's accuracy, or R², on rows out of its bags; NaN without a target.
+    over_separation_ : float
+        The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
+        forest has earned.
+    n_features_in_ : int
+        Features seen in ``fit``.
+
+    References
+    ----------
+    .. [1] J. S. Rhodes, A. Cutler, G. Wolf and K. R. Moon, "Random forest-based diffusion information geometry for
+       supervised visualization and data exploration", 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import manifolia as mf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mf.RFPHATE(n_trees=100, random_state=0).fit(X, y)
+    >>> model.embedding_.shape, model.transform(X[:3]).shape
+    ((150, 2), (3, 2))
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        proximity: str = "gap",
+        forest: Any = None,
+        n_trees: int = 500,
+        task: str = "auto",
+        t: int | str = "auto",
+        damping: float = 0.9,
+        potential: str = "log",
+        mds: str = "metric",
+        n_landmarks: int | str | None = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callback = None,
+    ) -> None:
+        self.n_components = n_components
+        self.proximity = proximity
+        self.forest = forest
+        self.n_trees = n_trees
+        self.task = task
+        self.t = t
+        self.damping = damping
+        self.potential = potential
+        self.mds = mds
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RFPHATE:
+        """Grow the forest and make the map.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows; NaN is a missing value where the forest supports it.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target. Rows whose label is missing (NaN, None or NA) are not trained on, and are placed.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows in the forest.
+
+        Returns
+        -------
+        RFPHATE
+            Itself.
+        """
+        self._check_parameters()
+        checked = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2,
+        )
+        target = read_target(y, checked.shape[0], self.task)
+        if sample_weight is not None:
+            sample_weight = row_weights(sample_weight, checked.shape[0])
+        reporter = Reporter(self.callback, verbose=self.verbose)
+        forest_seed, walk_seed, layout_seed = spawn_seeds(self.random_state, 3)
+        with threads(self.n_jobs):
+            table, weight = self._grow(checked, target, sample_weight, forest_seed, reporter)
+            K, groups = self._chain(table, weight, walk_seed, reporter)
+            D = self._distances(K, reporter)
+            self.landmark_embedding_ = self._lay_out(D, layout_seed, reporter)
+            reporter.step("placement", 0, 1)
+            self._leaves = leaf_values(table, self.landmark_embedding_[groups.labels], row_weight=weight)
+            placed = place_training(table, self._leaves)
+            self._judge(table, target, weight, placed)
+            reporter.step("placement", 1, 1)
+        self.landmark_labels_ = groups.labels
+        self.embedding_ = placed.astype(checked.dtype, copy=False)
+        self.task_ = target.task
+        self._table = table
+        self._weight = weight
+        self._n_features_out = self.n_components
+        return self
+
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> FloatArray:
+        """Make the map and return it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
+            asks all trees and so differs, by less the more trees there are.
+        """
+        return self.fit(X, y, sample_weight=sample_weight).embedding_
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows on the finished map, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Mean of their leaves over all trees.
+        """
+        check_is_fitted(self)
+        checked = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
+        )
+        with threads(self.n_jobs):
+            leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, checked), self._table.trees)
+            return place_new(leaf, self._leaves).astype(checked.dtype, copy=False)
+
+    def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
+        """Compute the forest's proximities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows against the training rows; None: the training rows among themselves.
+
+        Returns
+        -------
+        csr_array of shape (n, n) or (m, n)
+            Of the kind that the map was made with.
+        """
+        check_is_fitted(self)
+        new_leaf = None
+        with threads(self.n_jobs):
+            if X is not None:
+                new_leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, X), self._table.trees)
+            return proximity_from_leaves(
+                self._table, kind=self.proximity, new_leaf=new_leaf, sample_weight=self._weight
+            )
+
+    def _check_parameters(self) -> None:
+        check_number(self.n_components, "n_components", low=1, integer=True)
+        check_option(self.proximity, "proximity", KINDS)
+        check_number(self.n_trees, "n_trees", low=1, integer=True)
+        if self.t != "auto":
+            check_number(self.t, "t", low=1, integer=True, hint="Use 'auto' or a number of steps.")
+        check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
+        check_option(self.potential, "potential", ("log", "sqrt"))
+        check_option(self.mds, "mds", ("metric", "classic", "nonmetric"))
+        check_bool(self.verbose, "verbose")
+        if self.proximity in ("original", "kerf", "path"):
+            warn(
+                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: the map "
+                f"separates even random labels. Use 'gap' or 'oob' for a map that can be trusted.",
+                HonestyWarning,
+            )
+
+    def _grow(
+        self, X: Any, target: Target, sample_weight: ArrayLike | None, seed: int, reporter: Reporter
+    ) -> tuple[LeafTable, FloatArray | None]:
+        """Step 1, the forest and its leaves."""
+        reporter.step("forest", 0, 1)
+        grown = grow_forest(
+            X, target, forest=self.forest, n_trees=self.n_trees, sample_weight=sample_weight, random_state=seed
+        )
+        reporter.step("forest", 1, 1)
+        self.forest_ = grown.forest
+        reporter.step("leaves", 0, 1)
+        table = leaf_table(grown.forest, X, train_rows=grown.train_rows)
+        reporter.step("leaves", 1, 1)
+        return table, training_weights(grown.forest, sample_weight)
+
+    def _chain(
+        self, table: LeafTable, weight: FloatArray | None, seed: int, reporter: Reporter
+    ) -> tuple[FloatArray, Landmarks]:
+        """Step 1, the proximities: of all rows, or added up over groups of rows without ever being formed."""
+        reporter.step("walk", 0, 1)
+        n = table.n_rows
+        m = resolve_n_landmarks(self.n_landmarks, n)
+        memory.require(
+            _SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
+            step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
+            remedy="Set n_landmarks='auto' or a smaller number.",
+        )
+        if m is None:
+            K = proximity_from_leaves(table, kind=self.proximity, sample_weight=weight).toarray()
+            chain = K, Landmarks(np.arange(n), n)
+        else:
+            operator = build_operator(table, kind=self.proximity, sample_weight=weight)
+            chain = landmark_chain(operator, m, random_state=seed)
+        reporter.step("walk", 1, 1)
+        return chain
+
+    def _distances(self, K: FloatArray, reporter: Reporter) -> FloatArray:
+        """Steps 2 to 6: the walk, its length and its potential distances."""
+        reporter.step("distances", 0, 2)
+        self.entropy_ = von_neumann_entropy(eigenvalues(K), _T_CURVE)
+        self.t_ = choose_t(self.entropy_) if self.t == "auto" else int(self.t)
+        reporter.step("distances", 1, 2)
+        walked = diffuse(markov(K), self.t_, damping=self.damping)
+        D = potential_distances(potential(walked, kind=self.potential))
+        reporter.step("distances", 2, 2)
+        return D.astype(np.float32)
+
+    def _lay_out(self, D: FloatArray, seed: int, reporter: Reporter) -> FloatArray:
+        """Steps 7 and 8: classical MDS, then metric or non-metric MDS from there."""
+        start = classical_mds(D, self.n_components, random_state=seed).Y
+        final = metric_mds(
+            D,
+            start,
+            n_components=self.n_components,
+            metric=self.mds != "nonmetric",
+            max_iter=0 if self.mds == "classic" else None,
+            random_state=seed,
+            callback=reporter,
+        )
+        self.stress_ = final.stress
+        return final.Y.astype(np.float64)
+
+    def _judge(self, table: LeafTable, target: Target, weight: FloatArray | None, placed: FloatArray) -> None:
+        """Set the forest's score out of its bags beside the map's."""
+        self.oob_score_ = self.over_separation_ = float("nan")
+        if target.y is None or not table.bootstrap:
+            return
+        classes = target.is_classification
+        predicted = out_of_bag_prediction(table, target.y, target.labelled, classification=classes, row_weight=weight)
+        self.oob_score_ = target_score(target.y, predicted, classification=classes)
+        shown = map_score(placed[target.labelled], target.y, classification=classes)
+        self.over_separation_ = shown - self.oob_score_
+        earned = 0.5 if not classes else np.sqrt(max(self.oob_score_ * (1.0 - self.oob_score_), 0.0))
+        if self.over_separation_ > _MORE_THAN_EARNED + 2.0 * earned / np.sqrt(len(target.y)):
+            warn(
+                f"the map separates the target better ({shown:.3f}, by the 10 nearest rows) than the forest can tell "
+                f"it on rows out of its bags ({self.oob_score_:.3f}): part of the separation is not earned.",
+                HonestyWarning,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.task != "unsupervised"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
