@@ -1,0 +1,10 @@
+"""Pictures: each Display computes in ``from_*``, draws in ``plot(ax=None)`` and returns itself."""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    names={
+        "ProximityDisplay": "manifolia.show.proximity_display",
+    },
+)
