@@ -151,7 +151,7 @@ FORBIDDEN = {
     "a path of one machine": r"(?<![\w.~/-])/("
     + "|".join(["work", "root", "home/[a-z]", "Users/[a-z]"])
     + r")\b(?!\.)",
-    "the number of an issue": r"(?i)\b(issue|ticket|pull request|PR)s?\s+#?\d+\b|\((#\d+)\)|\b(fixe?s|closes)\s+#\d+",
+    "the number of an issue": r"(?i)\b(issue|ticket|pull request|PR)s?\s+#?\d+\b|\((#\d+)\)|\b(fix(es)?|closes)\s+#\d+",
     "a host of packages": r"(?i)py" + r"pi\.org|python" + r"hosted\.org|anaconda\." + r"org",
 }
 TEXT = {".py", ".md", ".rst", ".toml", ".txt", ".yaml", ".yml", ".cfg", ".ts", ".js", ".css", ".html", ".json", ""}

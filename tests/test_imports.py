@@ -119,10 +119,10 @@ def test_the_listing_is_complete_and_sorted():
 
 
 def test_an_unknown_name_is_refused_as_python_does():
-    with pytest.raises(AttributeError, match=r"module 'manifolia' has no attribute 'afinity'"):
-        _ = manifolia.afinity
-    with pytest.raises(ImportError, match="cannot import name 'afinity' from 'manifolia'"):
-        from manifolia import afinity  # noqa: F401
+    with pytest.raises(AttributeError, match=r"module 'manifolia' has no attribute 'affinitie'"):
+        _ = manifolia.affinitie
+    with pytest.raises(ImportError, match="cannot import name 'affinitie' from 'manifolia'"):
+        from manifolia import affinitie  # noqa: F401
 
 
 def test_the_version_is_stated_once():

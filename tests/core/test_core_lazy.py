@@ -60,9 +60,9 @@ def test_a_star_import_brings_what_is_listed(package):
 
 
 def test_an_unknown_name_is_an_attribute_error_that_knows_its_neighbours(package):
-    with pytest.raises(AttributeError, match=r"^module 'lazy_example' has no attribute 'anwser'$") as caught:
-        _ = package.anwser
-    assert caught.value.name == "anwser"
+    with pytest.raises(AttributeError, match=r"^module 'lazy_example' has no attribute 'answerr'$") as caught:
+        _ = package.answerr
+    assert caught.value.name == "answerr"
     assert caught.value.obj is package
     assert not hasattr(package, "something_else")
 
