@@ -1,0 +1,362 @@
+"""Data and map as spaces that give the distances of some rows to all, a block at a time.
+
+How a distance is computed decides which distances are equal, so it is fixed here:
+
+* Euclidean: squared differences in float64, added in the order of the columns. The result depends on the two rows
+  alone: not on their place, on the block or on the number of threads. Duplicates are exactly 0 apart.
+* Euclidean on whole numbers (pixels, counts, codes): ‖a‖² + ‖b‖² − 2 a·b by BLAS. All of its sums are integers below
+  2⁵³, so it is exact and gives the same bits as the above, two to three times as fast.
+* Cosine: 1 − cos = ‖a/‖a‖ − b/‖b‖‖² / 2, which keeps its digits for directions that almost agree.
+* Manhattan: absolute differences, added in the order of the columns.
+* Precomputed: the entries of the matrix.
+
+Ranks are taken of squared distances where those are at hand; a root would only create ties.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.types import ArrayLike, FloatArray, IntArray
+from manifolia._core.validate import check_map, check_matrix, check_option
+
+__all__ = ["METRICS", "Space", "data_space", "map_space", "spaces", "tiles"]
+
+METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
+#: Fewest rows: with two, every map is perfect.
+MIN_ROWS = 3
+#: Rows per block of distances: enough for BLAS to reach its speed, 72 MB for 70,000 points.
+TILE = 128
+#: From this many columns on BLAS beats the panels on whole numbers.
+_BLAS_COLUMNS = 32
+_EXACT = 2.0**53  # integers up to here are exact in float64
+#: Squares of numbers beyond 2**±400 come near the ends of float64; such data is rescaled by a power of two, exactly.
+_FAR_EXPONENT = 400
+_SYMMETRY = 1e-8  # how far, as a share of the greatest distance, two entries of a pair may differ
+_CHUNK = 65_536  # pairs measured at once
+
+
+@dataclass(frozen=True)
+class Space:
+    """Points with a distance.
+
+    Attributes
+    ----------
+    n : int
+        Number of points.
+    kind : {"squared", "half-squared", "manhattan", "blas", "precomputed"}
+        What `keys` returns and how.
+    store : ndarray
+        Panels of points, the points (``"blas"``) or the distances (``"precomputed"``).
+    squares : ndarray of shape (n,) or None
+        Squared norms, for ``"blas"``.
+    unit : float
+        What a distance is multiplied by, because the points were divided by it.
+    """
+
+    n: int
+    kind: str
+    store: FloatArray
+    squares: FloatArray | None = None
+    unit: float = 1.0
+
+    def keys(self, rows: IntArray, first: int = 0) -> FloatArray:
+        """Return numbers that order the distances of some rows to the points from `first` on.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (h,)
+            Rows to measure from.
+        first : int, default=0
+            First point to measure to, a multiple of the panels' width.
+
+        Returns
+        -------
+        ndarray of float64 of shape (h, ≥ n − first)
+            Not negative; columns beyond n − first are padding.
+        """
+        if self.kind == "precomputed":
+            return np.ascontiguousarray(self.store[rows, first:], dtype=np.float64)
+        if self.kind == "blas":
+            assert self.squares is not None
+            out = self.store[rows] @ self.store[first:].T
+            out *= -2.0
+            out += self.squares[rows, None]
+            out += self.squares[None, first:]
+            return out
+        from manifolia.kernels import panels
+
+        width = panels.WIDTH
+        out = np.empty((rows.shape[0], self.store.shape[0] * width - first))
+        measure = panels.manhattan_distances if self.kind == "manhattan" else panels.squared_distances
+        measure(self.points(rows), self.store, first // width, out)
+        return out
+
+    def distances(self, rows: IntArray, first: int = 0) -> FloatArray:
+        """Return distances, as `keys` does.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (h,)
+            Rows to measure from.
+        first : int, default=0
+            First point to measure to, a multiple of the panels' width.
+
+        Returns
+        -------
+        ndarray of float64 of shape (h, ≥ n − first)
+            Distances.
+        """
+        return self._as_distance(self.keys(rows, first))
+
+    def points(self, rows: IntArray) -> FloatArray:
+        """Return coordinates, as they are stored.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (h,)
+            Which points.
+
+        Returns
+        -------
+        ndarray of float64 of shape (h, d)
+            Their coordinates.
+        """
+        if self.kind == "blas":
+            return self.store[rows]
+        width = self.store.shape[2]
+        return np.ascontiguousarray(self.store[rows // width, :, rows % width])
+
+    def pairs(self, a: IntArray, b: IntArray) -> FloatArray:
+        """Return the distances of given pairs.
+
+        Parameters
+        ----------
+        a, b : ndarray of int of shape (m,)
+            Points.
+
+        Returns
+        -------
+        ndarray of float64 of shape (m,)
+            Distances.
+        """
+        if self.kind == "precomputed":
+            return np.asarray(self.store[a, b], dtype=np.float64)
+        out = np.empty(a.shape[0])
+        for part in row_blocks(a.shape[0], _CHUNK):
+            difference = self.points(a[part]) - self.points(b[part])
+            if self.kind == "manhattan":
+                out[part] = np.abs(difference).sum(axis=1)
+            else:
+                out[part] = np.einsum("ij,ij->i", difference, difference)
+        return self._as_distance(out)
+
+    def subset(self, rows: IntArray) -> Space:
+        """Return the space of some of its points.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (m,)
+            Which points.
+
+        Returns
+        -------
+        Space
+            With those points alone.
+        """
+        m = rows.shape[0]
+        if self.kind == "precomputed":
+            return Space(m, self.kind, self.store[np.ix_(rows, rows)])
+        if self.kind == "blas":
+            assert self.squares is not None
+            return Space(m, self.kind, self.store[rows], self.squares[rows], self.unit)
+        return Space(m, self.kind, _packed(self.points(rows)), None, self.unit)
+
+    def _as_distance(self, keys: FloatArray) -> FloatArray:
+        """Turn keys into distances, in place."""
+        if self.kind in {"squared", "blas"}:
+            np.sqrt(keys, out=keys)
+        elif self.kind == "half-squared":
+            keys *= 0.5
+        if self.unit != 1.0:
+            keys *= self.unit
+        return keys
+
+
+def _packed(points: FloatArray) -> FloatArray:
+    """Lay rows out in panels (see `manifolia.kernels.panels`), zeros in the place of rows that are not there."""
+    from manifolia.kernels.panels import WIDTH
+
+    n, d = points.shape
+    n_panels = -(-n // WIDTH)
+    out = np.zeros((n_panels, d, WIDTH))
+    for p in range(n_panels):
+        part = points[p * WIDTH : (p + 1) * WIDTH]
+        out[p, :, : part.shape[0]] = part.T
+    return out
+
+
+def _rescaled(X: FloatArray) -> tuple[FloatArray, float]:
+    """Divide by a power of two where squares would overflow or vanish; the division is exact."""
+    largest = float(np.abs(X).max())
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) <= _FAR_EXPONENT or largest == 0.0:
+        return X, 1.0
+    return np.ldexp(X.astype(np.float64), -exponent), math.ldexp(1.0, exponent)
+
+
+def _whole(X: FloatArray) -> bool:
+    """Tell whether all values are integers so small that every sum in a squared distance is exact."""
+    largest = float(np.abs(X).max())
+    if 4.0 * X.shape[1] * largest * largest >= _EXACT:
+        return False
+    return all(bool((X[part] == np.rint(X[part])).all()) for part in row_blocks(X.shape[0], 4096))
+
+
+def _euclidean(X: FloatArray) -> Space:
+    n = X.shape[0]
+    if X.shape[1] >= _BLAS_COLUMNS and _whole(X):
+        points = np.ascontiguousarray(X, dtype=np.float64)
+        return Space(n, "blas", points, np.einsum("ij,ij->i", points, points))
+    scaled, unit = _rescaled(X)
+    return Space(n, "squared", _packed(scaled), None, unit)
+
+
+def _cosine(X: FloatArray, name: str) -> Space:
+    scaled, _ = _rescaled(X)
+    points = scaled.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", points, points))
+    zero = np.flatnonzero(norms == 0.0)
+    if zero.shape[0]:
+        message = (
+            f"metric='cosine' needs rows that have a direction, and {name} has {zero.shape[0]} rows of zeros "
+            f"(the first is row {zero[0]}). Leave them out or choose another metric."
+        )
+        raise ValueError(message)
+    points /= norms[:, None]
+    return Space(X.shape[0], "half-squared", _packed(points))
+
+
+def _precomputed(D: FloatArray, name: str) -> Space:
+    n = D.shape[0]
+    if D.shape[1] != n:
+        message = (
+            f"metric='precomputed' takes a square matrix of distances, got {name} of shape {D.shape}. "
+            f"Pass distances between all rows, or the data with metric='euclidean'."
+        )
+        raise ValueError(message)
+    largest = float(np.abs(D).max())
+    for part in row_blocks(n, TILE):
+        if (D[part] < 0).any():
+            message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."
+            raise ValueError(message)
+        if (np.abs(D[part] - D[:, part].T) > _SYMMETRY * largest).any():
+            message = (
+                f"{name} is not symmetric and metric='precomputed' takes distances. "
+                f"Pass (D + D.T) / 2 if that is what is meant."
+            )
+            raise ValueError(message)
+    return Space(n, "precomputed", D)
+
+
+def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> Space:
+    """Check data and prepare its distances.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows.
+    name : str, default="X"
+        What messages call it.
+
+    Returns
+    -------
+    Space
+        The points with that distance.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For fewer than three rows, NaN, infinity, sparse data, an unknown metric, or a matrix that is not one of
+        distances.
+    """
+    check_option(metric, "metric", METRICS)
+    checked: FloatArray = check_matrix(X, name=name)
+    if checked.shape[0] < MIN_ROWS:
+        message = (
+            f"{name} must have at least {MIN_ROWS} rows, got {checked.shape[0]}. "
+            f"With fewer, every map keeps every neighbourhood."
+        )
+        raise ValueError(message)
+    if metric == "precomputed":
+        return _precomputed(checked, name)
+    if metric == "cosine":
+        return _cosine(checked, name)
+    if metric == "manhattan":
+        return Space(checked.shape[0], "manhattan", _packed(checked))
+    return _euclidean(checked)
+
+
+def map_space(Y: ArrayLike, n_rows: int) -> Space:
+    """Check a map and prepare its distances, which are Euclidean.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    n_rows : int
+        Rows of the data.
+
+    Returns
+    -------
+    Space
+        The points of the map.
+    """
+    return _euclidean(check_map(Y, n_rows=n_rows))
+
+
+def spaces(X: ArrayLike, Y: ArrayLike, metric: str) -> tuple[Space, Space]:
+    """Check data and map, and prepare the distances of both.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    metric : str
+        Distance between rows of `X`.
+
+    Returns
+    -------
+    tuple of Space
+        Data and map.
+    """
+    data = data_space(X, metric)
+    return data, map_space(Y, data.n)
+
+
+def tiles(rows: IntArray, n_parts: int) -> list[list[IntArray]]:
+    """Deal rows out to parts of a computation, in tiles of the height at which distances are computed.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (m,)
+        Rows.
+    n_parts : int
+        At most so many parts. Neighbouring tiles go to different parts, so that parts of a triangle have equal work.
+
+    Returns
+    -------
+    list of list of ndarray
+        For each part its tiles.
+    """
+    pieces = [rows[part] for part in row_blocks(rows.shape[0], TILE)]
+    n_parts = max(1, min(n_parts, len(pieces)))
+    return [pieces[start::n_parts] for start in range(n_parts)]

@@ -1,0 +1,350 @@
+"""How well a map keeps small neighbourhoods: trustworthiness, continuity and neighbour recall.
+
+========  =====================================================================
+symbol    meaning
+========  =====================================================================
+n, k      points, and neighbours of each
+ρ_ij      rank of j among the points nearest to i in the data, from 1
+r_ij      the same in the map
+G_k       the greatest penalty one point can have: k (2n − 3k − 1)/2 for k < n/2,
+          (n − k)(n − k − 1)/2 from there on
+========  =====================================================================
+
+====================  ===============================================  ==========================================
+measure               formula                                          what lowers it
+====================  ===============================================  ==========================================
+`trustworthiness`     1 − Σ_i Σ_{r_ij ≤ k} max(0, ρ_ij − k) / (n G_k)  points near in the map and far in the data
+`continuity`          1 − Σ_i Σ_{ρ_ij ≤ k} max(0, r_ij − k) / (n G_k)  points near in the data and far in the map
+`neighbor_recall`     Σ_i #{j : ρ_ij ≤ k and r_ij ≤ k} / (n k)         neighbours that are not kept
+====================  ===============================================  ==========================================
+
+Each is a mean over points; ``pointwise=True`` returns the terms. Several k cost hardly more than the greatest of them.
+Of two points at equal distance the one that comes first in the data has the lower rank, in the data and in the map
+alike. A constant map then gives all points the same neighbours: a recall near k/(n − 1), which is chance.
+
+All is exact: distances in float64, ranks among all n points, rows in blocks on threads. With `sample` the mean is taken
+over so many random points, each still ranked among all, so that it has no bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_bool, check_number, check_option
+from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife
+from manifolia.metrics._spaces import Space, spaces, tiles
+
+__all__ = ["continuity", "neighbor_recall", "neighborhood_scores", "trustworthiness"]
+
+#: Neighbours that are looked at when the user does not say.
+DEFAULT_K = 10
+_NAMES = ("trustworthiness", "continuity", "neighbor_recall")
+
+
+def _check_k(k: int | Sequence[int], n: int) -> tuple[IntArray, bool]:
+    """Return the wanted k as an array, and whether one number came."""
+    single = np.ndim(k) == 0
+    wanted = [k] if single else list(k)  # type: ignore[arg-type]
+    if not wanted:
+        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
+        raise ValueError(message)
+    hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
+    checked = [check_number(value, "k", low=1, high=n - 2, integer=True, hint=hint) for value in wanted]
+    return np.asarray(checked, dtype=np.int64), single
+
+
+def _worst(k: IntArray, n: int) -> FloatArray:
+    """G_k: all of a point's k neighbours in one space are its farthest in the other."""
+    few = k * (2 * n - 3 * k - 1)
+    many = (n - k) * (n - k - 1)
+    return np.where(2 * k < n, few, many) / 2.0
+
+
+def _terms(data: Space, plane: Space, rows: IntArray, ks: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
+    """Penalties, or neighbours kept, of some rows for each k; shape (h, n_ks)."""
+    from manifolia.kernels import ranks
+
+    keys = data.keys(rows), plane.keys(rows)
+    found = np.empty((rows.shape[0], int(ks.max())), dtype=np.int32)
+    out: dict[str, IntArray] = {}
+    if "continuity" in names:
+        ranks.neighbor_ranks(keys[1], keys[0], rows, data.n, found)
+        out["continuity"] = np.stack([np.maximum(found[:, :k] - k, 0).sum(axis=1) for k in ks], axis=1)
+    if "trustworthiness" in names or "neighbor_recall" in names:
+        ranks.neighbor_ranks(keys[0], keys[1], rows, data.n, found)
+        if "trustworthiness" in names:
+            out["trustworthiness"] = np.stack([np.maximum(found[:, :k] - k, 0).sum(axis=1) for k in ks], axis=1)
+        if "neighbor_recall" in names:
+            out["neighbor_recall"] = np.stack([(found[:, :k] <= k).sum(axis=1) for k in ks], axis=1)
+    return out
+
+
+def _collect(
+    data: Space, plane: Space, rows: IntArray, ks: IntArray, names: Sequence[str], n_jobs: int | None
+) -> dict[str, IntArray]:
+    """Terms of all given rows, in their order."""
+    pieces = [tile for part in tiles(rows, 1) for tile in part]
+    found = map_blocks(lambda tile: _terms(data, plane, tile, ks, names), pieces, n_jobs=n_jobs)
+    return {name: np.concatenate([terms[name] for terms in found]) for name in names}
+
+
+def _score(name: str, terms: Any, count: Any, ks: IntArray, n: int) -> FloatArray:
+    """Turn sums of terms over `count` rows into the measure."""
+    if name == "neighbor_recall":
+        return np.asarray(terms / (ks * count), dtype=np.float64)
+    return np.asarray(1.0 - terms / (_worst(ks, n) * count), dtype=np.float64)
+
+
+def neighborhood_scores(
+    X: ArrayLike,
+    Y: ArrayLike,
+    k: int | Sequence[int] = DEFAULT_K,
+    *,
+    names: Sequence[str] = _NAMES,
+    metric: str = "euclidean",
+    sample: int | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> dict[str, Estimate]:
+    """Compute several measures of neighbourhoods in one pass over the rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    k : int or sequence of int, default=10
+        Neighbours, from 1 to n − 2.
+    names : sequence of str, default=("trustworthiness", "continuity", "neighbor_recall")
+        Which.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    sample : int, default=None
+        Estimate from so many rows; None is exact.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    dict of str to Estimate
+        For each name the value with ``low`` and ``high``; arrays if `k` is a sequence.
+    """
+    for name in names:
+        check_option(name, "names", _NAMES)
+    data, plane = spaces(X, Y, metric)
+    n = data.n
+    ks, single = _check_k(k, n)
+    size = check_sample(sample, low=2, high=n, what="rows")
+
+    def shaped(scores: FloatArray) -> Any:
+        return float(scores[0]) if single else scores
+
+    if size is None:
+        terms = _collect(data, plane, np.arange(n), ks, names, n_jobs)
+        return {name: exact(shaped(_score(name, terms[name].sum(axis=0), n, ks, n))) for name in names}
+    groups = draw_rows(n, size, random_state)
+    terms = _collect(data, plane, np.concatenate(groups), ks, names, n_jobs)
+    starts = np.cumsum([0, *(group.shape[0] for group in groups[:-1])])
+    counts = np.array([group.shape[0] for group in groups])
+    out = {}
+    for name in names:
+        # The last column counts rows, so that a sum without one group knows how many are left.
+        totals = np.column_stack([np.add.reduceat(terms[name], starts, axis=0), counts])
+
+        def mean(total: IntArray, name: str = name) -> Any:
+            return shaped(_score(name, total[:-1], total[-1], ks, n))
+
+        out[name] = jackknife(mean, totals, share=size / n).within(0.0, 1.0)
+    return out
+
+
+def _one(
+    name: str,
+    X: ArrayLike,
+    Y: ArrayLike,
+    k: int | Sequence[int],
+    metric: str,
+    options: tuple[int | None, RandomState, int | None],
+    *,
+    pointwise: bool,
+    return_ci: bool,
+) -> Any:
+    sample, random_state, n_jobs = options
+    with_interval = check_bool(return_ci, "return_ci")
+    if not check_bool(pointwise, "pointwise"):
+        found = neighborhood_scores(
+            X, Y, k, names=(name,), metric=metric, sample=sample, random_state=random_state, n_jobs=n_jobs
+        )
+        return found[name].result(return_ci=with_interval)
+    if sample is not None or with_interval:
+        message = (
+            f"pointwise=True returns the value of every point, so there is nothing to estimate: "
+            f"got sample={sample!r} and return_ci={with_interval}. Leave them out."
+        )
+        raise ValueError(message)
+    data, plane = spaces(X, Y, metric)
+    ks, single = _check_k(k, data.n)
+    terms = _collect(data, plane, np.arange(data.n), ks, (name,), n_jobs)
+    scores = _score(name, terms[name], 1, ks, data.n)
+    return scores[:, 0] if single else scores
+
+
+def trustworthiness(
+    X: ArrayLike,
+    Y: ArrayLike,
+    k: int | Sequence[int] = DEFAULT_K,
+    *,
+    metric: str = "euclidean",
+    pointwise: bool = False,
+    sample: int | None = None,
+    random_state: RandomState = None,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Tell how far neighbours in the map are neighbours in the data.
+
+    Equal to ``sklearn.manifold.trustworthiness`` where no distances are tied and k < n/2, the only k it takes.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    k : int or sequence of int, default=10
+        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    pointwise : bool, default=False
+        Return the value of every point instead of the mean.
+    sample : int, default=None
+        Estimate the mean from so many rows; None is exact.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    return_ci : bool, default=False
+        Also return a 95 % interval.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1], higher is better; 1 for a perfect map. An array with one value for each k if `k` is a
+        sequence; of shape (n,) or (n, n_k) with `pointwise`. With `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    Venna, Kaski, "Local multidimensional scaling", Neural Networks 19, 2006.
+    """
+    options = (sample, random_state, n_jobs)
+    return _one("trustworthiness", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
+
+
+def continuity(
+    X: ArrayLike,
+    Y: ArrayLike,
+    k: int | Sequence[int] = DEFAULT_K,
+    *,
+    metric: str = "euclidean",
+    pointwise: bool = False,
+    sample: int | None = None,
+    random_state: RandomState = None,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Tell how far neighbours in the data are neighbours in the map.
+
+    Trustworthiness with data and map exchanged.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    k : int or sequence of int, default=10
+        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    pointwise : bool, default=False
+        Return the value of every point instead of the mean.
+    sample : int, default=None
+        Estimate the mean from so many rows; None is exact.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    return_ci : bool, default=False
+        Also return a 95 % interval.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1], higher is better; 1 for a perfect map. An array with one value for each k if `k` is a
+        sequence; of shape (n,) or (n, n_k) with `pointwise`. With `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    Venna, Kaski, "Local multidimensional scaling", Neural Networks 19, 2006.
+    """
+    options = (sample, random_state, n_jobs)
+    return _one("continuity", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
+
+
+def neighbor_recall(
+    X: ArrayLike,
+    Y: ArrayLike,
+    k: int | Sequence[int] = DEFAULT_K,
+    *,
+    metric: str = "euclidean",
+    pointwise: bool = False,
+    sample: int | None = None,
+    random_state: RandomState = None,
+    return_ci: bool = False,
+    n_jobs: int | None = None,
+) -> Any:
+    """Share of the k nearest neighbours in the data that are among the k nearest in the map.
+
+    Q_NX at k (see `q_nx`); k/(n − 1) for a random map.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    k : int or sequence of int, default=10
+        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    pointwise : bool, default=False
+        Return the value of every point instead of the mean.
+    sample : int, default=None
+        Estimate the mean from so many rows; None is exact.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    return_ci : bool, default=False
+        Also return a 95 % interval.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or ndarray
+        In [0, 1], higher is better; 1 for a perfect map. An array with one value for each k if `k` is a
+        sequence; of shape (n,) or (n, n_k) with `pointwise`. With `return_ci` a tuple ``(value, (low, high))``.
+
+    References
+    ----------
+    Lee, Verleysen, "Quality assessment of dimensionality reduction: rank-based criteria", Neurocomputing 72, 2009.
+    """
+    options = (sample, random_state, n_jobs)
+    return _one("neighbor_recall", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
