@@ -184,7 +184,14 @@ def test_a_rotated_start_rotates_the_map():
     D = _distances()
     start = classical_mds(D).Y
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    np.testing.assert_allclose(metric_mds(D, start @ turn + 5.0).Y, metric_mds(D, start).Y @ turn, atol=1e-8)
+    np.testing.assert_allclose(metric_mds(D, start @ turn).Y, metric_mds(D, start).Y @ turn, atol=1e-8)
+
+
+def test_a_start_far_from_the_origin_is_as_good():
+    D = _distances()
+    start = np.rint(classical_mds(D).Y * 1024) / 1024  # so that the shift below is exact
+    far = metric_mds(D, start + 2.0**36)
+    np.testing.assert_allclose(far.Y, metric_mds(D, start).Y, atol=1e-8)
 
 
 @pytest.mark.parametrize("options", [{}, {"solver": "sgd"}, {"metric": False}])
@@ -256,6 +263,7 @@ def test_points_that_start_in_one_place_part(solver):
     D = 1.0 - np.eye(12)
     stuck = metric_mds(D, np.zeros((12, 2)), max_iter=0, solver=solver, random_state=0)
     assert stuck.stress == pytest.approx(1.0, abs=1e-5)
+    assert np.abs(stuck.Y.mean(axis=0)).max() < 1e-15
     result = metric_mds(D, np.zeros((12, 2)), solver=solver, random_state=0)
     assert result.stress < 0.45
     assert pdist(result.Y).min() > 0.1
@@ -281,6 +289,17 @@ def test_non_metric_finds_the_plane_behind_a_monotone_curve():
     assert _kruskal(D, metric.Y) > 0.05
     assert _kruskal(D, ordinal.Y) < 0.01
     assert spearmanr(pdist(X), pdist(ordinal.Y)).statistic > 0.999 > spearmanr(pdist(X), pdist(metric.Y)).statistic
+
+
+@pytest.mark.parametrize("decimals", [8, 0, -1])  # no ties, ties, groups of very unequal size
+def test_disparities_are_those_of_another_isotonic_regression(decimals):
+    D, Y = np.round(_distances(40), decimals), _points(40, 2, seed=5)
+    upper = np.triu_indices(40, 1)
+    expected = IsotonicRegression().fit(D[upper], pdist(Y)).predict(D[upper])
+    expected *= np.sqrt((D**2).sum() / 2 / (expected**2).sum())
+    ours = module._Disparities(D, float((D**2).sum())).of(Y)
+    np.testing.assert_allclose(ours[upper], expected, rtol=1e-9)
+    np.testing.assert_array_equal(ours, ours.T)
 
 
 def test_non_metric_stress_is_kruskals():
