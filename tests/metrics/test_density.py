@@ -58,6 +58,16 @@ def test_neighbours_are_exact_in_a_tree_and_in_blocks(d):
         assert np.array_equal(again.distances, found.distances)
 
 
+def test_neighbours_are_exact_where_products_lose_all_digits():
+    # Two tight clouds far apart: squared distances of 1e-6 from squares of 1e12.
+    rng = np.random.default_rng(0)
+    X = 1e-3 * rng.normal(size=(200, 20))
+    X[100:] += 1e6
+    D = cdist(X, X)
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(nearest(X, 3).distances, np.sort(D, axis=1)[:, :3], rtol=1e-6)
+
+
 def test_neighbours_of_other_points_may_lie_on_top():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]])
     found = nearest(X, 2, queries=np.array([[1.0, 0.0], [4.0, 0.0]]))

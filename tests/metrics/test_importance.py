@@ -68,7 +68,9 @@ def test_falls_equal_those_of_refitted_neighbours(task):
 def test_global_shape_is_spearman_of_the_distances():
     X, Y, _ = graded(n=40)
     expected = [spearmanr(pdist(X[:, [f]]), pdist(Y)).statistic for f in range(6)]
-    np.testing.assert_allclose(importance._distance_correlations(X, Y, 1), expected)
+    np.testing.assert_allclose(
+        importance._distance_correlations(X, Y, *importance._all_pairs(X.shape[0], 1), 1), expected
+    )
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])
@@ -117,7 +119,24 @@ def test_a_constant_feature_has_no_importance():
     X[:, 2] = 5.0
     split = importance._Split(X, Y, y, None, learn=np.arange(20, 60), test=np.arange(20))
     assert [fall[2] for fall in importance._falls(split, 3, 2, 0, 1)] == [0.0, 0.0]
-    assert importance._distance_correlations(X, Y, 1)[2] == 0.0
+    assert importance._distance_correlations(X, Y, *importance._all_pairs(X.shape[0], 1), 1)[2] == 0.0
+
+
+def test_importance_is_measured_on_rows_held_out(monkeypatch):
+    X, Y, y = graded(n=50)
+    splits = []
+
+    def record(split, *args):
+        splits.append(split)
+        return np.arange(6.0), np.arange(6.0)
+
+    monkeypatch.setattr(importance, "_falls", record)
+    assert importance_alignment(X, Y, y, n_repeats=3, test_size=0.4, sample=30) == pytest.approx(1.0)
+    for split in splits:
+        assert len(set(split.learn)) == 18
+        assert len(set(split.test)) == 12
+        assert not set(split.learn) & set(split.test)
+    assert len({tuple(sorted(split.test)) for split in splits}) == 3
 
 
 @pytest.mark.parametrize("scope", ["local", "global"])

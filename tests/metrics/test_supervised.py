@@ -149,6 +149,8 @@ def test_a_class_of_one_is_learnt_and_never_predicted():
         assert 10 in learn
         assert set(labels.codes[learn]) == {0, 1, 2}
         assert predict.shape[0] == 3
+        learn, _ = supervised._stratified_split(labels, 0.9, np.random.default_rng(seed))
+        assert set(labels.codes[learn]) == {0, 1, 2}
 
 
 # Best, random and constant maps

@@ -46,8 +46,10 @@ __getattr__, __dir__, __all__ = attach(
         "anisotropy_correlation": "manifolia.metrics.density",
         "radius_correlation": "manifolia.metrics.density",
         "arrow_fidelity": "manifolia.metrics.arrows",
+        "Metric": "manifolia.metrics.registry",
         "get": "manifolia.metrics.registry",
         "names": "manifolia.metrics.registry",
         "register": "manifolia.metrics.registry",
+        "report": "manifolia.metrics._report",
     },
 )

@@ -19,7 +19,7 @@ __all__ = ["Nearest", "nearest"]
 
 #: Up to here a k-d tree is faster than blocks of distances.
 _TREE_DIMENSIONS = 8
-#: Candidates beyond k that are measured again: products lose about ten digits to cancellation, these get them back.
+#: Candidates beyond k that are measured again by their differences: products lose digits to cancellation.
 _EXTRA = 16
 #: Distances held at once by a block, in numbers.
 _BLOCK_NUMBERS = 4_000_000
@@ -100,15 +100,27 @@ def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None)
     centred = data - centre
     squares = np.einsum("ij,ij->i", centred, centred)
     n_candidates = min(k + _EXTRA, data.shape[0])
+    largest = np.sqrt(squares.max())
+    # Bound on the rounding error of a squared distance from products, per (‖a‖ + ‖b‖)².
+    rounding = (data.shape[1] + 8) * np.finfo(np.float64).eps
 
     def run(part: slice) -> Nearest:
         block = points[part] - centre
-        approximate = squares - 2.0 * (block @ centred.T)
+        own = np.einsum("ij,ij->i", block, block)
+        approximate = own[:, None] + squares - 2.0 * (block @ centred.T)
         candidates = np.argpartition(approximate, n_candidates - 1, axis=1)[:, :n_candidates]
         differences = data[candidates] - points[part][:, None, :]
-        measured = np.sqrt(np.einsum("ijk,ijk->ij", differences, differences))
-        ordered = _ordered(candidates, measured)
-        return Nearest(ordered.indices[:, :k], ordered.distances[:, :k])
+        found = _ordered(candidates, np.sqrt(np.einsum("ijk,ijk->ij", differences, differences)))
+        indices, distances = found.indices[:, :k], found.distances[:, :k]
+        # Whoever was left out is at least this far away; where that does not settle it, measure everyone.
+        left_out = np.take_along_axis(approximate, candidates, 1).max(axis=1) - rounding * (np.sqrt(own) + largest) ** 2
+        doubtful = np.flatnonzero(distances[:, -1] ** 2 > left_out) if n_candidates < data.shape[0] else ()
+        for row in doubtful:
+            differences = data - points[part][row]
+            everyone = np.sqrt(np.einsum("ij,ij->i", differences, differences))
+            order = np.argsort(everyone, kind="stable")[:k]
+            indices[row], distances[row] = order, everyone[order]
+        return Nearest(indices, distances)
 
     height = max(1, min(64, _BLOCK_NUMBERS // max(data.shape[0], n_candidates * data.shape[1])))
     return _joined(map_blocks(run, row_blocks(points.shape[0], height), n_jobs=n_jobs), k)

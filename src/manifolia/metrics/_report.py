@@ -1,0 +1,342 @@
+"""All metrics that apply, as a table."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.progress import Reporter
+from manifolia._core.random import as_seed
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
+from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number
+from manifolia.metrics import registry
+from manifolia.metrics._labels import is_classification
+from manifolia.metrics.registry import Metric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["report"]
+
+#: Above so many rows `sample="auto"` estimates what grows with the square of their number.
+_EXACT_ROWS = 5_000
+#: Rows that are then judged against all; the interval of a mean over them is about ± 0.01.
+_AUTO_ROWS = 1_000
+#: Pairs of rows that stand for one sampled row where pairs are sampled.
+_PAIRS_PER_ROW = 200
+#: m² d of the m rows that importance alignment uses: some seconds.
+_IMPORTANCE = ("importance_alignment", "importance_alignment_global")
+_IMPORTANCE_WORK = 50_000_000
+_IMPORTANCE_ROWS = 100
+_IMPORTANCE_REPEATS = 5
+#: Names that one pass over the rows computes together, and the function that does it.
+_PASSES = {
+    "coranking": ("auc_r_nx", "q_local", "q_global"),
+    "neighborhood": ("trustworthiness", "continuity", "neighbor_recall"),
+    "distance": ("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio"),
+}
+
+
+class _Row(NamedTuple):
+    """One line of the table."""
+
+    metric: Metric
+    k: int | None
+    value: float
+    low: float
+    high: float
+    sample: str
+    note: str = ""
+
+
+class _Inputs(NamedTuple):
+    """What is judged, and how."""
+
+    given: dict[str, Any]  # by the names that metrics need
+    n: int
+    ks: list[int]
+    sample: int | str | None
+    rows: int | None  # that are judged; None: all
+    task: str
+    seed: int
+    n_jobs: int | None
+    strict: bool  # raise what does not apply, in place of a note
+
+
+def report(
+    X: ArrayLike,
+    Y: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    metrics: Sequence[str | Metric] | None = None,
+    k: int | Sequence[int] | None = None,
+    task: str = "auto",
+    gradients: FloatArray | None = None,
+    normalized: bool = False,
+    sample: int | str | None = "auto",
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+    callback: Callback = None,
+    verbose: bool = False,
+) -> pd.DataFrame:
+    """Judge a map by every metric that applies.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,), default=None
+        Target: classes or numbers. Without it the metrics that need it are left out, and those for classes are for a
+        numeric one.
+    metrics : sequence of str or Metric, default=None
+        Which; None takes all that are registered and have what they need.
+    k : int or sequence of int, default=None
+        Sizes of neighbourhood for the metrics with a parameter ``k``, one line each; None means 10, or n − 2 if that is
+        less. The metrics of density, importance and arrows keep their own ``n_neighbors``, which is printed too.
+    task : {"auto", "classification", "regression"}, default="auto"
+        How to read `y`. "auto": floats with a fraction are numbers, all else are classes.
+    gradients : ndarray of shape (n, d, n_components), default=None
+        Arrows of the features in the map, for ``arrow_fidelity``.
+    normalized : bool, default=False
+        Add a column with each value brought into [0, 1], smaller being better.
+    sample : int, "auto" or None, default="auto"
+        Rows that are judged, against all others, by the metrics whose time grows with n²; those of distances take 200
+        pairs for each. "auto" takes 1,000 rows from n = 5,001 on, and for the importance alignment, whose time grows
+        with the features too, as many as take some seconds. None judges all.
+    random_state : int, RandomState, Generator or None, default=0
+        Draws samples, splits and starts; the default is fixed, so that several maps are judged alike.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    callback : callable, default=None
+        Called with a ``ProgressEvent`` after each metric; if it returns True, the table so far is returned.
+    verbose : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame
+        One line per metric and size of neighbourhood: ``metric``; ``k``; ``value``; ``low`` and ``high``, the 95 %
+        interval, NaN where the value is exact; ``direction``, which values are better; ``normalized`` if asked for;
+        ``sample``, what the value was computed from; ``seconds``, metrics that share a pass sharing its time; and
+        ``note``, why a value is missing.
+
+    Raises
+    ------
+    ValueError
+        If the inputs do not fit together, or a metric that was asked for by name cannot be computed.
+    """
+    import pandas as pd
+
+    check_bool(normalized, "normalized")
+    data = check_matrix(X, min_rows=3)
+    n = data.shape[0]
+    given: dict[str, Any] = {"X": data, "Y": check_map(Y, n_rows=n)}
+    if y is not None:
+        given["y"] = check_labels(y, n_rows=n)
+    if gradients is not None:
+        given["gradients"] = gradients
+    chosen = _chosen(metrics, given, task)
+    inputs = _Inputs(
+        given=given,
+        n=n,
+        ks=_check_ks(k, n),
+        sample=sample,
+        rows=_sampled_rows(sample, n),
+        task=task,
+        seed=as_seed(random_state),
+        n_jobs=n_jobs,
+        strict=metrics is not None,
+    )
+    reporter = Reporter(callback, verbose=verbose)
+    jobs = _jobs(chosen, inputs)
+    lines: list[tuple[_Row, float]] = []
+    done = 0
+    for members, run in jobs:
+        start = time.perf_counter()
+        rows = run()
+        seconds = (time.perf_counter() - start) / max(len(rows), 1)
+        lines += [(row, seconds) for row in rows]
+        done += len(members)
+        if reporter.update("report", done, len(chosen)):
+            break
+    order = {metric.name: place for place, metric in enumerate(chosen)}
+    lines.sort(key=lambda line: order[line[0].metric.name])
+    table = pd.DataFrame([_cells(row, seconds) for row, seconds in lines])
+    table["k"] = table["k"].astype("Int64")
+    if normalized:
+        scaled = [row.metric.normalize(row.value) for row, _ in lines]
+        table.insert(table.columns.tolist().index("direction") + 1, "normalized", scaled)
+    return table
+
+
+def _cells(row: _Row, seconds: float) -> dict[str, Any]:
+    return {
+        "metric": row.metric.name,
+        "k": row.k,
+        "value": row.value,
+        "low": row.low,
+        "high": row.high,
+        "direction": row.metric.direction,
+        "sample": row.sample,
+        "seconds": seconds,
+        "note": row.note,
+    }
+
+
+def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task: str) -> list[Metric]:
+    """Find the metrics that have what they need."""
+    numeric = "y" in given and not is_classification(given["y"], task)
+    if metrics is None:
+        found = [registry.get(name) for name in registry.names(list(given))]
+        return [metric for metric in found if not (numeric and metric.classes_only)]
+    if isinstance(metrics, (str, Metric)) or not metrics:
+        message = f"metrics must be a non-empty list of names, got {metrics!r}. Pass for example ['auc_r_nx']."
+        raise TypeError(message)
+    found = [registry.get(metric) for metric in metrics]
+    for metric in found:
+        missing = [need for need in metric.needs if need not in given]
+        if missing:
+            message = f"metric {metric.name!r} needs {' and '.join(missing)}. Pass it, or leave the metric out."
+            raise ValueError(message)
+        if numeric and metric.classes_only:
+            message = (
+                f"metric {metric.name!r} needs classes and y holds numbers. "
+                f"Leave it out, or pass task='classification' if they are labels."
+            )
+            raise ValueError(message)
+    return found
+
+
+def _check_ks(k: int | Sequence[int] | None, n: int) -> list[int]:
+    if k is None:
+        return [min(10, n - 2)]
+    ks = [k] if np.ndim(k) == 0 else list(k)  # type: ignore[arg-type]
+    hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
+    if not ks:
+        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
+        raise ValueError(message)
+    return [check_number(one, "k", low=1, high=n - 2, integer=True, hint=hint) for one in ks]
+
+
+def _sampled_rows(sample: int | str | None, n: int) -> int | None:
+    """Number of rows to judge; None for all."""
+    if sample == "auto":
+        return _AUTO_ROWS if n > _EXACT_ROWS else None
+    if sample is None:
+        return None
+    hint = "It is a number of rows; 'auto' decides by size and None judges all."
+    size: int = check_number(sample, "sample", low=20, high=n, integer=True, hint=hint)
+    return size if size < n else None
+
+
+def _rows_for(metric: Metric, inputs: _Inputs) -> int | None:
+    """Number of rows that a metric judges; importance alignment has its own."""
+    if inputs.sample != "auto" or metric.name not in _IMPORTANCE:
+        return inputs.rows
+    size = max(_IMPORTANCE_ROWS, math.isqrt(_IMPORTANCE_WORK // inputs.given["X"].shape[1]))
+    return size if size < inputs.n else None
+
+
+_Job = tuple[list[Metric], Callable[[], list[_Row]]]
+
+
+def _jobs(chosen: list[Metric], inputs: _Inputs) -> list[_Job]:
+    """Cut the work into passes over the rows, and metrics that go alone."""
+    jobs: list[_Job] = []
+    rest = list(chosen)
+    for module, members in _PASSES.items():
+        # A user's own metric of that name, or one with bound parameters, goes alone.
+        source = f"manifolia.metrics.{module}:"
+        together = [m for m in rest if m.name in members and m.source == source + m.name and not m.parameters]
+        if together:
+            rest = [metric for metric in rest if metric not in together]
+            jobs.append((together, partial(_together, module, together, inputs)))
+    return [*jobs, *(([metric], partial(_alone, metric, inputs)) for metric in rest)]
+
+
+def _together(module: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]:
+    """Compute several metrics in one pass over rows or pairs."""
+    from manifolia.metrics.coranking import coranking_scores
+    from manifolia.metrics.distance import distance_scores
+    from manifolia.metrics.neighborhood import neighborhood_scores
+
+    options: dict[str, Any] = {
+        "names": [metric.name for metric in metrics],
+        "sample": inputs.rows,
+        "random_state": inputs.seed,
+        "n_jobs": inputs.n_jobs,
+    }
+    X, Y = inputs.given["X"], inputs.given["Y"]
+    ks: list[Any] = inputs.ks if module == "neighborhood" else [None]
+    unit = "rows"
+    try:
+        if module == "coranking":
+            found = coranking_scores(X, Y, **options)
+        elif module == "neighborhood":
+            found = neighborhood_scores(X, Y, ks, **options)
+        else:
+            options["sample"] = None if inputs.rows is None else inputs.rows * _PAIRS_PER_ROW
+            unit = "pairs"
+            found = distance_scores(X, Y, **options)
+    except ValueError as error:
+        return [_refused(metric, k, error, inputs) for metric in metrics for k in ks]
+    text = "all" if inputs.rows is None else f"{options['sample']} {unit}"
+    return [
+        _row(metric, k, *(part if k is None else part[place] for part in found[metric.name]), sample=text)
+        for metric in metrics
+        for place, k in enumerate(ks)
+    ]
+
+
+def _alone(metric: Metric, inputs: _Inputs) -> list[_Row]:
+    """Compute a metric by itself, once for each size of neighbourhood."""
+    name = metric.size_name
+    sizes: list[int | None] = [None]
+    if name == "k" and "k" not in metric.parameters:
+        sizes = list(inputs.ks)
+    elif name is not None and metric.size is not None:
+        sizes = [metric.size if name in metric.parameters else min(metric.size, inputs.n - 1)]
+    return [_once(metric, name, size, inputs) for size in sizes]
+
+
+def _once(metric: Metric, size_name: str | None, size: int | None, inputs: _Inputs) -> _Row:
+    rows = _rows_for(metric, inputs)
+    wanted: dict[str, Any] = {
+        "sample": rows,
+        "task": inputs.task,
+        "random_state": inputs.seed,
+        "n_jobs": inputs.n_jobs,
+        "return_ci": True,
+    }
+    if metric.name in _IMPORTANCE:
+        wanted["n_repeats"] = _IMPORTANCE_REPEATS
+    if size_name is not None:
+        wanted[size_name] = size
+    options = {key: value for key, value in wanted.items() if key not in metric.parameters and metric.accepts(key)}
+    try:
+        found = metric(**inputs.given, **options)
+    except ValueError as error:
+        return _refused(metric, size, error, inputs)
+    value, (low, high) = found if "return_ci" in options else (found, (math.nan, math.nan))
+    text = "all" if rows is None or "sample" not in options else f"{rows} rows"
+    if metric.name == "classification_error":
+        text = "20 % held out"
+    return _row(metric, size, value, low, high, sample=text)
+
+
+def _row(metric: Metric, k: int | None, value: Any, low: Any, high: Any, *, sample: str) -> _Row:
+    exact = low == value == high
+    return _Row(metric, k, float(value), math.nan if exact else float(low), math.nan if exact else float(high), sample)
+
+
+def _refused(metric: Metric, k: int | None, error: ValueError, inputs: _Inputs) -> _Row:
+    if inputs.strict:
+        raise error
+    return _Row(metric, k, math.nan, math.nan, math.nan, "", str(error))
