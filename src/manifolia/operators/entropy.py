@@ -15,7 +15,10 @@ from manifolia._core.validate import check_number, check_option
 __all__ = ["RULES", "choose_t", "von_neumann_entropy"]
 
 #: Ways to read t off the entropy curve.
-RULES = ("log-chord", "chord", "two-lines")
+RULES = ("slowdown", "log-chord", "chord", "two-lines")
+
+#: "slowdown": the walk is long enough when a step lowers the entropy by less than this share of the steepest step.
+_SLOW = 1 / 3
 
 
 def von_neumann_entropy(eigenvalues: FloatArray, t_max: int = 100) -> FloatArray:
@@ -45,17 +48,19 @@ def von_neumann_entropy(eigenvalues: FloatArray, t_max: int = 100) -> FloatArray
     return -np.sum(np.where(eta > 0, eta * np.log(np.where(eta > 0, eta, 1.0)), 0.0), axis=1)
 
 
-def choose_t(entropy: FloatArray, *, rule: str = "log-chord", t_min: int = 2, t_max: int = 50) -> int:
+def choose_t(entropy: FloatArray, *, rule: str = "slowdown", t_min: int = 2, t_max: int = 50) -> int:
     """Read the number of steps off an entropy curve.
 
     Parameters
     ----------
     entropy : ndarray of shape (t,)
         H(1), H(2), …
-    rule : {"log-chord", "chord", "two-lines"}, default="log-chord"
-        ``"chord"``: the point farthest below the line from the first to the last point. ``"log-chord"``: the same with
-        t on a logarithmic axis, which finds the first knee of a curve with two. ``"two-lines"``: the break of the best
-        fit by two straight lines, as in PHATE; it jumps from the first knee to the second with the curve's length.
+    rule : {"slowdown", "log-chord", "chord", "two-lines"}, default="slowdown"
+        ``"slowdown"``: the first step, after the steepest, that lowers the entropy by less than a third of what the
+        steepest did; it needs no end of the curve. ``"chord"``: the point farthest below the line from the first to
+        the last point. ``"log-chord"``: the same with t on a logarithmic axis. ``"two-lines"``: the break of the best
+        fit by two straight lines, as in PHATE; where k separate groups make a second knee it jumps between the two
+        with the length of the curve.
     t_min : int, default=2
         The smallest answer.
     t_max : int, default=50
@@ -71,7 +76,12 @@ def choose_t(entropy: FloatArray, *, rule: str = "log-chord", t_min: int = 2, t_
     if curve.size < 3 or np.ptp(curve) == 0:
         return t_min
     steps = np.arange(1.0, curve.size + 1)
-    if rule == "two-lines":
+    if rule == "slowdown":
+        falls = -np.diff(curve)
+        steepest = int(np.argmax(falls))
+        slow = np.flatnonzero(falls[steepest:] < _SLOW * falls[steepest])
+        knee = steepest + int(slow[0]) + 1 if slow.size else curve.size
+    elif rule == "two-lines":
         knee = _two_lines(steps, curve)
     else:
         axis = np.log(steps) if rule == "log-chord" else steps
