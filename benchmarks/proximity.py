@@ -2,9 +2,9 @@
 
     python benchmarks/proximity.py [--full]
 
-All ratios are of one run on one machine. The row loop is the form found in published code: for each row, compare its leaf
-in every tree with everybody's (NumPy, no pair loop). Both start from the same leaf indices and in-bag counts; the column
-"whole call" adds what scikit-learn needs for them (``apply`` and ``estimators_samples_``).
+All ratios are of one run on one machine. The row loop is the form found in published code: for each row, compare its
+leaf in every tree with everybody's (NumPy, no pair loop). Both start from the same leaf indices and in-bag counts; the
+column "whole call" adds what scikit-learn needs for them (``apply`` and ``estimators_samples_``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TARGETS = {
 
 def row_loop(leaf, counts, kind, rows):
     """Proximities of some rows by comparing a row's leaves with everybody's."""
-    n, n_trees = leaf.shape
+    n = len(leaf)
     out_of_bag = counts == 0
     out = np.zeros((len(rows), n))
     for k, i in enumerate(rows):
@@ -73,7 +73,8 @@ def compare(name, X, y, n_trees, *, loop_rows):
         + ("" if len(rows) == n else f" (row loop timed on {len(rows)} rows spread over all, and scaled)")
     )
     print(
-        f"{'kind':>9} {'row loop s':>11} {'ours s':>8} {'ratio':>7} {'target':>7} {'whole call s':>13} {'entries':>10} {'max diff':>9}"
+        f"{'kind':>9} {'row loop s':>11} {'ours s':>8} {'ratio':>7} {'target':>7} {'whole call s':>13} {'entries':>10} "
+        f"{'max diff':>9}"
     )
     for kind in ("gap", "oob", "original"):
         F.proximity_from_leaves(table, kind=kind)  # compile
@@ -104,7 +105,8 @@ def operator(X, y, n_trees):
     product, _ = best(lambda: op.matmat(V), 3)
     print(f"\noperator: {len(X)} rows, {n_trees} trees, {op.table.trees.n_leaves} leaves")
     print(
-        f"{'forest fit s':>13} {'build s':>8} {'of fit':>7} {'target':>7} {'50 vectors s':>13} {'of fit':>7} {'target':>7}"
+        f"{'forest fit s':>13} {'build s':>8} {'of fit':>7} {'target':>7} {'50 vectors s':>13} {'of fit':>7} "
+        f"{'target':>7}"
     )
     print(f"{fit:13.1f} {build:8.2f} {build / fit:7.3f} {'0.1':>7} {product:13.2f} {product / fit:7.4f} {'0.025':>7}")
 
