@@ -250,11 +250,11 @@ def _members(
     from manifolia.kernels.forest import fill_leaves
 
     members = np.empty(int(starts[-1]), dtype=np.int32)
-    if row_weight is None:
-        factor, weights = np.empty(0), np.empty(0)
-    elif (row_weight == 1.0).all():
-        factor, weights = np.empty(0), np.empty(len(members), dtype=table.counts.dtype)
-    else:
+    factor: FloatArray = np.empty(0)
+    weights: Array = np.empty(0)
+    if row_weight is not None and (row_weight == 1.0).all():
+        weights = np.empty(len(members), dtype=table.counts.dtype)
+    elif row_weight is not None:
         factor, weights = row_weight, np.empty(len(members))
 
     def run(trees: tuple[int, int]) -> None:

@@ -87,7 +87,7 @@ def place_training(table: LeafTable, leaves: LeafValues) -> FloatArray:
     """
     from manifolia.kernels.forest import OUT_OF_BAG
 
-    always = (table.counts > 0).all(axis=0)
+    always = np.asarray((table.counts > 0).all(axis=0))
     return _walk_out(table.leaf, table.counts, always, OUT_OF_BAG, leaves)
 
 

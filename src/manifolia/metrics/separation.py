@@ -32,7 +32,7 @@ def one_hot_columns(y: Array) -> list[tuple[Array, FloatArray]]:
     list of tuple (classes, indicators)
         One entry per output; indicators have shape (n, n_classes).
     """
-    out = []
+    out: list[tuple[Array, FloatArray]] = []
     for column in y.reshape(len(y), -1).T:
         found, codes = np.unique(column, return_inverse=True)
         out.append((found, np.eye(len(found))[codes]))

@@ -67,15 +67,14 @@ def power(P: FloatArray, t: int, *, n_jobs: int | None = None) -> FloatArray:
         P multiplied with itself t − 1 times.
     """
     t = check_number(t, "t", low=1, integer=True)
-    result, square = None, P
+    square, result = P, P.copy()
     with threads(n_jobs):
-        while True:
-            if t & 1:
-                result = square if result is None else fixed_gemm(result, square)
-            t >>= 1
-            if t == 0:
-                return np.array(result) if result is P else result
+        for bit in range(1, t.bit_length()):
             square = fixed_gemm(square, square)
+            if (t >> bit) & 1:
+                # P itself is the first factor where t is odd; else the first square that counts is.
+                result = fixed_gemm(result, square) if (t & ((1 << bit) - 1)) else square
+    return result
 
 
 def diffuse(P: FloatArray, t: int, *, damping: float = 1.0, n_jobs: int | None = None) -> FloatArray:
