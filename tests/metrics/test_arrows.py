@@ -148,5 +148,7 @@ def test_refusals():
         arrow_fidelity(X, Y, arrows, n_neighbors=2)
     with pytest.raises(ValueError, match="n_features must be at least 1"):
         arrow_fidelity(X, Y, arrows, n_features=0)
+    with pytest.raises(ValueError, match="Leave return_ci= out"):
+        arrow_fidelity(X, Y, arrows, pointwise=True, return_ci=True)
     with pytest.raises(ValueError, match="NaN"):
         arrow_fidelity(X, np.full_like(Y, np.nan), arrows)

@@ -222,6 +222,17 @@ def test_a_map_with_round_neighbourhoods_keeps_density_but_not_shape():
     assert anisotropy_correlation(X, X @ TURN, k) == pytest.approx(1.0)
 
 
+def test_scores_from_one_search_are_those_of_the_functions():
+    X, Y = clouds(d=5, n=80), np.random.default_rng(0).normal(size=(80, 2))
+    options = {"sample": 40, "random_state": 3}
+    found = density.density_scores(X, Y, 6, **options)
+    for metric in BOTH:
+        assert found[metric.__name__].result(return_ci=True) == metric(X, Y, 6, **options, return_ci=True)
+    assert list(density.density_scores(X, Y[:, :1], 6, names=["radius_correlation"])) == ["radius_correlation"]
+    with pytest.raises(ValueError, match="names must be one of"):
+        density.density_scores(X, Y, names=["density"])
+
+
 # Samples and threads
 
 

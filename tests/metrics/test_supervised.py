@@ -352,8 +352,13 @@ def test_wrong_parameters_are_refused():
         class_distance_correlation(Y, Y, y, kind="inner")
     with pytest.raises(ValueError, match="all 8 labels differ"):
         silhouette(Y, np.arange(8))
-    with pytest.raises(ValueError, match="Leave one of them out"):
-        silhouette(Y, y, sample=4, pointwise=True)
+    for options in ({"sample": 4}, {"return_ci": True}):
+        with pytest.raises(ValueError, match="nothing to estimate. Leave sample= and return_ci= out"):
+            silhouette(Y, y, pointwise=True, **options)
+    with pytest.raises(TypeError, match="pointwise must be True or False, got 1"):
+        knn_accuracy(Y, y, 2, pointwise=1)
+    with pytest.raises(TypeError, match="return_ci must be True or False"):
+        classification_error(Y, y, return_ci="yes")
     with pytest.raises(ValueError, match=r"sample must be at least 2 and at most 8, got 9\. It is a number of points"):
         silhouette(Y, y, sample=9)
 

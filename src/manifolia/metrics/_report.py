@@ -16,6 +16,7 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number
 from manifolia.metrics import registry
 from manifolia.metrics._labels import is_classification
+from manifolia.metrics._sampling import Estimate
 from manifolia.metrics.registry import Metric
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ _PASSES = {
     "coranking": ("auc_r_nx", "q_local", "q_global"),
     "neighborhood": ("trustworthiness", "continuity", "neighbor_recall"),
     "distance": ("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio"),
+    "density": ("radius_correlation", "anisotropy_correlation"),
 }
+#: Neighbours for the density, where there are so many.
+_DENSITY_NEIGHBORS = 15
 
 
 class _Row(NamedTuple):
@@ -262,37 +266,42 @@ def _jobs(chosen: list[Metric], inputs: _Inputs) -> list[_Job]:
 
 
 def _together(module: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]:
-    """Compute several metrics in one pass over rows or pairs."""
-    from manifolia.metrics.coranking import coranking_scores
-    from manifolia.metrics.distance import distance_scores
-    from manifolia.metrics.neighborhood import neighborhood_scores
-
-    options: dict[str, Any] = {
-        "names": [metric.name for metric in metrics],
-        "sample": inputs.rows,
-        "random_state": inputs.seed,
-        "n_jobs": inputs.n_jobs,
-    }
-    X, Y = inputs.given["X"], inputs.given["Y"]
-    ks: list[Any] = inputs.ks if module == "neighborhood" else [None]
-    unit = "rows"
+    """Compute several metrics in one pass over rows or pairs; one by one if not all of them apply."""
     try:
-        if module == "coranking":
-            found = coranking_scores(X, Y, **options)
-        elif module == "neighborhood":
-            found = neighborhood_scores(X, Y, ks, **options)
-        else:
-            options["sample"] = None if inputs.rows is None else inputs.rows * _PAIRS_PER_ROW
-            unit = "pairs"
-            found = distance_scores(X, Y, **options)
-    except ValueError as error:
-        return [_refused(metric, k, error, inputs) for metric in metrics for k in ks]
-    text = "all" if inputs.rows is None else f"{options['sample']} {unit}"
+        found, ks, text = _pass(module, [metric.name for metric in metrics], inputs)
+    except ValueError:
+        return [row for metric in metrics for row in _alone(metric, inputs)]
+    several = module == "neighborhood"
     return [
-        _row(metric, k, *(part if k is None else part[place] for part in found[metric.name]), sample=text)
+        _row(metric, k, *(part[place] if several else part for part in found[metric.name]), sample=text)
         for metric in metrics
         for place, k in enumerate(ks)
     ]
+
+
+def _pass(module: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Estimate], Sequence[int | None], str]:
+    """Return the estimates, the sizes of neighbourhood they belong to and what they were computed from."""
+    X, Y, rows = inputs.given["X"], inputs.given["Y"], inputs.rows
+    options: dict[str, Any] = {"names": names, "random_state": inputs.seed, "n_jobs": inputs.n_jobs}
+    text = "all" if rows is None else f"{rows} rows"
+    if module == "distance":
+        from manifolia.metrics.distance import distance_scores
+
+        n_pairs = None if rows is None else rows * _PAIRS_PER_ROW
+        text = "all" if n_pairs is None else f"{n_pairs} pairs"
+        return distance_scores(X, Y, sample=n_pairs, **options), [None], text
+    if module == "neighborhood":
+        from manifolia.metrics.neighborhood import neighborhood_scores
+
+        return neighborhood_scores(X, Y, inputs.ks, sample=rows, **options), inputs.ks, text
+    if module == "density":
+        from manifolia.metrics.density import density_scores
+
+        k = min(_DENSITY_NEIGHBORS, inputs.n - 1)
+        return density_scores(X, Y, k, sample=rows, **options), [k], text
+    from manifolia.metrics.coranking import coranking_scores
+
+    return coranking_scores(X, Y, sample=rows, **options), [None], text
 
 
 def _alone(metric: Metric, inputs: _Inputs) -> list[_Row]:

@@ -17,7 +17,7 @@ import numpy as np
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_map, check_matrix, check_number
+from manifolia._core.validate import check_bool, check_map, check_matrix, check_number
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import mean_interval
 
@@ -76,6 +76,9 @@ def arrow_fidelity(
         In [−1, 1], higher is better, about 0 for random arrows; with `pointwise` an array of shape (n_rows,), with
         `return_ci` a tuple ``(value, (low, high))``.
     """
+    if check_bool(pointwise, "pointwise") and check_bool(return_ci, "return_ci"):
+        message = "pointwise=True gives every point's value, so there is nothing to estimate. Leave return_ci= out."
+        raise ValueError(message)
     data = check_matrix(X, min_rows=3)
     n, d = data.shape
     coordinates = check_map(Y, n_rows=n).astype(np.float64)

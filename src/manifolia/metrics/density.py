@@ -22,6 +22,7 @@ are found by regression of the map on the principal directions: gauges not fitte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,12 +31,14 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
-from manifolia._core.validate import check_map, check_matrix, check_number, check_option
-from manifolia.metrics._nearest import nearest
+from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
+from manifolia.metrics._nearest import Nearest, nearest
 from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_rows, exact, spread
 from manifolia.metrics._statistics import correlation
 
-__all__ = ["anisotropy_correlation", "radius_correlation"]
+__all__ = ["anisotropy_correlation", "density_scores", "radius_correlation"]
+
+_NAMES = ("radius_correlation", "anisotropy_correlation")
 
 #: Added to a radius, as a share of the mean radius, before its logarithm: duplicates have none. densMAP adds 1e-8 in
 #: the units of the data, which would make the result depend on them.
@@ -110,24 +113,26 @@ def radius_correlation(
     Narayan, Berger, Cho, "Assessing single-cell transcriptomic variability through density-preserving data
     visualization", Nature Biotechnology 39, 2021. FeatureMAP, Eq. (12), (14), (15), (21).
     """
+    check_bool(return_ci, "return_ci")
     pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=1)
-    if directions:
+    if check_bool(directions, "directions"):
         if graph is not None:
             message = "graph weights the isotropic radius and directions=True measures another. Leave one of them out."
             raise ValueError(message)
-        high, low = _directional_radii(pair, gauges, curve, center, n_jobs)
-        found = [_estimate(_log(a), _log(b), pair) for a, b in zip(high.T, low.T, strict=True)]
-        values, lows, highs = (np.array(part) for part in zip(*found, strict=True))
+        ways = _Ways(gauges, curve, center)
+        _check_ways(pair, ways)
+        neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
+        high, low = _directional_radii(pair, neighbors, ways, n_jobs)
+        along = [_estimate(_log(a), _log(b), pair) for a, b in zip(high.T, low.T, strict=True)]
+        values, lows, highs = (np.array(part) for part in zip(*along, strict=True))
         return (values, (lows, highs)) if return_ci else values
     if gauges is not None or curve is not None:
         message = "gauges and curve belong to directions=True. Pass directions=True, or leave them out."
         raise ValueError(message)
     if graph is None:
-        in_data = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs).distances
-        in_map = nearest(pair.coordinates, n_neighbors, rows=pair.rows, n_jobs=n_jobs).distances
-        high, low = (in_data**2).mean(axis=1), (in_map**2).mean(axis=1)
-    else:
-        high, low = _graph_radii(pair, graph, n_jobs)
+        found = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
+        return _round(pair, found, n_jobs).result(return_ci=return_ci)
+    high, low = _graph_radii(pair, graph, n_jobs)
     return _estimate(_log(high), _log(low), pair).result(return_ci=return_ci)
 
 
@@ -176,10 +181,68 @@ def anisotropy_correlation(
     float or tuple
         In [−1, 1], higher is better, 0 where shapes do not vary; with `return_ci` a tuple ``(value, (low, high))``.
     """
+    check_bool(return_ci, "return_ci")
     pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2)
-    high, low = _directional_radii(pair, gauges, None, center, n_jobs)
-    in_data, in_map = (_log(radii[:, 0]) - _log(radii[:, 1]) for radii in (high, low))
-    return _estimate(in_data, in_map, pair).result(return_ci=return_ci)
+    ways = _Ways(gauges, None, center)
+    _check_ways(pair, ways)
+    neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
+    return _shape(pair, neighbors, ways, n_jobs).result(return_ci=return_ci)
+
+
+def density_scores(
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 15,
+    *,
+    names: Sequence[str] = _NAMES,
+    sample: int | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> dict[str, Estimate]:
+    """Compute both measures of density from one search for neighbours in the data.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    n_neighbors : int, default=15
+        Neighbours, the point itself not counted.
+    names : sequence of str, default=("radius_correlation", "anisotropy_correlation")
+        Which.
+    sample : int, default=None
+        Use so many points, drawn at random, with their neighbours among all points; None uses all.
+    random_state : int, RandomState, Generator or None, default=None
+        Draws the sample.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    dict of str to Estimate
+        For each name the value with ``low`` and ``high``.
+    """
+    for name in names:
+        check_option(name, "names", _NAMES)
+    shaped = "anisotropy_correlation" in names
+    pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2 if shaped else 1)
+    ways = _Ways(None, None, "mean")
+    if shaped:
+        _check_ways(pair, ways)
+    found = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
+    return {
+        name: _round(pair, found, n_jobs) if name == "radius_correlation" else _shape(pair, found, ways, n_jobs)
+        for name in names
+    }
+
+
+class _Ways(NamedTuple):
+    """How directions are taken: gauges, weights and centre, as the public functions explain."""
+
+    gauges: FloatArray | None
+    curve: tuple[float, float] | None
+    center: str
 
 
 class _Pair(NamedTuple):
@@ -220,7 +283,7 @@ def _estimate(a: FloatArray, b: FloatArray, pair: _Pair) -> Estimate:
     groups = np.array_split(np.arange(m), min(N_GROUPS, m))  # the rows come in random order
     others = [correlation(np.delete(a, group), np.delete(b, group)) for group in groups]
     found = spread(correlation(a, b), others, factor=(1 - m / n) * (len(groups) - 1) / len(groups))
-    return Estimate(found.value, max(found.low, -1.0), min(found.high, 1.0))
+    return found.within(-1.0, 1.0)
 
 
 def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
@@ -259,61 +322,67 @@ def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatA
     return total[0] / sums, total[1] / sums
 
 
-def _directional_radii(
-    pair: _Pair, gauges: FloatArray | None, curve: tuple[float, float] | None, center: str, n_jobs: int | None
-) -> tuple[FloatArray, FloatArray]:
-    """R^o and R^e per direction, each of shape (rows, n_components)."""
-    check_option(center, "center", ("mean", "point"))
+def _round(pair: _Pair, found: Nearest, n_jobs: int | None) -> Estimate:
+    """Correlate the mean squared distances to the nearest, in the data and in the map."""
+    in_map = nearest(pair.coordinates, pair.k, rows=pair.rows, n_jobs=n_jobs).distances
+    return _estimate(_log((found.distances**2).mean(axis=1)), _log((in_map**2).mean(axis=1)), pair)
+
+
+def _shape(pair: _Pair, found: Nearest, ways: _Ways, n_jobs: int | None) -> Estimate:
+    """Correlate the ratios of the first two radii."""
+    radii = _directional_radii(pair, found, ways, n_jobs)
+    in_data, in_map = (_log(side[:, 0]) - _log(side[:, 1]) for side in radii)
+    return _estimate(in_data, in_map, pair)
+
+
+def _check_ways(pair: _Pair, ways: _Ways) -> None:
+    check_option(ways.center, "center", ("mean", "point"))
     n, c = pair.coordinates.shape
-    needed = c + 1 if center == "mean" else c
+    needed = c + 1 if ways.center == "mean" else c
     check_number(pair.k, "n_neighbors", low=needed, integer=True, hint=f"{c} directions need so many neighbours.")
     if pair.data.shape[1] < c:
         message = f"X has {pair.data.shape[1]} features and Y {c} components: there are not so many directions in X."
         raise ValueError(message)
-    if gauges is not None:
-        gauges = np.asarray(gauges, dtype=np.float64)
+    if ways.gauges is not None:
+        gauges = np.asarray(ways.gauges)
         if gauges.shape != (n, c, c) or not np.isfinite(gauges).all():
             message = f"gauges must be finite and of shape ({n}, {c}, {c}), got shape {gauges.shape}."
             raise ValueError(message)
-    if curve is not None and not (len(curve) == 2 and min(curve) > 0):
-        message = f"curve must be a tuple (a, b) of two positive numbers, got {curve!r}."
+    if ways.curve is not None and not (len(ways.curve) == 2 and min(ways.curve) > 0):
+        message = f"curve must be a tuple (a, b) of two positive numbers, got {ways.curve!r}."
         raise ValueError(message)
-    neighbors = nearest(pair.data, pair.k, rows=pair.rows, n_jobs=n_jobs).indices
+
+
+def _directional_radii(pair: _Pair, found: Nearest, ways: _Ways, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
+    """R^o and R^e per direction, each of shape (rows, n_components)."""
 
     def run(part: slice) -> FloatArray:
-        own = None if gauges is None else gauges[pair.rows[part]]
-        return _block_radii(pair, part, neighbors[part], own, curve, center)
+        return _block_radii(pair, pair.rows[part], found.indices[part], ways)
 
     height = max(1, min(512, _BLOCK_NUMBERS // (pair.k * pair.data.shape[1])))
     radii = np.concatenate(map_blocks(run, row_blocks(pair.rows.shape[0], height), n_jobs=n_jobs), axis=1)
     return radii[0], radii[1]
 
 
-def _block_radii(
-    pair: _Pair,
-    part: slice,
-    neighbors: IntArray,
-    gauges: FloatArray | None,
-    curve: tuple[float, float] | None,
-    center: str,
-) -> FloatArray:
+def _block_radii(pair: _Pair, rows: IntArray, neighbors: IntArray, ways: _Ways) -> FloatArray:
     """R^o and R^e of a block of rows, stacked."""
     c = pair.coordinates.shape[1]
-    rows = pair.rows[part]
     high = pair.data[neighbors].astype(np.float64) - pair.data[rows][:, None, :]
     low = pair.coordinates[neighbors] - pair.coordinates[rows][:, None, :]
-    if curve is None:
+    if ways.curve is None:
         weights = np.full(neighbors.shape, 1.0 / pair.k)
     else:
-        weights = 1.0 / (1.0 + curve[0] * (low**2).sum(axis=2) ** curve[1])  # Eq. (12)
+        weights = 1.0 / (1.0 + ways.curve[0] * (low**2).sum(axis=2) ** ways.curve[1])  # Eq. (12)
         weights /= weights.sum(axis=1, keepdims=True)
-    if center == "mean":
+    if ways.center == "mean":
         high = high - high.mean(axis=1, keepdims=True)
         low = low - (weights[:, :, None] * low).sum(axis=1, keepdims=True)
     # Local principal components (Eq. 2) from the k × k Gram matrix: σ² = λ, tangent coordinates √k u_l σ_l.
     values, vectors = np.linalg.eigh(high @ high.transpose(0, 2, 1) / pair.k)
     variances = np.maximum(values[:, ::-1][:, :c], 0.0)
-    if gauges is None:
+    if ways.gauges is not None:
+        gauges = np.asarray(ways.gauges, dtype=np.float64)[rows]
+    else:
         # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l. With
         # the plain slopes thin directions would dominate the rotation (their slopes are steep) and a random map would
         # score below 0; with the covariances wide ones would, and it would score above.

@@ -28,7 +28,7 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, resolve_n_jobs
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._sampling import check_sample, draw_pairs
 from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
@@ -102,6 +102,7 @@ def importance_alignment(
     The structure-importance alignment of RF-PHATE's and RF-AE's evaluations, which measure importance on the training
     rows; here it is measured on rows held out.
     """
+    check_bool(return_ci, "return_ci")
     data = check_matrix(X, min_rows=4, min_columns=2).astype(np.float64)
     coordinates = check_map(Y, n_rows=data.shape[0]).astype(np.float64)
     n = data.shape[0]

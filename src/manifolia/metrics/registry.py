@@ -50,6 +50,10 @@ class Metric:
         Whether ``y`` must hold classes.
     parameters : mapping
         Parameters that are bound to other values than the function's defaults.
+    source : callable or str
+        The function, or where it is: ``"module:name"``.
+    normalizer : callable or None
+        Turns a value into one of [0, 1] with smaller being better; None does it by `range` and `direction`.
     """
 
     name: str

@@ -26,7 +26,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
 from manifolia.metrics._labels import Classes, classes, vote
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
@@ -200,6 +200,7 @@ def knn_accuracy(
         In [0, 1], higher is better. A float for one k, an array of shape (n_k,) for several; with `pointwise` of
         shape (n,) and (n, n_k), n counting the test rows if there are any.
     """
+    check_bool(pointwise, "pointwise")
     coordinates = check_map(Y)
     n = coordinates.shape[0]
     labels = classes(y, n_rows=n, purpose="knn_accuracy")
@@ -288,6 +289,7 @@ def classification_error(
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
+    check_bool(return_ci, "return_ci")
     coordinates = check_map(Y).astype(np.float64)
     labels = classes(y, n_rows=coordinates.shape[0], purpose="classification_error")
     check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
@@ -427,8 +429,8 @@ def silhouette(
     if labels.names.shape[0] >= n:
         message = f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
         raise ValueError(message)
-    if sample is not None and pointwise:
-        message = "pointwise=True gives every point's value and sample= only some. Leave one of them out."
+    if check_bool(pointwise, "pointwise") and (sample is not None or check_bool(return_ci, "return_ci")):
+        message = "pointwise=True gives every point's value, so there is nothing to estimate. Leave sample= and return_ci= out."
         raise ValueError(message)
     size = check_sample(sample, low=2, high=n, what="points")
     if size is None or size == n:
