@@ -169,7 +169,7 @@ def test_refusals_of_alignment():
     with memory_limit(1000), pytest.raises(MemoryLimitError, match="Pass sample= to use fewer rows"):
         importance_alignment(X, Y, y)
     # Room for the neighbours, but not for the distances of all pairs.
-    with memory_limit(60_000), pytest.raises(MemoryLimitError, match="the distances of 780 pairs"):
+    with memory_limit(20_000), pytest.raises(MemoryLimitError, match="the distances of 780 pairs"):
         importance_alignment(X, Y, y, scope="global", n_jobs=2)
 
 

@@ -353,7 +353,7 @@ def test_wrong_parameters_are_refused():
     with pytest.raises(ValueError, match="all 8 labels differ"):
         silhouette(Y, np.arange(8))
     for options in ({"sample": 4}, {"return_ci": True}):
-        with pytest.raises(ValueError, match="nothing to estimate. Leave sample= and return_ci= out"):
+        with pytest.raises(ValueError, match=r"nothing to estimate\. Leave sample= and return_ci= out"):
             silhouette(Y, y, pointwise=True, **options)
     with pytest.raises(TypeError, match="pointwise must be True or False, got 1"):
         knn_accuracy(Y, y, 2, pointwise=1)

@@ -32,7 +32,7 @@ _AUTO_ROWS = 1_000
 _PAIRS_PER_ROW = 200
 #: m² d of the m rows that importance alignment uses: some seconds.
 _IMPORTANCE = ("importance_alignment", "importance_alignment_global")
-_IMPORTANCE_WORK = 50_000_000
+_IMPORTANCE_WORK = 200_000_000
 _IMPORTANCE_ROWS = 100
 _IMPORTANCE_REPEATS = 5
 #: Names that one pass over the rows computes together, and the function that does it.

@@ -123,9 +123,8 @@ def importance_alignment(
     discrete = is_classification(y, task)
     labels = classes(y, n_rows=n, purpose="importance_alignment") if discrete else None
     target: Array = numbers(y, n_rows=n) if labels is None else labels.codes
-    # Per thread: squared distances, their own-feature part, the changed copy and its partition.
     require(
-        (1 + 3 * resolve_n_jobs(n_jobs)) * 8 * n_test * (m - n_test),
+        8 * n_test * (m - n_test),
         step=f"importance_alignment on {m} rows",
         remedy="Pass sample= to use fewer rows.",
     )
@@ -158,11 +157,9 @@ class _Split(NamedTuple):
     learn: IntArray
     test: IntArray
 
-    def scores(self, squared: FloatArray, k: int) -> tuple[float, float]:
-        """Score of the target and R² of the map, predicted by the k rows with the least squared distances."""
-        near = np.argpartition(squared, k - 1, axis=1)[:, :k]
-        order = np.argsort(np.take_along_axis(squared, near, 1), axis=1, kind="stable")
-        neighbors = self.learn[np.take_along_axis(near, order, 1)]
+    def scores(self, near: IntArray) -> tuple[float, float]:
+        """Score of the target and R² of the map, predicted by the nearest learning rows."""
+        neighbors = self.learn[near]
         of_map = _r2(self.coordinates[neighbors].mean(axis=1), self.coordinates[self.test])
         truth = self.target[self.test]
         if self.labels is None:
@@ -180,17 +177,24 @@ def _falls(split: _Split, k: int, n_permutations: int, seed: int, n_jobs: int | 
     """Fall of the target's and of the map's score for each permuted feature: I and E."""
     from scipy.spatial.distance import cdist
 
+    from manifolia.kernels.permuted import permuted_neighbors
+
     learn, test = split.data[split.learn], split.data[split.test]
     squared = cdist(test, learn, "sqeuclidean")
-    before = np.array(split.scores(squared, k))
+
+    def scores(feature: int, source: IntArray) -> tuple[float, float]:
+        near = np.empty((test.shape[0], k), dtype=np.int64)
+        a, b = (np.ascontiguousarray(side[:, feature]) for side in (test, learn))
+        permuted_neighbors(squared, a, b, source, near)
+        return split.scores(near)
+
+    before = np.array(scores(0, np.arange(test.shape[0])))
 
     def run(feature: int) -> FloatArray:
-        own = (test[:, feature][:, None] - learn[:, feature]) ** 2
-        if not own.any():
+        if np.ptp(test[:, feature]) == 0:
             return np.zeros(2)
-        rest = squared - own
         generator = np.random.default_rng([seed, feature])
-        after = [split.scores(rest + own[generator.permutation(test.shape[0])], k) for _ in range(n_permutations)]
+        after = [scores(feature, generator.permutation(test.shape[0])) for _ in range(n_permutations)]
         return before - np.mean(after, axis=0)
 
     falls = np.array(map_blocks(run, range(split.data.shape[1]), n_jobs=n_jobs))

@@ -430,7 +430,10 @@ def silhouette(
         message = f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
         raise ValueError(message)
     if check_bool(pointwise, "pointwise") and (sample is not None or check_bool(return_ci, "return_ci")):
-        message = "pointwise=True gives every point's value, so there is nothing to estimate. Leave sample= and return_ci= out."
+        message = (
+            "pointwise=True gives every point's value, so there is nothing to estimate. "
+            "Leave sample= and return_ci= out."
+        )
         raise ValueError(message)
     size = check_sample(sample, low=2, high=n, what="points")
     if size is None or size == n:
