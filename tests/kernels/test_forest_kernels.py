@@ -18,9 +18,13 @@ def random_table(seed, n=17, n_trees=5, n_leaves=4):
         np.int32
     )
     counts = generator.poisson(0.7, size=(n_trees, n)).astype(np.uint8)
-    always = (counts > 0).all(axis=0)
     offsets = n_leaves * np.arange(n_trees + 1)
-    return leaf, counts, always, offsets, generator
+    return leaf, counts, offsets, generator
+
+
+def parts_of(counts):
+    """The three roles a row can have in a tree."""
+    return {"every": np.ones_like(counts), "in-bag": counts, "out-of-bag": (counts == 0).astype(np.uint8)}
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [None, 5])
@@ -35,34 +39,36 @@ def test_leaf_intervals(max_leaf_nodes):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("role", [kernels.EVERY, kernels.IN_BAG, kernels.OUT_OF_BAG])
+@pytest.mark.parametrize("role", ["every", "in-bag", "out-of-bag"])
 @pytest.mark.parametrize("weighted", ["none", "counts", "rows"])
 def test_members_of_leaves(role, weighted):
-    leaf, counts, always, offsets, generator = random_table(role)
+    leaf, counts, offsets, generator = random_table(1)
+    parts = parts_of(counts)[role]
     row_weight = generator.uniform(size=leaf.shape[1])
     results = []
     for module in (kernels, naive):
         mass, size = np.zeros(offsets[-1]), np.zeros(offsets[-1], dtype=np.int64)
         for first, last in ((0, 2), (2, 5)):
-            module.leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size)
+            module.leaf_mass(leaf, parts, row_weight, first, last, mass, size)
         starts = np.concatenate([[0], np.cumsum(size)])
         members = np.full(starts[-1], -1, dtype=np.int32)
         weights = np.zeros(0 if weighted == "none" else starts[-1], dtype=np.uint8 if weighted == "counts" else float)
         factor = row_weight if weighted == "rows" else np.empty(0)
         for first, last in ((0, 3), (3, 5), (5, 5)):
-            module.fill_leaves(leaf, offsets, counts, always, role, factor, first, last, starts, members, weights)
+            module.fill_leaves(leaf, offsets, parts, factor, first, last, starts, members, weights)
         queries = np.zeros(leaf.T.shape, dtype=np.int32)
         for first, last in ((0, 4), (4, 17)):
-            module.fill_queries(leaf, counts, always, role, first, last, queries)
+            module.fill_queries(leaf, parts, first, last, queries)
         results.append((mass, size, members, weights, queries))
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-14)
     assert (results[0][2] >= 0).all()
 
 
+@pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("n_members", [3, 17, 64, 65, 500])
-def test_products(n_members, unit):
+def test_products(n_members, unit, dense):
     generator = np.random.default_rng(n_members)
     n_leaves = 9
     size = np.minimum(generator.integers(0, 4, size=n_leaves), n_members)
@@ -70,7 +76,7 @@ def test_products(n_members, unit):
     starts = np.concatenate([[0], np.cumsum(size)])
     members = np.concatenate([np.sort(generator.choice(n_members, s, replace=False)) for s in size]).astype(np.int32)
     weights = np.empty(0) if unit else generator.uniform(size=len(members))
-    leaf_scale = generator.uniform(size=n_leaves)
+    leaf_scale = np.empty(0) if unit else generator.uniform(size=n_leaves)
     query = generator.integers(-1, n_leaves, size=(6, 4)).astype(np.int32)
     query[0] = -1
     scale = generator.uniform(size=6)
@@ -78,12 +84,17 @@ def test_products(n_members, unit):
     for module in (kernels, naive):
         bound = np.zeros(6, dtype=np.int64)
         module.product_bound(query, starts, n_members, bound)
+        found = bound.copy()
+        if dense:
+            bound[:] = n_members
         indptr = np.zeros(7, dtype=np.int64)
         columns, values = np.zeros(bound.sum(), dtype=np.int32), np.zeros(bound.sum())
-        module.product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values)
+        module.product_rows(
+            query, scale, bound, starts, members, weights, leaf_scale, n_members, indptr, columns, values
+        )
         used = indptr[-1]
-        assert (np.diff(indptr) <= bound).all()
-        out.append((bound, indptr, columns[:used], values[:used]))
+        assert (np.diff(indptr) <= found).all()
+        out.append((found, indptr, columns[:used], values[:used]))
     for got, expected in zip(*out, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-15)
 
@@ -101,14 +112,15 @@ def test_shared_bits():
     np.testing.assert_array_equal(got.reshape(8, 8), (flags[:, :, None] & flags[:, None]).sum(axis=0))
 
 
-@pytest.mark.parametrize("roles", [(0, 0), (1, 2), (2, 1)])
+@pytest.mark.parametrize("roles", [("every", "every"), ("in-bag", "out-of-bag"), ("out-of-bag", "in-bag")])
 def test_leaf_apply(roles):
-    leaf, counts, always, offsets, generator = random_table(3)
+    leaf, counts, offsets, generator = random_table(3)
+    gives, takes = (parts_of(counts)[role] for role in roles)
     in_row, out_row = generator.uniform(size=(2, 17))
     scale, V = generator.uniform(size=offsets[-1]), generator.normal(size=(17, 3))
     got, expected = np.zeros((2, 17, 3))
-    kernels.leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, scale, V, got)
-    naive.leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, scale, V, expected)
+    kernels.leaf_apply(leaf, offsets, gives, takes, in_row, out_row, scale, V, got)
+    naive.leaf_apply(leaf, offsets, gives, takes, in_row, out_row, scale, V, expected)
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
@@ -136,7 +148,7 @@ def test_paths():
 
 @pytest.mark.parametrize("unit", [True, False])
 def test_lumped_product(unit):
-    leaf, counts, always, offsets, generator = random_table(5)
+    leaf, counts, offsets, generator = random_table(5)
     query = leaf.T.copy()
     query[counts.T > 0] = -1
     order = np.argsort(leaf, axis=None, kind="stable")
@@ -144,7 +156,8 @@ def test_lumped_product(unit):
     labels = generator.integers(0, 4, size=17)
     groups = labels[order % 17].astype(np.int32)
     weights = np.empty(0) if unit else generator.uniform(size=len(order))
-    scale, leaf_scale = generator.uniform(size=17), generator.uniform(size=offsets[-1])
+    scale = generator.uniform(size=17)
+    leaf_scale = np.empty(0) if unit else generator.uniform(size=offsets[-1])
     rows = np.argsort(labels, kind="stable")
     group_starts = np.searchsorted(labels[rows], np.arange(5))
     got, expected = np.zeros((2, 4, 4))
@@ -155,19 +168,21 @@ def test_lumped_product(unit):
     assert (got > 0).any()
 
 
-@pytest.mark.parametrize("role", [kernels.EVERY, kernels.IN_BAG, kernels.OUT_OF_BAG])
+@pytest.mark.parametrize("role", ["every", "in-bag", "out-of-bag"])
 def test_into_the_leaves_and_out_again(role):
-    leaf, counts, always, offsets, generator = random_table(6)
+    leaf, counts, offsets, generator = random_table(6)
+    parts = parts_of(counts)[role]
     weight, V = generator.uniform(size=17), generator.normal(size=(17, 2))
     filled = generator.random(offsets[-1]) < 0.8
-    results = []
-    for module in (kernels, naive):
-        totals = np.zeros((offsets[-1], 2))
-        for first, last in ((0, 3), (3, 5)):
-            module.leaf_totals(leaf, counts, always, role, weight, V, first, last, totals)
-        out, n_asked = np.zeros((17, 2)), np.zeros(17, dtype=np.int64)
-        for first, last in ((0, 5), (5, 17)):
-            module.walk_out(leaf, counts, always, role, totals, filled, first, last, out, n_asked)
-        results.append((totals, out, n_asked))
-    for got, expected in zip(*results, strict=True):
-        np.testing.assert_allclose(got, expected, atol=1e-12)
+    for asks in (parts, np.empty((0, 0), dtype=np.uint8)):
+        results = []
+        for module in (kernels, naive):
+            totals = np.zeros((offsets[-1], 2))
+            for first, last in ((0, 3), (3, 5)):
+                module.leaf_totals(leaf, parts, weight, V, first, last, totals)
+            out, n_asked = np.zeros((17, 2)), np.zeros(17, dtype=np.int64)
+            for first, last in ((0, 5), (5, 17)):
+                module.walk_out(leaf, asks, totals, filled, first, last, out, n_asked)
+            results.append((totals, out, n_asked))
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-12)

@@ -23,31 +23,26 @@ def leaf_intervals(left, right, low, high):
     return len(ranks)
 
 
-def _part(counts, always, role, t, i):
-    return {0: 1, 1: int(counts[t, i]), 2: int(counts[t, i] == 0 or always[i])}[role]
-
-
-def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
+def leaf_mass(leaf, parts, row_weight, first, last, mass, size):
     for t in range(first, last):
         for i in range(leaf.shape[1]):
-            mass[leaf[t, i]] += _part(counts, always, role, t, i) * row_weight[i]
-            size[leaf[t, i]] += _part(counts, always, role, t, i) != 0
+            mass[leaf[t, i]] += int(parts[t, i]) * row_weight[i]
+            size[leaf[t, i]] += parts[t, i] != 0
 
 
-def fill_leaves(leaf, offsets, counts, always, role, row_weight, first, last, starts, members, weights):
+def fill_leaves(leaf, offsets, parts, row_weight, first, last, starts, members, weights):
     for t in range(first, last):
         for where in np.unique(leaf[t]):
-            inside = [i for i in np.flatnonzero(leaf[t] == where) if _part(counts, always, role, t, i) != 0]
+            inside = [i for i in np.flatnonzero(leaf[t] == where) if parts[t, i] != 0]
             for k, i in enumerate(inside):
                 members[starts[where] + k] = i
                 if len(weights):
-                    factor = row_weight[i] if len(row_weight) else 1
-                    weights[starts[where] + k] = _part(counts, always, role, t, i) * factor
+                    weights[starts[where] + k] = int(parts[t, i]) * (row_weight[i] if len(row_weight) else 1)
 
 
-def fill_queries(leaf, counts, always, role, first, last, out):
+def fill_queries(leaf, parts, first, last, out):
     for i in range(first, last):
-        out[i] = [leaf[t, i] if _part(counts, always, role, t, i) else -1 for t in range(len(leaf))]
+        out[i] = [leaf[t, i] if parts[t, i] else -1 for t in range(len(leaf))]
 
 
 def product_bound(query, starts, n_members, bound):
@@ -55,14 +50,18 @@ def product_bound(query, starts, n_members, bound):
         bound[i] = min(n_members, sum(starts[w + 1] - starts[w] for w in leaves if w >= 0))
 
 
-def product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
+def _scale(leaf_scale, where):
+    return leaf_scale[where] if len(leaf_scale) else 1.0
+
+
+def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
     used = 0
     indptr[0] = 0
     for i, leaves in enumerate(query):
         total = np.zeros(n_members)
         for where in leaves[leaves >= 0]:
             for k in range(starts[where], starts[where + 1]):
-                total[members[k]] += (weights[k] if len(weights) else 1) * leaf_scale[where]
+                total[members[k]] += (weights[k] if len(weights) else 1) * _scale(leaf_scale, where)
         for j in np.flatnonzero(total):
             columns[used], values[used] = j, total[j] * scale[i]
             used += 1
@@ -75,15 +74,14 @@ def shared_bits(indptr, columns, query_bits, member_bits, out):
             out[k] = sum(int(word).bit_count() for word in query_bits[i] & member_bits[columns[k]])
 
 
-def leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, leaf_scale, V, out):
+def leaf_apply(leaf, offsets, gives, takes, in_row, out_row, leaf_scale, V, out):
     n_trees, n = leaf.shape
     for t in range(n_trees):
         for i in range(n):
             for j in range(n):
                 if leaf[t, i] == leaf[t, j]:
-                    give = _part(counts, always, roles[0], t, j) * in_row[j]
-                    take = _part(counts, always, roles[1], t, i) * out_row[i]
-                    out[i] += take * leaf_scale[leaf[t, i]] * give * V[j]
+                    factor = takes[t, i] * out_row[i] * leaf_scale[leaf[t, i]] * gives[t, j] * in_row[j]
+                    out[i] += factor * V[j]
 
 
 def _path(node, parent):
@@ -119,19 +117,19 @@ def lump_rows(query, scale, order, group_starts, starts, groups, weights, leaf_s
         for i in order[group_starts[a] : group_starts[a + 1]]:
             for where in query[i][query[i] >= 0]:
                 for m in range(starts[where], starts[where + 1]):
-                    out[a, groups[m]] += scale[i] * leaf_scale[where] * (weights[m] if len(weights) else 1)
+                    out[a, groups[m]] += scale[i] * _scale(leaf_scale, where) * (weights[m] if len(weights) else 1)
 
 
-def leaf_totals(leaf, counts, always, role, row_weight, V, first, last, out):
+def leaf_totals(leaf, parts, row_weight, V, first, last, out):
     for t in range(first, last):
         for i in range(leaf.shape[1]):
-            out[leaf[t, i]] += _part(counts, always, role, t, i) * row_weight[i] * V[i]
+            out[leaf[t, i]] += int(parts[t, i]) * row_weight[i] * V[i]
 
 
-def walk_out(leaf, counts, always, role, values, filled, first, last, out, n_asked):
+def walk_out(leaf, parts, values, filled, first, last, out, n_asked):
     for i in range(first, last):
         for t in range(len(leaf)):
-            if filled[leaf[t, i]] and _part(counts, always, role, t, i):
+            if filled[leaf[t, i]] and (not len(parts) or parts[t, i]):
                 out[i] += values[leaf[t, i]]
                 n_asked[i] += 1
 

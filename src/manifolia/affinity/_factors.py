@@ -26,7 +26,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
-from manifolia.affinity.leaves import LeafTable, pack_bits, tree_blocks
+from manifolia.affinity.leaves import LeafTable, pack_bits, parts_every, parts_out_of_bag, tree_blocks
 
 __all__ = ["Bags", "Factors", "bags", "factors", "leaf_sizes"]
 
@@ -73,7 +73,7 @@ class Factors(NamedTuple):
     weights : ndarray
         Their weights; empty where all are 1.
     leaf_scale : ndarray of shape (n_leaves,)
-        Factor of all members of a leaf.
+        Factor of all members of a leaf; empty where it is 1.
     query_bits, member_bits : ndarray of uint64 or None
         Out-of-bag trees as bits, for kind ``"oob"``.
     """
@@ -88,19 +88,17 @@ class Factors(NamedTuple):
     member_bits: Array | None = None
 
 
-def leaf_sizes(table: LeafTable, role: int, row_weight: FloatArray, always: BoolArray) -> tuple[FloatArray, IntArray]:
+def leaf_sizes(table: LeafTable, parts: IntArray, row_weight: FloatArray) -> tuple[FloatArray, IntArray]:
     """Add up weights and count members of every leaf.
 
     Parameters
     ----------
     table : LeafTable
         Leaves and bags.
-    role : int
-        Which rows take part: ``EVERY``, ``IN_BAG`` or ``OUT_OF_BAG`` of ``kernels.forest``.
+    parts : ndarray of shape (T, n)
+        How often each row takes part in each tree.
     row_weight : ndarray of shape (n,)
         Weight of each row.
-    always : ndarray of bool of shape (n,)
-        Rows that count as out of bag in every tree.
 
     Returns
     -------
@@ -115,7 +113,7 @@ def leaf_sizes(table: LeafTable, role: int, row_weight: FloatArray, always: Bool
     size = np.zeros(table.trees.n_leaves, dtype=np.int64)
 
     def run(trees: tuple[int, int]) -> None:  # leaves of different trees are different entries
-        leaf_mass(table.leaf, table.counts, always, role, row_weight, *trees, mass, size)
+        leaf_mass(table.leaf, parts, row_weight, *trees, mass, size)
 
     map_blocks(run, tree_blocks(table.n_trees))
     return mass, size
@@ -146,8 +144,6 @@ def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
     ValueError
         If the forest was grown without bootstrap samples.
     """
-    from manifolia.kernels.forest import IN_BAG
-
     if not table.bootstrap:
         message = (
             f"proximity {kind!r} needs out-of-bag rows and this forest was grown with bootstrap=False. "
@@ -155,7 +151,7 @@ def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
         )
         raise ValueError(message)
     n = table.n_rows
-    mass, size = leaf_sizes(table, IN_BAG, row_weight, np.zeros(n, dtype=bool))
+    mass, size = leaf_sizes(table, table.counts, row_weight)
     leaf_scale = _inverse(mass)
     n_asked = (table.counts == 0).sum(axis=0)
     always = n_asked == 0
@@ -200,22 +196,19 @@ def factors(
     Factors
         For the rows that ask.
     """
-    from manifolia.kernels.forest import EVERY, IN_BAG, OUT_OF_BAG
-
     n, n_trees = table.n_rows, table.n_trees
-    always = np.zeros(n, dtype=bool) if bag is None else bag.always
-    role = {"gap": IN_BAG, "oob": OUT_OF_BAG}.get(kind, EVERY)
+    asks = parts_every(table) if bag is None else parts_out_of_bag(table, bag.always)
+    answers = table.counts if kind == "gap" else asks
+    leaf_scale: FloatArray = np.empty(0)
     if kind == "gap" and bag is not None:
         leaf_scale, size = bag.leaf_scale, bag.leaf_size
     else:
-        mass, size = leaf_sizes(table, role, np.ones(n), always)
-        leaf_scale = _inverse(mass) if kind == "kerf" else np.ones_like(mass)
+        mass, size = leaf_sizes(table, answers, np.ones(n))
+        if kind == "kerf":
+            leaf_scale = _inverse(mass)
     starts = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    members, weights = _members(table, role, always, starts, row_weight if kind == "gap" else None)
-    if new_leaf is None:
-        query = _queries(table, OUT_OF_BAG if bag is not None else EVERY, always)
-    else:
-        query = np.ascontiguousarray(new_leaf.T)
+    members, weights = _members(table, answers, starts, row_weight if kind == "gap" else None)
+    query = _queries(table, asks) if new_leaf is None else np.ascontiguousarray(new_leaf.T)
     plain = Factors(query, np.ones(query.shape[0]), starts, members, weights, leaf_scale)
     if kind == "path":
         return plain
@@ -226,25 +219,25 @@ def factors(
             return plain._replace(scale=bag.row_scale)
         n_filled = (leaf_scale[new_leaf] > 0).sum(axis=0)  # a leaf without in-bag rows of the table has no say
         return plain._replace(scale=_inverse(n_filled.astype(np.float64)))
-    member_bits = pack_bits((table.counts == 0) | always)
+    member_bits = pack_bits(asks > 0)
     query_bits = member_bits if new_leaf is None else pack_bits(np.ones((n_trees, query.shape[0]), dtype=bool))
     return plain._replace(query_bits=query_bits, member_bits=member_bits)
 
 
-def _queries(table: LeafTable, role: int, always: BoolArray) -> IntArray:
+def _queries(table: LeafTable, asks: IntArray) -> IntArray:
     from manifolia.kernels.forest import fill_queries
 
     out = np.empty((table.n_rows, table.n_trees), dtype=np.int32)
 
     def run(rows: slice) -> None:
-        fill_queries(table.leaf, table.counts, always, role, rows.start, rows.stop, out)
+        fill_queries(table.leaf, asks, rows.start, rows.stop, out)
 
     map_blocks(run, row_blocks(table.n_rows, _TRANSPOSED_ROWS))
     return out
 
 
 def _members(
-    table: LeafTable, role: int, always: BoolArray, starts: IntArray, row_weight: FloatArray | None
+    table: LeafTable, answers: IntArray, starts: IntArray, row_weight: FloatArray | None
 ) -> tuple[IntArray, Array]:
     """Members of every leaf; their weights are in-bag counts, times a row's weight where those differ, or nothing."""
     from manifolia.kernels.forest import fill_leaves
@@ -258,9 +251,7 @@ def _members(
         factor, weights = row_weight, np.empty(len(members))
 
     def run(trees: tuple[int, int]) -> None:
-        fill_leaves(
-            table.leaf, table.trees.offsets, table.counts, always, role, factor, *trees, starts, members, weights
-        )
+        fill_leaves(table.leaf, table.trees.offsets, answers, factor, *trees, starts, members, weights)
 
     map_blocks(run, tree_blocks(table.n_trees))
     return members, weights

@@ -66,29 +66,26 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
     from manifolia.kernels.forest import product_rows, shared_bits
 
     query = parts.query[rows]
-    capacity = int(_bounds(query, parts.starts, n).sum())
-    indptr = np.empty(query.shape[0] + 1, dtype=np.int64)
+    height = query.shape[0]
+    if height * n <= _ENTRIES_PER_BLOCK:
+        bound = np.full(height, n)
+    else:
+        bound = _bounds(query, parts.starts, n)
+    capacity = int(bound.sum())
+    indptr = np.empty(height + 1, dtype=np.int64)
     columns = np.empty(capacity, dtype=np.int32)
     values = np.empty(capacity)
     product_rows(
-        query,
-        parts.scale[rows],
-        parts.starts,
-        parts.members,
-        parts.weights,
-        parts.leaf_scale,
-        n,
-        indptr,
-        columns,
-        values,
-    )
+        query, parts.scale[rows], bound, parts.starts, parts.members, parts.weights, parts.leaf_scale, n,
+        indptr, columns, values,
+    )  # fmt: skip
     used = int(indptr[-1])
     columns, values = columns[:used].copy(), values[:used].copy()
     if parts.query_bits is not None:
         together = np.empty(used, dtype=np.int64)
         shared_bits(indptr, columns, parts.query_bits[rows], parts.member_bits, together)
         values /= together  # a pair in one leaf is out of bag together in that tree, so this is at least 1
-    return sp.csr_array((values, columns, indptr), shape=(query.shape[0], n))
+    return sp.csr_array((values, columns, indptr), shape=(height, n))
 
 
 def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:

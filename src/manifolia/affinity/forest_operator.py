@@ -18,7 +18,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_option
 from manifolia.affinity._factors import Bags, Factors, bags, factors, leaf_sizes
 from manifolia.affinity._rows import path_lengths, product_block
-from manifolia.affinity.leaves import LeafTable, row_weights
+from manifolia.affinity.leaves import LeafTable, parts_every, parts_out_of_bag, row_weights
 
 __all__ = ["ForestOperator", "build_operator"]
 
@@ -31,13 +31,14 @@ _OOB_ROWS = 1024  # rows of the exact out-of-bag kernel that exist at one time, 
 class _Pass(NamedTuple):
     """One way through the leaves: K = diag(out_row) R_out S R_inᵀ diag(in_row)."""
 
-    roles: tuple[int, int]
+    gives: IntArray
+    takes: IntArray
     in_row: FloatArray
     out_row: FloatArray
     leaf_scale: FloatArray
 
     def reversed(self) -> _Pass:
-        return _Pass((self.roles[1], self.roles[0]), self.out_row, self.in_row, self.leaf_scale)
+        return _Pass(self.takes, self.gives, self.out_row, self.in_row, self.leaf_scale)
 
 
 class ForestOperator:
@@ -51,8 +52,6 @@ class ForestOperator:
         The proximity.
     passes : tuple of _Pass
         The ways through the leaves that add up to the kernel; empty for ``"oob"`` and ``"path"``.
-    always : ndarray of bool of shape (n,)
-        Rows that count as out of bag in every tree.
     isolated : ndarray of bool of shape (n,)
         Rows whose only neighbour is themselves.
     row : ndarray of shape (n,)
@@ -77,7 +76,6 @@ class ForestOperator:
         table: LeafTable,
         kind: str,
         passes: tuple[_Pass, ...],
-        always: BoolArray,
         isolated: BoolArray,
         row: FloatArray,
         parts: Factors | None,
@@ -90,7 +88,6 @@ class ForestOperator:
         self.shape = (table.n_rows, table.n_rows)
         self.dtype = np.dtype(np.float64)
         self._passes = passes
-        self._always = always
         self._isolated = isolated
         self._row = row
         self._parts = parts
@@ -201,10 +198,7 @@ class ForestOperator:
             path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, self._row, self._row, V, out)
             return out
         for way in passes:
-            leaf_apply(
-                table.leaf, trees.offsets, table.counts, self._always, way.roles, way.in_row, way.out_row,
-                way.leaf_scale, V, out,
-            )  # fmt: skip
+            leaf_apply(table.leaf, trees.offsets, way.gives, way.takes, way.in_row, way.out_row, way.leaf_scale, V, out)
         if self._isolated.any():
             out[self._isolated] += V[self._isolated]
         return out
@@ -317,8 +311,6 @@ def build_operator(
     ForestOperator
         Its products.
     """
-    from manifolia.kernels.forest import EVERY, IN_BAG, OUT_OF_BAG
-
     check_option(kind, "kind", ("gap", "gap-sym", "oob", "original", "kerf", "path"))
     check_option(normalize, "normalize", ("cosine", None))
     n = table.n_rows
@@ -327,19 +319,20 @@ def build_operator(
         weight = row_weights(sample_weight, n)
         if kind == "oob":
             bag = bags(table, ones, kind=kind)
-            return ForestOperator(table, kind, (), bag.always, nobody, ones, factors(table, kind, ones, bag=bag))
+            return ForestOperator(table, kind, (), nobody, ones, factors(table, kind, ones, bag=bag))
         if kind == "path":
             row = 1.0 / path_lengths(table, np.ascontiguousarray(table.leaf.T))[1] if normalize else ones
-            return ForestOperator(table, kind, (), nobody, nobody, row, None)
+            return ForestOperator(table, kind, (), nobody, row, None)
         if kind in ("original", "kerf"):
-            _, size = leaf_sizes(table, EVERY, ones, nobody)
+            everyone = parts_every(table)
+            _, size = leaf_sizes(table, everyone, ones)
             per_leaf = 1.0 / np.maximum(size, 1) if kind == "kerf" else np.ones(len(size))
-            way = _Pass((EVERY, EVERY), ones, ones, per_leaf / table.n_trees)
-            return ForestOperator(table, kind, (way,), nobody, nobody, ones, None)
+            way = _Pass(everyone, everyone, ones, ones, per_leaf / table.n_trees)
+            return ForestOperator(table, kind, (way,), nobody, ones, None)
         bag = bags(table, weight, kind=kind)
-        way = _Pass((IN_BAG, OUT_OF_BAG), weight, bag.row_scale, bag.leaf_scale)
+        way = _Pass(table.counts, parts_out_of_bag(table, bag.always), weight, bag.row_scale, bag.leaf_scale)
         if kind == "gap":
-            return ForestOperator(table, kind, (way,), bag.always, bag.isolated, ones, None, bag=bag, weight=weight)
+            return ForestOperator(table, kind, (way,), bag.isolated, ones, None, bag=bag, weight=weight)
         half = way._replace(out_row=0.5 * way.out_row)
         both = (half, half.reversed())
-        return ForestOperator(table, kind, both, bag.always, bag.isolated, ones, None, bag=bag, weight=weight)
+        return ForestOperator(table, kind, both, bag.isolated, ones, None, bag=bag, weight=weight)

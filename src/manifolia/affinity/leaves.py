@@ -303,6 +303,43 @@ def _check_same_rows(leaf: IntArray, counts: IntArray, trees: Trees, *, partial:
         raise ValueError(message)
 
 
+def parts_every(table: LeafTable) -> IntArray:
+    """Let every row take part in every tree once.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags.
+
+    Returns
+    -------
+    ndarray of shape (T, n)
+        Ones.
+    """
+    return np.ones_like(table.counts)
+
+
+def parts_out_of_bag(table: LeafTable, always: BoolArray | None = None) -> IntArray:
+    """Let a row take part in the trees that left it out of their bag.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags.
+    always : ndarray of bool of shape (n,), default=None
+        Rows that take part in every tree. None: those that no tree left out.
+
+    Returns
+    -------
+    ndarray of shape (T, n)
+        Zeros and ones.
+    """
+    left_out = table.counts == 0
+    if always is None:
+        always = ~left_out.any(axis=0)
+    return (left_out | always).astype(table.counts.dtype)
+
+
 def pack_bits(flags: BoolArray) -> Array:
     """Pack one row of flags per tree into 64-bit words per row.
 

@@ -15,7 +15,8 @@ import numpy as np
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
-from manifolia.affinity.leaves import LeafTable, tree_blocks
+from manifolia._core.warnings import warn
+from manifolia.affinity.leaves import LeafTable, parts_out_of_bag, tree_blocks
 
 __all__ = ["LeafValues", "leaf_values", "out_of_bag_prediction", "place_new", "place_training"]
 
@@ -54,15 +55,14 @@ def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | Non
     LeafValues
         For a forest without bootstrap samples every row is in the bag.
     """
-    from manifolia.kernels.forest import IN_BAG, leaf_totals
+    from manifolia.kernels.forest import leaf_totals
 
     weight = np.ones(table.n_rows) if row_weight is None else row_weight
-    nobody = np.zeros(table.n_rows, dtype=bool)
     columns = np.ascontiguousarray(np.column_stack([V, np.ones(table.n_rows)]), dtype=np.float64)
     totals = np.zeros((table.trees.n_leaves, columns.shape[1]))
 
     def run(trees: tuple[int, int]) -> None:
-        leaf_totals(table.leaf, table.counts, nobody, IN_BAG, weight, columns, *trees, totals)
+        leaf_totals(table.leaf, table.counts, weight, columns, *trees, totals)
 
     map_blocks(run, tree_blocks(table.n_trees))
     mass = totals[:, -1:]
@@ -83,12 +83,10 @@ def place_training(table: LeafTable, leaves: LeafValues) -> FloatArray:
     Returns
     -------
     ndarray of shape (n, k)
-        A row that is in every bag, and every row of a forest without bootstrap samples, asks all trees.
+        A row that is in every bag, and every row of a forest without bootstrap samples, asks all trees. A row whose
+        leaves hold no training row at all gets 0, with a warning.
     """
-    from manifolia.kernels.forest import OUT_OF_BAG
-
-    always = np.asarray((table.counts > 0).all(axis=0))
-    return _walk_out(table.leaf, table.counts, always, OUT_OF_BAG, leaves)
+    return _walk_out(table.leaf, parts_out_of_bag(table), leaves)
 
 
 def place_new(leaf: IntArray, leaves: LeafValues) -> FloatArray:
@@ -104,23 +102,27 @@ def place_new(leaf: IntArray, leaves: LeafValues) -> FloatArray:
     Returns
     -------
     ndarray of shape (m, k)
-        Each row alone.
+        Each row alone. A row whose leaves hold no training row at all gets 0, with a warning.
     """
-    from manifolia.kernels.forest import EVERY
-
-    return _walk_out(leaf, np.zeros((1, 1), dtype=np.uint8), np.zeros(1, dtype=bool), EVERY, leaves)
+    return _walk_out(leaf, np.empty((0, 0), dtype=np.uint8), leaves)
 
 
-def _walk_out(leaf: IntArray, counts: IntArray, always: BoolArray, role: int, leaves: LeafValues) -> FloatArray:
+def _walk_out(leaf: IntArray, parts: IntArray, leaves: LeafValues) -> FloatArray:
     from manifolia.kernels.forest import walk_out
 
     out = np.zeros((leaf.shape[1], leaves.values.shape[1]))
     n_asked = np.zeros(leaf.shape[1], dtype=np.int64)
 
     def run(rows: slice) -> None:
-        walk_out(leaf, counts, always, role, leaves.values, leaves.filled, rows.start, rows.stop, out, n_asked)
+        walk_out(leaf, parts, leaves.values, leaves.filled, rows.start, rows.stop, out, n_asked)
 
     map_blocks(run, row_blocks(leaf.shape[1], _ROWS))
+    n_lost = int((n_asked == 0).sum())
+    if n_lost:
+        warn(
+            f"{n_lost} of {len(out)} rows fall, in every tree that they may ask, into a leaf without training rows: "
+            f"nothing tells where they belong, and they are put at 0. Use more trees, or larger leaves."
+        )
     return out / np.maximum(n_asked, 1)[:, np.newaxis]
 
 
@@ -133,6 +135,9 @@ def out_of_bag_prediction(
     row_weight: FloatArray | None = None,
 ) -> Array:
     """Predict the target of the labelled rows by the trees that left them out of their bag.
+
+    It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
+    ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
 
     Parameters
     ----------
@@ -150,8 +155,10 @@ def out_of_bag_prediction(
     Returns
     -------
     ndarray of the shape of y
-        The forest's own out-of-bag prediction: the class with most votes, or the mean.
+        The class with most votes, or the mean. A row that is in every bag asks all trees.
     """
+    # A fitted forest may have been trained on more labels than are given: rows without one have no say.
+    weight = labelled.astype(np.float64) if row_weight is None else np.where(labelled, row_weight, 0.0)
     outputs = y.reshape(len(y), -1)
     predicted = np.empty(outputs.shape, dtype=outputs.dtype if classification else np.float64)
     for k, column in enumerate(outputs.T):
@@ -159,6 +166,6 @@ def out_of_bag_prediction(
         values = np.eye(len(found))[codes] if found is not None else column[:, np.newaxis].astype(np.float64)
         everyone = np.zeros((table.n_rows, values.shape[1]))
         everyone[labelled] = values
-        placed = place_training(table, leaf_values(table, everyone, row_weight=row_weight))[labelled]
+        placed = place_training(table, leaf_values(table, everyone, row_weight=weight))[labelled]
         predicted[:, k] = found[np.argmax(placed, axis=1)] if found is not None else placed[:, 0]
     return predicted.reshape(y.shape)

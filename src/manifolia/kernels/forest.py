@@ -15,10 +15,9 @@ query           leaf id of each query, −1 where the tree is not asked         
 starts          where a leaf's members begin in ``members``                            (L + 1) int64
 members         member rows, leaf by leaf                                              (starts[L]) int32
 weights         weight of each entry of ``members``; empty where all are 1             (starts[L]) or (0)
-leaf_scale      factor of all entries of a leaf                                        (L) float64
-counts          in-bag multiplicity c_j(t)                                             (T, n) uint8/16/32
-role            which entries of ``counts`` take part: see EVERY, IN_BAG, OUT_OF_BAG   int
-always          rows that count as out of bag in every tree                            (n) bool
+leaf_scale      factor of all entries of a leaf; empty where it is 1                   (L) or (0)
+parts           how often a row takes part in a tree: 1 for every row, its in-bag      (T, n) uint8/16/32
+                count c_j(t), or 1 where it is out of bag
 ==============  =====================================================================  ==================
 """
 
@@ -29,9 +28,6 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 
 __all__ = [
-    "EVERY",
-    "IN_BAG",
-    "OUT_OF_BAG",
     "fill_leaves",
     "fill_queries",
     "leaf_apply",
@@ -46,9 +42,6 @@ __all__ = [
     "shared_bits",
     "walk_out",
 ]
-
-#: Roles of an entry (t, i): every row counts 1; its in-bag multiplicity; 1 where it is out of bag.
-EVERY, IN_BAG, OUT_OF_BAG = 0, 1, 2
 
 # Position of the lowest set bit by de Bruijn multiplication (Leiserson, Prokop and Randall 1998).
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -90,27 +83,17 @@ def leaf_intervals(left, right, low, high):
 
 
 @kernel()
-def _taking_part(counts, always, role, t, i):
-    if role == 0:
-        return 1.0
-    if role == 1:
-        return np.float64(counts[t, i])
-    return 1.0 if (counts[t, i] == 0 or always[i]) else 0.0
-
-
-@kernel()
-def leaf_mass(leaf, counts, always, role, row_weight, first, last, mass, size):
+def leaf_mass(leaf, parts, row_weight, first, last, mass, size):
     """For trees first … last − 1: add to each leaf the weights (``mass``) and the number (``size``) of its members."""
     for t in range(first, last):
         for i in range(leaf.shape[1]):
-            part = _taking_part(counts, always, role, t, i)
-            if part != 0.0:
-                mass[leaf[t, i]] += part * row_weight[i]
-                size[leaf[t, i]] += 1
+            where = np.uint64(leaf[t, i])
+            mass[where] += parts[t, i] * row_weight[i]
+            size[where] += parts[t, i] > 0
 
 
 @kernel()
-def fill_leaves(leaf, offsets, counts, always, role, row_weight, first, last, starts, members, weights):
+def fill_leaves(leaf, offsets, parts, row_weight, first, last, starts, members, weights):
     """For trees first … last − 1: each leaf's members in row order and, unless ``weights`` is empty, part × weight.
 
     An empty ``row_weight`` stands for ones, so that in-bag counts can stay small integers.
@@ -119,22 +102,21 @@ def fill_leaves(leaf, offsets, counts, always, role, row_weight, first, last, st
         base = offsets[t]
         cursor = starts[base : offsets[t + 1]].copy()
         for i in range(leaf.shape[1]):
-            part = _taking_part(counts, always, role, t, i)
-            if part != 0.0:
+            if parts[t, i] != 0:
                 where = np.uint64(leaf[t, i] - base)
                 place = cursor[where]
                 cursor[where] += 1
                 members[place] = i
                 if weights.shape[0] > 0:
-                    weights[place] = part if row_weight.shape[0] == 0 else part * row_weight[i]
+                    weights[place] = parts[t, i] if row_weight.shape[0] == 0 else parts[t, i] * row_weight[i]
 
 
 @kernel()
-def fill_queries(leaf, counts, always, role, first, last, out):
+def fill_queries(leaf, parts, first, last, out):
     """For rows first … last − 1: their leaves, row by row, −1 where the row does not take part in the tree."""
     for t in range(leaf.shape[0]):
         for i in range(first, last):
-            out[i, t] = leaf[t, i] if _taking_part(counts, always, role, t, i) != 0.0 else -1
+            out[i, t] = leaf[t, i] if parts[t, i] != 0 else -1
 
 
 @kernel()
@@ -155,7 +137,7 @@ def _add_members(total, leaves, starts, members, weights, leaf_scale):
     for t in range(leaves.shape[0]):
         where = leaves[t]
         if where >= 0:
-            scale = leaf_scale[where]
+            scale = 1.0 if leaf_scale.shape[0] == 0 else leaf_scale[where]
             if weights.shape[0] == 0:
                 for k in range(starts[where], starts[where + 1]):
                     total[np.uint64(members[k])] += scale
@@ -165,23 +147,19 @@ def _add_members(total, leaves, starts, members, weights, leaf_scale):
 
 
 @kernel()
-def product_rows(query, scale, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
+def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
     """Rows of Q Wᵀ in CSR with sorted columns: ``scale[i]`` times its leaves' member weights, trees added in order.
 
-    ``indptr`` has one more entry than rows; ``columns`` and ``values`` must hold `product_bound` entries in all.
+    ``bound`` is at least the number of non-zeros of each row (`product_bound`, or ``n_members``); ``columns`` and
+    ``values`` must hold its sum. ``indptr`` has one more entry than rows.
     """
     total = np.zeros(n_members, dtype=np.float64)
     touched = np.zeros((n_members + 63) >> 6, dtype=np.uint64)
     used = 0
     indptr[0] = 0
     for i in range(query.shape[0]):
-        n_entries = 0
-        for t in range(query.shape[1]):
-            where = query[i, t]
-            if where >= 0:
-                n_entries += starts[where + 1] - starts[where]
         _add_members(total, query[i], starts, members, weights, leaf_scale)
-        if n_entries > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
+        if bound[i] > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
             for j in range(n_members):
                 if total[j] != 0.0:
                     columns[used] = j
@@ -227,17 +205,18 @@ def shared_bits(indptr, columns, query_bits, member_bits, out):
 
 
 @kernel()
-def leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, leaf_scale, V, out):
-    """Add K V to ``out`` without forming K = D_out Q' S W'ᵀ D_in: into the leaves, scale, and out again, tree by tree.
+def leaf_apply(leaf, offsets, gives, takes, in_row, out_row, leaf_scale, V, out):
+    """Add K V to ``out`` without forming K: into the leaves, scale, and out again, tree by tree.
 
-    ``roles`` = (role of the rows that give, role of the rows that receive).
+    ``gives`` and ``takes`` are the parts of the rows that put something into their leaf and that take from it:
+    K_ij = Σ_t out_row_i takes_ti leaf_scale gives_tj in_row_j over the trees in which i and j share a leaf.
     """
     n_rows, width = V.shape
     for t in range(leaf.shape[0]):
         base = offsets[t]
         table = np.zeros((offsets[t + 1] - base, width), dtype=V.dtype)
         for i in range(n_rows):
-            part = _taking_part(counts, always, roles[0], t, i) * in_row[i]
+            part = gives[t, i] * in_row[i]
             if part != 0.0:
                 where = np.uint64(leaf[t, i] - base)
                 for c in range(width):
@@ -246,7 +225,7 @@ def leaf_apply(leaf, offsets, counts, always, roles, in_row, out_row, leaf_scale
             for c in range(width):
                 table[where, c] *= leaf_scale[base + where]
         for i in range(n_rows):
-            part = _taking_part(counts, always, roles[1], t, i) * out_row[i]
+            part = takes[t, i] * out_row[i]
             if part != 0.0:
                 where = np.uint64(leaf[t, i] - base)
                 for c in range(width):
@@ -319,18 +298,18 @@ def lump_rows(query, scale, order, group_starts, starts, groups, weights, leaf_s
             for t in range(query.shape[1]):
                 where = query[i, t]
                 if where >= 0:
-                    factor = scale[i] * leaf_scale[where]
+                    factor = scale[i] if leaf_scale.shape[0] == 0 else scale[i] * leaf_scale[where]
                     for m in range(starts[where], starts[where + 1]):
                         weight = 1.0 if weights.shape[0] == 0 else np.float64(weights[m])
                         out[a, np.uint64(groups[m])] += weight * factor
 
 
 @kernel()
-def leaf_totals(leaf, counts, always, role, row_weight, V, first, last, out):
+def leaf_totals(leaf, parts, row_weight, V, first, last, out):
     """For trees first … last − 1: add up part × row weight × V of each leaf's members."""
     for t in range(first, last):
         for i in range(leaf.shape[1]):
-            part = _taking_part(counts, always, role, t, i) * row_weight[i]
+            part = parts[t, i] * row_weight[i]
             if part != 0.0:
                 where = np.uint64(leaf[t, i])
                 for c in range(V.shape[1]):
@@ -338,12 +317,15 @@ def leaf_totals(leaf, counts, always, role, row_weight, V, first, last, out):
 
 
 @kernel()
-def walk_out(leaf, counts, always, role, values, filled, first, last, out, n_asked):
-    """For rows first … last − 1: add the values of their leaves, trees in order, and count the trees that had a say."""
+def walk_out(leaf, parts, values, filled, first, last, out, n_asked):
+    """For rows first … last − 1: add the values of their leaves, trees in order, and count the trees that had a say.
+
+    An empty ``parts`` lets every row ask every tree.
+    """
     for t in range(leaf.shape[0]):
         for i in range(first, last):
             where = np.uint64(leaf[t, i])
-            if filled[where] and _taking_part(counts, always, role, t, i) != 0.0:
+            if filled[where] and (parts.shape[0] == 0 or parts[t, i] != 0):
                 n_asked[i] += 1
                 for c in range(values.shape[1]):
                     out[i, c] += values[where, c]
