@@ -196,6 +196,38 @@ def test_any_thread_can_limit_blas_after_another_did(all_threads):
     assert {n for (api, _), n in natives(after).items() if api == "blas"} == {2}
 
 
+def test_the_last_context_restores_blas_also_when_another_thread_owns_it(all_threads):
+    opened, both, left, checked = (threading.Event() for _ in range(4))
+    found = {}
+
+    def blas():
+        return {n for (api, _), n in natives(settings()).items() if api == "blas"}
+
+    def first():
+        with threadpool_limits(limits=2):  # the user's own: it keeps OpenBLAS for this thread
+            with threads(1):
+                opened.set()
+                assert both.wait(30)
+            left.set()
+            assert checked.wait(30)
+
+    def second():
+        assert opened.wait(30)
+        with threads(1):
+            both.set()
+            assert left.wait(30)
+            found["inside"] = blas()
+        found["after"] = blas()
+        checked.set()
+
+    crowd = [threading.Thread(target=run) for run in (first, second)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join(30)
+    assert found == {"inside": {1}, "after": {2}}
+
+
 def test_a_library_loaded_inside_a_context_is_limited_by_the_next_one(all_threads, monkeypatch):
     class Controller:
         def __init__(self, log, name):

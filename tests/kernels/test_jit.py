@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.progress import Reporter, watch_kernel
 from manifolia.kernels import _jit
 from manifolia.kernels._jit import FASTMATH, PARALLEL_LOCK, kernel
 
@@ -119,6 +120,15 @@ def test_parallel_kernels_restore_numbas_own_setting():
         numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
 
 
+def test_a_watched_kernel_uses_the_current_number_of_threads():
+    # It runs in a thread of its own, for which nobody has set numba's number.
+    out = np.zeros(4, dtype=np.int64)
+    with threads(1):
+        watch_kernel(lambda _: threads_in_use(out), reporter=Reporter(), stage="layout", total=0)
+    assert set(out) == {1}
+
+
+@needs_jit
 def test_numba_imported_inside_a_context_obeys_it():
     code = """
         import sys
@@ -128,10 +138,20 @@ def test_numba_imported_inside_a_context_obeys_it():
         with threads(1):
             assert "numba" not in sys.modules
             import numba
-            from manifolia.kernels._jit import _wanted_threads
+            from manifolia.kernels._jit import kernel
+
+            @kernel(parallel=True)
+            def in_use(out):
+                n = numba.get_num_threads()
+                for i in numba.prange(out.shape[0]):
+                    out[i] = n
+
             assert numba.config.NUMBA_NUM_THREADS == 3
-            assert _wanted_threads() == 1, _wanted_threads()
-        assert _wanted_threads() == 3, _wanted_threads()
+            out = np.zeros(4, dtype=np.int64)
+            in_use(out)
+            assert set(out) == {1}, out
+        in_use(out)
+        assert set(out) == {3}, out
     """
     done = run_python(code, NUMBA_NUM_THREADS="3")
     assert done.returncode == 0, done.stderr
