@@ -3,16 +3,6 @@
 ``proximity`` gives a sparse matrix, ``operator`` the same kernel as an operator that is never formed. Both start from
 the leaf of every row in every tree (`manifolia.affinity.leaves`) and multiply leaf-incidence factors
 (`manifolia.affinity._factors` has the formulas), in blocks of rows.
-
-References
-----------
-.. [1] L. Breiman, "Random forests", Machine Learning 45, 2001.
-.. [2] J. S. Rhodes, A. Cutler, G. Wolf and K. R. Moon, "Random forest-based diffusion information geometry for
-   supervised visualization and data exploration", 2021 (RF-PHATE), Definition 3.1.
-.. [3] J. S. Rhodes, A. Cutler and K. R. Moon, "Geometry- and accuracy-preserving random forest proximities",
-   TPAMI 2023.
-.. [4] E. Scornet, "Random forests and kernel methods", IEEE Trans. Inf. Theory 62, 2016.
-.. [5] C. Vens and F. Costa, "Random forest based feature induction", ICDM 2011, section II-F.
 """
 
 from __future__ import annotations
@@ -111,6 +101,16 @@ def proximity(
         If `X` is not what the forest was trained on, or the kind needs out-of-bag rows and there are none.
     MemoryLimitError
         If the matrix would not fit.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45, 2001.
+    .. [2] J. S. Rhodes, A. Cutler, G. Wolf and K. R. Moon, "Random forest-based diffusion information geometry for
+       supervised visualization and data exploration", 2021 (RF-PHATE), Definition 3.1.
+    .. [3] J. S. Rhodes, A. Cutler and K. R. Moon, "Geometry- and accuracy-preserving random forest proximities",
+       TPAMI 2023.
+    .. [4] E. Scornet, "Random forests and kernel methods", IEEE Trans. Inf. Theory 62, 2016.
+    .. [5] C. Vens and F. Costa, "Random forest based feature induction", ICDM 2011, section II-F.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """How well a map keeps classes: apart where the labels differ, and placed as in the data.
 
-===========================  ==========================================================================
-function                     meaning
-===========================  ==========================================================================
-`centroid_triplet_accuracy`  do the class centres keep the order of their distances (Wang et al. 2021)
-`class_distance_correlation` do distances between classes, or the widths of classes, keep their proportions
-`knn_accuracy`               how often the neighbours in the map vote for the right class
-`classification_error`       share of wrong predictions of a logistic regression on the map
-`nmi`                        mutual information of a k-means clustering of the map with the classes
-`silhouette`                 how much nearer a point is to its own class than to the next one
-===========================  ==========================================================================
+============================  ==============================================================================
+function                      meaning
+============================  ==============================================================================
+`centroid_triplet_accuracy`   do the class centres keep the order of their distances (Wang et al. 2021)
+`class_distance_correlation`  do distances between classes, or the widths of classes, keep their proportions
+`knn_accuracy`                how often the neighbours in the map vote for the right class
+`classification_error`        share of wrong predictions of a logistic regression on the map
+`nmi`                         mutual information of a k-means clustering of the map with the classes
+`silhouette`                  how much nearer a point is to its own class than to the next one
+============================  ==============================================================================
 
 Every one depends on the partition into classes alone, never on the labels' names or order. A map that separates classes
 which the data does not separate scores well here too: read these beside the measures that know the data.

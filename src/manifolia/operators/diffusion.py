@@ -1,13 +1,13 @@
 """The walk: affinities made a Markov operator P, and P to the power t (steps 2 and 4 of RF-PHATE, Algorithm 1).
 
-========  ================================================================  ========
-symbol    meaning                                                           shape
-========  ================================================================  ========
-K         affinity, not negative                                            (n, n)
-P         Markov operator, rows sum to 1                                    (n, n)
+========  ======================================================================  ========
+symbol    meaning                                                                 shape
+========  ======================================================================  ========
+K         affinity, not negative                                                  (n, n)
+P         Markov operator, rows sum to 1                                          (n, n)
 t         number of steps
 β         damping: with probability 1 − β the walker jumps to a row at random
-========  ================================================================  ========
+========  ======================================================================  ========
 """
 
 from __future__ import annotations
