@@ -5,9 +5,11 @@ Rows without a label are left out of the forest's training and are placed by it 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
 
 from manifolia._core.parallel import threads
 from manifolia._core.random import as_seed
@@ -15,7 +17,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_option, missing_labels
 from manifolia.affinity.contrast import contrast_forest
 
-__all__ = ["TASKS", "Grown", "Target", "grow_forest", "read_target", "training_weights"]
+__all__ = ["TASKS", "Grown", "Target", "check_forest", "grow_forest", "read_target", "training_weights"]
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
@@ -66,7 +68,36 @@ class Grown(NamedTuple):
     train_rows: IntArray | None
 
 
-def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto") -> Target:
+def check_forest(forest: Any) -> Any:
+    """Check that a forest is one whose leaves and bags can be read.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest or None
+        Fitted or not; ``sklearn.frozen.FrozenEstimator`` is unwrapped.
+
+    Returns
+    -------
+    scikit-learn forest or None
+        The forest itself.
+
+    Raises
+    ------
+    TypeError
+        If it is anything else.
+    """
+    given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
+    # Of the class: the property draws every bag anew. Bagging has bags too, but no leaves of its own.
+    if given is not None and not (hasattr(type(given), "estimators_samples_") and hasattr(type(given), "apply")):
+        message = (
+            f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), fitted or not, or None, "
+            f"got {given!r}. None builds one for the task."
+        )
+        raise TypeError(message)
+    return given
+
+
+def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest: Any = None) -> Target:
     """Find out what the target asks for.
 
     Parameters
@@ -78,7 +109,10 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto") -> Target:
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
         ``"auto"``: texts, booleans and whole numbers are classes, other numbers are regressed on; whole numbers with
         more than 20 distinct values that are also more than a tenth of the rows are regressed on too. Two columns or
-        more of zeros and ones are labels, else several outputs.
+        more of zeros and ones are labels, else several outputs: numbers if they are floats, or if a column of whole
+        numbers has that many values, else classes.
+    forest : scikit-learn forest, default=None
+        With ``"auto"``, a classifier makes the target classes and a regressor makes it numbers.
 
     Returns
     -------
@@ -111,7 +145,7 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto") -> Target:
         raise ValueError(message)
     values = _plain(values[labelled])
     if task == "auto":
-        task = _guess(values)
+        task, values = _guess(values, check_forest(forest))
     return Target(_as_task(values, task), labelled, task)
 
 
@@ -127,27 +161,41 @@ def _plain(values: Array) -> Array:
         return values.astype(str)
 
 
-def _guess(values: Array) -> str:
-    if values.ndim == 2:
-        return "multilabel" if values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all() else "multioutput"
+def _guess(values: Array, forest: Any) -> tuple[str, Array]:
+    """Name the task, and turn whole numbers that are regressed on into floats where several outputs need telling."""
+    classifier, regressor = (forest is not None and asks(forest) for asks in (is_classifier, is_regressor))
+    if values.ndim == 1:
+        if classifier or regressor:
+            return "classification" if classifier else "regression", values
+        return "regression" if _measures(values) else "classification", values
+    if values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all() and not regressor:
+        return "multilabel", values
+    if values.dtype.kind in "iu" and not classifier and (regressor or any(_measures(column) for column in values.T)):
+        values = values.astype(np.float64)
+    return "multioutput", values
+
+
+def _measures(values: Array) -> bool:
+    """Whether one output is numbers to regress on."""
     if values.dtype.kind not in "iuf":
-        return "classification"
+        return False
     if not np.isfinite(values).all() or (values != np.round(values)).any():
-        return "regression"
-    n_distinct = len(np.unique(values))
-    return "regression" if n_distinct > max(_MAX_CLASSES, len(values) / 10) else "classification"
+        return True
+    return len(np.unique(values)) > max(_MAX_CLASSES, len(values) / 10)
 
 
 def _as_task(values: Array, task: str) -> Array:
     if (values.ndim == 2) != (task in ("multilabel", "multioutput")):
         message = f"task={task!r} does not suit a y of shape {values.shape}. Leave task='auto', or change y."
         raise ValueError(message)
+    if task == "multilabel" and not (values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all()):
+        message = f"task='multilabel' needs zeros and ones in y, got {_example(values)}. Use task='multioutput'."
+        raise ValueError(message)
     if task == "regression" or (task == "multioutput" and values.dtype.kind in "f"):
-        try:
-            numbers = values.astype(np.float64)
-        except ValueError as error:
-            message = f"task={task!r} needs numbers in y, got for example {values.ravel()[0]!r}."
-            raise ValueError(message) from error
+        if values.dtype.kind not in "biuf":  # texts such as "1" are not taken for numbers
+            message = f"task={task!r} needs numbers in y, got {_example(values)}. Use task='classification'."
+            raise ValueError(message)
+        numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             message = "y holds infinite values. Remove those rows, or mark them as missing with NaN."
             raise ValueError(message)
@@ -156,11 +204,17 @@ def _as_task(values: Array, task: str) -> Array:
         if (values != np.round(values)).any():
             message = (
                 f"task={task!r} needs classes in y, got unknown label type: continuous numbers such as "
-                f"{values.ravel()[0]!r}. Use task='regression'."
+                f"{_example(values[values != np.round(values)])}. Use task='regression'."
             )
             raise ValueError(message)
         return values.astype(np.int64)
     return values
+
+
+def _example(values: Array) -> str:
+    """The first value that is neither 0 nor 1, as a user would write it."""
+    plain = values.ravel().tolist()
+    return repr(next((value for value in plain if value not in (0, 1)), plain[0]))
 
 
 def grow_forest(
@@ -198,17 +252,29 @@ def grow_forest(
     -------
     Grown
         The forest.
+
+    Raises
+    ------
+    TypeError
+        If `forest` is not a forest.
+    ValueError
+        If weights are given without a target.
     """
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
+    given = check_forest(forest)
     rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
     if given is not None and hasattr(given, "estimators_"):
         n_seen = _rows_seen(given)
         return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
-    with threads(n_jobs) as n_threads:
+    # scikit-learn's threads each save, change and restore the process's warning filters: where two overlap, what stays
+    # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.)
+    with threads(n_jobs) as n_threads, warnings.catch_warnings():
         if target.task == "unsupervised":
+            if sample_weight is not None:
+                message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
+                raise ValueError(message)
             return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state))
         if given is None:
             kind = RandomForestClassifier if target.is_classification else RandomForestRegressor
@@ -248,6 +314,8 @@ def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray
     """
     if sample_weight is None:
         return None
+    if not getattr(forest, "bootstrap", False):  # nothing is drawn: the weights go to the trees as they are
+        return np.asarray(sample_weight, dtype=np.float64)
     drawn = forest.estimators_samples_[0]
     if np.isclose(forest.estimators_[0].tree_.weighted_n_node_samples[0], len(drawn), rtol=1e-9):
         return None

@@ -33,7 +33,7 @@ from manifolia._core.validate import check_bool, check_is_fitted, check_number, 
 from manifolia._core.warnings import warn
 from manifolia.affinity.forest import KINDS, proximity_from_leaves
 from manifolia.affinity.forest_operator import build_operator
-from manifolia.affinity.grow import Target, grow_forest, read_target, training_weights
+from manifolia.affinity.grow import Target, check_forest, grow_forest, read_target, training_weights
 from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
 from manifolia.exceptions import HonestyWarning
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
@@ -114,7 +114,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     stress_ : float
         Normalised stress of these coordinates.
     oob_score_ : float
-        The forest's accuracy, or R², on rows out of its bags; NaN without a target.
+        The forest's accuracy, or R², on rows out of its bags; NaN without a target or without such rows. Rows that are
+        in every bag do not count.
     over_separation_ : float
         The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
         forest has earned.
@@ -195,21 +196,23 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             ensure_all_finite="allow-nan",
             ensure_min_samples=2,
         )
-        target = read_target(y, checked.shape[0], self.task)
+        target = read_target(y, checked.shape[0], self.task, forest=self.forest)
         if sample_weight is not None:
             sample_weight = row_weights(sample_weight, checked.shape[0])
         reporter = Reporter(self.callback, verbose=self.verbose)
+        self._require_memory(checked.shape[0])
+        self.__dict__.pop("embedding_", None)  # a fit that is stopped leaves no half-new model that looks fitted
         forest_seed, walk_seed, layout_seed = spawn_seeds(self.random_state, 3)
         with threads(self.n_jobs):
             table, weight = self._grow(checked, target, sample_weight, forest_seed, reporter)
             K, groups = self._chain(table, weight, walk_seed, reporter)
             D = self._distances(K, reporter)
             self.landmark_embedding_ = self._lay_out(D, layout_seed, reporter)
-            reporter.step("placement", 0, 1)
+            reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self._leaves = leaf_values(table, self.landmark_embedding_[groups.labels], row_weight=weight)
             placed = place_training(table, self._leaves)
             self._judge(table, target, weight, placed)
-            reporter.step("placement", 1, 1)
+            reporter.update("placement", 1, 1)
         self.landmark_labels_ = groups.labels
         self.embedding_ = placed.astype(checked.dtype, copy=False)
         self.task_ = target.task
@@ -253,10 +256,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (m, n_components)
             Mean of their leaves over all trees.
         """
-        check_is_fitted(self)
-        checked = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
-        )
+        check_is_fitted(self, "embedding_")
+        checked = self._check_new(X)
         with threads(self.n_jobs):
             leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, checked), self._table.trees)
             return place_new(leaf, self._leaves).astype(checked.dtype, copy=False)
@@ -274,14 +275,20 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         csr_array of shape (n, n) or (m, n)
             Of the kind that the map was made with.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "embedding_")
         new_leaf = None
         with threads(self.n_jobs):
             if X is not None:
-                new_leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, X), self._table.trees)
+                checked = check_forest_input(self.forest_, self._check_new(X))
+                new_leaf = leaf_ids(self.forest_, checked, self._table.trees)
             return proximity_from_leaves(
                 self._table, kind=self.proximity, new_leaf=new_leaf, sample_weight=self._weight
             )
+
+    def _check_new(self, X: ArrayLike) -> Any:
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
+        )
 
     def _check_parameters(self) -> None:
         check_number(self.n_components, "n_components", low=1, integer=True)
@@ -292,13 +299,25 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", ("log", "sqrt"))
         check_option(self.mds, "mds", ("metric", "classic", "nonmetric"))
+        resolve_n_landmarks(self.n_landmarks, 0)
+        check_forest(self.forest)
         check_bool(self.verbose, "verbose")
         if self.proximity in ("original", "kerf", "path"):
             warn(
-                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: the map "
-                f"separates even random labels. Use 'gap' or 'oob' for a map that can be trusted.",
+                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
+                f"landmark_embedding_ separates even random labels, and embedding_, placed by trees that did not see "
+                f"a row, is laid out by it. Use 'gap' or 'oob' for a map that can be trusted.",
                 HonestyWarning,
             )
+
+    def _require_memory(self, n: int) -> None:
+        """Refuse a walk that will not fit, before the forest is grown."""
+        m = resolve_n_landmarks(self.n_landmarks, n)
+        memory.require(
+            _SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
+            step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
+            remedy="Set n_landmarks='auto' or a smaller number.",
+        )
 
     def _grow(
         self, X: Any, target: Target, sample_weight: ArrayLike | None, seed: int, reporter: Reporter
@@ -322,11 +341,6 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         reporter.step("walk", 0, 1)
         n = table.n_rows
         m = resolve_n_landmarks(self.n_landmarks, n)
-        memory.require(
-            _SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
-            step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
-            remedy="Set n_landmarks='auto' or a smaller number.",
-        )
         if m is None:
             K = proximity_from_leaves(table, kind=self.proximity, sample_weight=weight).toarray()
             chain = K, Landmarks(np.arange(n), n)
@@ -369,7 +383,10 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return
         classes = target.is_classification
         predicted = out_of_bag_prediction(table, target.y, target.labelled, classification=classes, row_weight=weight)
-        self.oob_score_ = target_score(target.y, predicted, classification=classes)
+        left_out = (table.counts == 0).any(axis=0)[target.labelled]
+        if not left_out.any():
+            return
+        self.oob_score_ = target_score(target.y[left_out], predicted[left_out], classification=classes)
         shown = map_score(placed[target.labelled], target.y, classification=classes)
         self.over_separation_ = shown - self.oob_score_
         earned = 0.5 if not classes else np.sqrt(max(self.oob_score_ * (1.0 - self.oob_score_), 0.0))

@@ -82,8 +82,7 @@ def resolve_n_landmarks(n_landmarks: int | str | None, n_rows: int) -> int | Non
     """
     if n_landmarks is None:
         return None
-    if isinstance(n_landmarks, str):
-        check_option(n_landmarks, "n_landmarks", ("auto",))
+    if isinstance(n_landmarks, str) and n_landmarks == "auto":
         wanted = AUTO_LANDMARKS
     else:
         wanted = check_number(n_landmarks, "n_landmarks", low=2, integer=True, hint="None is exact, 'auto' by size.")
