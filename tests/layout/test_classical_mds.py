@@ -222,6 +222,16 @@ def test_rounding_of_single_precision_distances_is_no_asymmetry():
     assert check_distances(D) is D
 
 
+@pytest.mark.parametrize("n", SIZES)
+def test_rounding_that_breaks_symmetry_is_averaged_out(n):
+    D = _distances(n, 6)
+    D = (D * (1 + 5e-7 * np.random.default_rng(1).normal(size=D.shape))).astype(np.float32)
+    result = classical_mds(D)  # no warning: the iteration converges
+    mean = (D.astype(float) + D.T) / 2
+    np.testing.assert_allclose(result.eigenvalues, _eigenvalues(mean)[:2], rtol=1e-12)
+    np.testing.assert_allclose(classical_mds(D.T).Y, result.Y, atol=1e-6)
+
+
 @pytest.mark.parametrize(("n_components", "error"), [(0, ValueError), (1.5, TypeError), ("2", TypeError)])
 def test_n_components_is_checked(n_components, error):
     with pytest.raises(error, match="n_components must be"):

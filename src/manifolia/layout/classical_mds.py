@@ -96,7 +96,7 @@ def classical_mds(
     >>> classical_mds([[0.0, 3.0, 4.0], [3.0, 0.0, 5.0], [4.0, 5.0, 0.0]]).eigenvalues.round(3).tolist()
     [12.964, 3.703]
     """
-    D = check_distances(D)
+    D, mirrored = _checked(D, "D")
     n_components = check_number(n_components, "n_components", low=1, integer=True)
     n = D.shape[0]
     n_pairs = min(n_components, n)
@@ -105,7 +105,7 @@ def classical_mds(
             values, vectors = _leading_dense(D, n_pairs)
         else:
             generator = as_generator(_FIXED_SEED if random_state is None else random_state)
-            values, vectors = _leading_krylov(D, n_pairs, generator)
+            values, vectors = _leading_krylov(D, n_pairs, generator, mirrored=mirrored)
     # Rounding of D (first term) and of the products (second) leaves this much of an eigenvalue that should be 0.
     noise = 10 * (np.finfo(D.dtype).eps + np.sqrt(n) * np.finfo(np.float64).eps) * np.abs(values).max()
     used = values > noise
@@ -146,6 +146,11 @@ def check_distances(D: ArrayLike, *, name: str = "D") -> FloatArray:
     ValueError
         If it is not square, not finite, negative somewhere, not symmetric or not zero on the diagonal.
     """
+    return _checked(D, name)[0]
+
+
+def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
+    """Check distances, and tell whether they are symmetric to the bit."""
     checked: FloatArray = check_matrix(D, name=name)
     n, n_columns = checked.shape
     if n != n_columns:
@@ -169,10 +174,14 @@ def check_distances(D: ArrayLike, *, name: str = "D") -> FloatArray:
             f"distances, not similarities, or set the diagonal with numpy.fill_diagonal({name}, 0)."
         )
         raise ValueError(message)
+    mirrored = True
     blocks = row_blocks(n, _TILE)
     for index, rows in enumerate(blocks):
         for columns in blocks[index:]:
             a, b = checked[rows, columns], checked[columns, rows].T
+            if np.array_equal(a, b):
+                continue
+            mirrored = False
             gap = np.abs(a - b)
             if float((gap / scale * (a / scale + b / scale)).max()) > tolerance:  # |a² − b²|
                 message = (
@@ -180,7 +189,7 @@ def check_distances(D: ArrayLike, *, name: str = "D") -> FloatArray:
                     f"the largest distance is {largest:g}. Pass ({name} + {name}.T) / 2 if that is what you mean."
                 )
                 raise ValueError(message)
-    return checked
+    return checked, mirrored
 
 
 def _leading_dense(D: FloatArray, n_pairs: int) -> tuple[FloatArray, FloatArray]:
@@ -188,26 +197,34 @@ def _leading_dense(D: FloatArray, n_pairs: int) -> tuple[FloatArray, FloatArray]
     from scipy.linalg import eigh
 
     n = D.shape[0]
-    B = np.multiply(D, D, dtype=np.float64)
+    B = np.add(D, D.T, dtype=np.float64)
+    B *= B
+    B *= -0.125  # −½ of the squares of half the sums
     B -= B.mean(axis=0)
     B -= B.mean(axis=1)[:, np.newaxis]
-    B *= -0.5
     values, vectors = eigh(B, subset_by_index=[n - n_pairs, n - 1], overwrite_a=True, check_finite=False)
     return values[::-1], vectors[:, ::-1]
 
 
-def _centred_product(D: FloatArray, V: FloatArray) -> FloatArray:
-    """Return B V without B; every block of rows has one height, so the result does not depend on the threads."""
-    centred = V - V.mean(axis=0)
+def _centred_product(D: FloatArray, V: FloatArray, *, mirrored: bool) -> FloatArray:
+    """Return B V without B; every block of rows has one height, so the result does not depend on the threads.
+
+    Where D is symmetric to rounding only, its columns are read too: the iteration converges for a symmetric B alone.
+    """
+    centred = _centred(V)
 
     def run(rows: slice) -> FloatArray:
-        return np.multiply(D[rows], D[rows], dtype=np.float64) @ centred
+        if mirrored:
+            return np.multiply(D[rows], D[rows], dtype=np.float64) @ centred
+        halves = np.add(D[rows], np.ascontiguousarray(D[:, rows].T), dtype=np.float64) / 2
+        return np.square(halves, out=halves) @ centred
 
-    product = -0.5 * np.concatenate(map_blocks(run, row_blocks(D.shape[0])))
-    return product - product.mean(axis=0)
+    return _centred(-0.5 * np.concatenate(map_blocks(run, row_blocks(D.shape[0]))))
 
 
-def _leading_krylov(D: FloatArray, n_pairs: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _leading_krylov(
+    D: FloatArray, n_pairs: int, generator: np.random.Generator, *, mirrored: bool
+) -> tuple[FloatArray, FloatArray]:
     """Return the leading eigenpairs of B, largest first, by a block Krylov iteration with thick restarts.
 
     Each pass multiplies one block, adds it to the orthonormal basis Q and solves the small problem T = QᵀBQ
@@ -222,7 +239,7 @@ def _leading_krylov(D: FloatArray, n_pairs: int, generator: np.random.Generator)
     BQ = np.empty((n, 0))
     T = np.empty((0, 0))
     for _ in range(_MAX_PASSES):
-        product = _centred_product(D, block)
+        product = _centred_product(D, block, mirrored=mirrored)
         Q, BQ = np.hstack([Q, block]), np.hstack([BQ, product])
         coupling = Q.T @ product
         T = np.block([[T, coupling[:-width]], [coupling.T]])
