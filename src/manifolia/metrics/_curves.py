@@ -7,7 +7,8 @@ the curve needs: n numbers in place of the (n − 1)² of the co-ranking matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,17 +17,15 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number, check_option
-from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife, spread
+from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, spread
 from manifolia.metrics._spaces import MIN_ROWS, Space, spaces, tiles
 
-__all__ = ["Options", "Statistic", "area", "estimate", "left_mean", "peak", "quality", "relative", "right_mean"]
+__all__ = ["NAMES", "Options", "estimate", "quality"]
 
 #: Parts that the rows are dealt out to; each holds one histogram until all are done.
 _N_PARTS = 32
 _N_REPEATS = 10
 _METHODS = ("rows", "subsets")
-#: Takes the curve Q_NX(1 … n − 1) and gives a number or an array.
-Statistic = Callable[[FloatArray], Any]
 
 
 def _histograms(data: Space, plane: Space, parts: list[list[IntArray]], n_jobs: int | None) -> IntArray:
@@ -62,88 +61,85 @@ def quality(histogram: IntArray) -> FloatArray:
     return both / (np.arange(1.0, n) * n_rows)
 
 
-def relative(q: FloatArray) -> FloatArray:
-    """Turn Q_NX into R_NX: 0 for a random map, 1 for a perfect one.
-
-    Parameters
-    ----------
-    q : ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1).
-
-    Returns
-    -------
-    ndarray of shape (n - 2,)
-        ((n − 1) Q_NX(K) − K) / (n − 1 − K) for K = 1 … n − 2.
-    """
-    last = q.shape[0]
-    k = np.arange(1.0, last)
-    return (last * q[:-1] - k) / (last - k)
+def _sizes(q: FloatArray) -> FloatArray:
+    """K = 1 … n − 2, for a curve that runs to n − 1."""
+    return np.arange(1.0, q.shape[-1])
 
 
-def area(q: FloatArray) -> float:
-    """Average R_NX with weights 1/K.
-
-    Parameters
-    ----------
-    q : ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1).
-
-    Returns
-    -------
-    float
-        Σ_K R_NX(K)/K / Σ_K 1/K over K = 1 … n − 2.
-    """
-    weights = 1.0 / np.arange(1.0, q.shape[0])
-    return float((relative(q) * weights).sum() / weights.sum())
+def _gain(q: FloatArray) -> FloatArray:
+    return q[..., :-1] - _sizes(q) / q.shape[-1]
 
 
-def peak(q: FloatArray) -> int:
-    """Find K_max.
-
-    Parameters
-    ----------
-    q : ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1).
-
-    Returns
-    -------
-    int
-        The first K in 1 … n − 2 at which Q_NX(K) − K/(n − 1) is greatest.
-    """
-    last = q.shape[0]
-    return int(np.argmax(q[:-1] - np.arange(1.0, last) / last)) + 1
+def _relative(q: FloatArray) -> FloatArray:
+    k, last = _sizes(q), q.shape[-1]
+    return (last * q[..., :-1] - k) / (last - k)
 
 
-def left_mean(q: FloatArray) -> float:
-    """Average Q_NX up to K_max.
-
-    Parameters
-    ----------
-    q : ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1).
-
-    Returns
-    -------
-    float
-        Q_local.
-    """
-    return float(q[: peak(q)].mean())
+def _area(q: FloatArray) -> float:
+    weights = 1.0 / _sizes(q)
+    return float((_relative(q) * weights).sum() / weights.sum())
 
 
-def right_mean(q: FloatArray) -> float:
-    """Average Q_NX from K_max on.
+def _left_means(q: FloatArray) -> FloatArray:
+    """Mean of Q_NX over 1 … K, for each K."""
+    return np.cumsum(q[..., :-1], axis=-1) / _sizes(q)
 
-    Parameters
-    ----------
-    q : ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1).
 
-    Returns
-    -------
-    float
-        Q_global.
-    """
-    return float(q[peak(q) - 1 : -1].mean())
+def _right_means(q: FloatArray) -> FloatArray:
+    """Mean of Q_NX over K … n − 2, for each K."""
+    return (np.cumsum(q[..., -2::-1], axis=-1) / _sizes(q))[..., ::-1]
+
+
+#: What is read from a curve as it is.
+_PLAIN: dict[str, Callable[[FloatArray], Any]] = {
+    "auc_r_nx": _area,
+    "lcmc": _gain,
+    "q_nx": lambda q: q[:-1],
+    "r_nx": _relative,
+}
+#: What is read at K_max, for every K that this could be.
+_AT_PEAK: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "k_max": _sizes,
+    "q_global": _right_means,
+    "q_local": _left_means,
+}
+NAMES = (*_PLAIN, *_AT_PEAK)
+#: Least and greatest value; intervals are cut to them.
+_BOUNDS = {
+    "auc_r_nx": (-math.inf, 1.0),
+    "k_max": (1.0, math.inf),
+    "lcmc": (-1.0, 1.0),
+    "q_global": (0.0, 1.0),
+    "q_local": (0.0, 1.0),
+    "q_nx": (0.0, 1.0),
+    "r_nx": (-math.inf, 1.0),
+}
+
+
+def _read(name: str, q: FloatArray) -> Any:
+    """Read a measure from the curve."""
+    if name in _PLAIN:
+        return _PLAIN[name](q)
+    at = int(np.argmax(_gain(q)))  # of several greatest the first
+    return at + 1 if name == "k_max" else float(_AT_PEAK[name](q)[at])
+
+
+def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: float) -> Estimate:
+    """Read a measure from the curve, and an interval from other curves of the same kind (see `spread`)."""
+    value = _read(name, q)
+    if name in _PLAIN:
+        found = spread(value, [_PLAIN[name](other) for other in others], factor=factor)
+        return found.within(*_BOUNDS[name])
+    # Where the gain is flat, K_max is uncertain, and its jumps from sample to sample are nothing that a standard
+    # error could describe. So: every K whose gain is not clearly below the greatest may be K_max, and the interval
+    # reaches over the intervals of the measure at each of them.
+    gain, gains = _gain(q), _gain(others)
+    at = int(np.argmax(gain))
+    below = spread(gain[at] - gain, gains[:, [at]] - gains, factor=factor)
+    may_be = np.flatnonzero(below.low <= 0.0)
+    values = np.broadcast_to(_AT_PEAK[name](others), gains.shape)
+    found = spread(_AT_PEAK[name](q)[may_be], values[:, may_be], factor=factor)
+    return Estimate(value, float(found.low.min()), float(found.high.max())).within(*_BOUNDS[name])
 
 
 class Options(NamedTuple):
@@ -185,8 +181,8 @@ def _check_repeats(options: Options) -> int:
     return int(check_number(options.n_repeats, "n_repeats", low=1, integer=True))
 
 
-def estimate(X: ArrayLike, Y: ArrayLike, statistics: dict[str, Statistic], options: Options) -> dict[str, Estimate]:
-    """Compute statistics of the curve Q_NX, exactly or from a sample, in one pass over the rows.
+def estimate(X: ArrayLike, Y: ArrayLike, names: Sequence[str], options: Options) -> dict[str, Estimate]:
+    """Compute measures of the co-ranking framework, exactly or from a sample, in one pass over the rows.
 
     Parameters
     ----------
@@ -194,16 +190,18 @@ def estimate(X: ArrayLike, Y: ArrayLike, statistics: dict[str, Statistic], optio
         Data.
     Y : array-like of shape (n, n_components)
         Map.
-    statistics : dict of str to callable
-        Each takes Q_NX(1 … n − 1) and returns a number or an array.
+    names : sequence of str
+        Of `NAMES`.
     options : Options
         Distance, sample and threads.
 
     Returns
     -------
     dict of str to Estimate
-        By the same names.
+        By name.
     """
+    for name in names:
+        check_option(name, "names", NAMES)
     data, plane = spaces(X, Y, options.metric)
     method = check_option(options.method, "method", _METHODS)
     fewest = 2 if method == "rows" else MIN_ROWS
@@ -212,27 +210,19 @@ def estimate(X: ArrayLike, Y: ArrayLike, statistics: dict[str, Statistic], optio
     if size is None:
         parts = tiles(np.arange(data.n), _N_PARTS)
         q = quality(_histograms(data, plane, parts, options.n_jobs).sum(axis=0))
-        return {name: exact(statistic(q)) for name, statistic in statistics.items()}
+        return {name: exact(_read(name, q)) for name in names}
     if method == "rows":
         groups = draw_rows(data.n, size, options.random_state)
-        # A group is a part of its own, because the jackknife leaves out its histogram.
-        parts = [part for group in groups for part in tiles(group, 1)]
-        counts = _histograms(data, plane, parts, options.n_jobs)
-        return {
-            name: jackknife(_of_counts(statistic), counts, share=size / data.n)
-            for name, statistic in statistics.items()
-        }
-    curves = _subset_curves(data, plane, size, n_repeats, options)
-    mean = curves.mean(axis=0)
-    factor = 1.0 / (n_repeats * max(1, n_repeats - 1))  # variance of a mean
-    return {
-        name: spread(statistic(mean), [statistic(curve) for curve in curves], factor=factor)
-        for name, statistic in statistics.items()
-    }
-
-
-def _of_counts(statistic: Statistic) -> Callable[[IntArray], Any]:
-    return lambda counts: statistic(quality(counts))
+        # A group is a part of its own, because it is left out by itself.
+        counts = _histograms(data, plane, [part for group in groups for part in tiles(group, 1)], options.n_jobs)
+        whole = counts.sum(axis=0)
+        q, others = quality(whole), np.stack([quality(whole - group) for group in counts])
+        factor = jackknife_factor(len(groups), share=size / data.n)
+    else:
+        others = _subset_curves(data, plane, size, n_repeats, options)
+        q = others.mean(axis=0)
+        factor = 1.0 / (n_repeats * max(1, n_repeats - 1))  # variance of a mean
+    return {name: _read_with_interval(name, q, others, factor) for name in names}
 
 
 def _subset_curves(data: Space, plane: Space, size: int, n_repeats: int, options: Options) -> FloatArray:

@@ -7,7 +7,7 @@ and also holds for those that are no averages, such as a correlation or a mean u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number
 
-__all__ = ["N_GROUPS", "Estimate", "check_sample", "draw_pairs", "draw_rows", "exact", "jackknife", "spread"]
+__all__ = ["N_GROUPS", "Estimate", "check_sample", "draw_pairs", "draw_rows", "exact", "jackknife_factor", "spread"]
 
 #: Groups of a sample. With 20 the quantile of Student's t is 7 % above the normal one, and a group of 100 rows has 5.
 N_GROUPS = 20
@@ -157,14 +157,14 @@ def draw_pairs(n: int, size: int, random_state: RandomState) -> tuple[IntArray, 
     return a, b + (b >= a)
 
 
-def spread(value: Any, others: Sequence[Any], *, factor: float) -> Estimate:
+def spread(value: Any, others: Sequence[Any] | FloatArray, *, factor: float) -> Estimate:
     """Set an interval around a value from other values of the same measure.
 
     Parameters
     ----------
     value : float or ndarray
         The estimate.
-    others : sequence of float or ndarray
+    others : sequence of float, or ndarray of shape (n_others, ...)
         The measure from parts of the sample.
     factor : float
         What the sum of squared deviations is multiplied by to give the estimate's variance.
@@ -190,24 +190,19 @@ def spread(value: Any, others: Sequence[Any], *, factor: float) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def jackknife(statistic: Callable[[Any], Any], totals: FloatArray | IntArray, *, share: float = 0.0) -> Estimate:
-    """Estimate a function of totals over a sample, from the totals of its groups.
+def jackknife_factor(n_groups: int, *, share: float = 0.0) -> float:
+    """Give the factor for `spread` if each of the other values leaves out one group.
 
     Parameters
     ----------
-    statistic : callable
-        Takes totals of shape ``totals.shape[1:]`` and returns a float or an array.
-    totals : ndarray of shape (n_groups, ...)
-        Sums over each group.
+    n_groups : int
+        Groups of the sample.
     share : float, default=0.0
         Share of all that was drawn, if it was drawn without replacement: with all of them there is no error.
 
     Returns
     -------
-    Estimate
-        The statistic of all groups, with its interval.
+    float
+        What turns the sum of squared deviations into a variance.
     """
-    whole = totals.sum(axis=0)
-    n_groups = totals.shape[0]
-    others = [statistic(whole - group) for group in totals] if n_groups > 1 else []
-    return spread(statistic(whole), others, factor=(1.0 - share) * max(1, n_groups - 1) / n_groups)
+    return (n_groups - 1) / n_groups * (1.0 - share)

@@ -8,7 +8,7 @@ How a distance is computed decides which distances are equal, so it is fixed her
   2⁵³, so it is exact and gives the same bits as the above, two to three times as fast.
 * Cosine: 1 − cos = ‖a/‖a‖ − b/‖b‖‖² / 2, which keeps its digits for directions that almost agree.
 * Manhattan: absolute differences, added in the order of the columns.
-* Precomputed: the entries of the matrix.
+* Precomputed: the entries of the matrix; what rounding left below 0 counts as 0.
 
 Ranks are taken of squared distances where those are at hand; a root would only create ties.
 """
@@ -36,7 +36,9 @@ _BLAS_COLUMNS = 32
 _EXACT = 2.0**53  # integers up to here are exact in float64
 #: Squares of numbers beyond 2**±400 come near the ends of float64; such data is rescaled by a power of two, exactly.
 _FAR_EXPONENT = 400
-_SYMMETRY = 1e-8  # how far, as a share of the greatest distance, two entries of a pair may differ
+#: How far, as a share of the greatest distance, the two entries of a pair may differ and an entry may be below 0: more
+#: than rounding leaves, less than a mistake would.
+_ROUNDING = 1e-8
 _CHUNK = 65_536  # pairs measured at once
 
 
@@ -80,7 +82,7 @@ class Space:
             Not negative; columns beyond n − first are padding.
         """
         if self.kind == "precomputed":
-            return np.ascontiguousarray(self.store[rows, first:], dtype=np.float64)
+            return np.maximum(self.store[rows, first:], 0.0, dtype=np.float64)
         if self.kind == "blas":
             assert self.squares is not None
             out = self.store[rows] @ self.store[first:].T
@@ -145,7 +147,7 @@ class Space:
             Distances.
         """
         if self.kind == "precomputed":
-            return np.asarray(self.store[a, b], dtype=np.float64)
+            return np.maximum(self.store[a, b], 0.0, dtype=np.float64)
         out = np.empty(a.shape[0])
         for part in row_blocks(a.shape[0], _CHUNK):
             difference = self.points(a[part]) - self.points(b[part])
@@ -251,10 +253,10 @@ def _precomputed(D: FloatArray, name: str) -> Space:
         raise ValueError(message)
     largest = float(np.abs(D).max())
     for part in row_blocks(n, TILE):
-        if (D[part] < 0).any():
+        if (D[part] < -_ROUNDING * largest).any():
             message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."
             raise ValueError(message)
-        if (np.abs(D[part] - D[:, part].T) > _SYMMETRY * largest).any():
+        if (np.abs(D[part] - D[:, part].T) > _ROUNDING * largest).any():
             message = (
                 f"{name} is not symmetric and metric='precomputed' takes distances. "
                 f"Pass (D + D.T) / 2 if that is what is meant."

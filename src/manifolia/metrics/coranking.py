@@ -31,12 +31,12 @@ points take some minutes and less than a gigabyte beyond the data.
 so the estimate has no bias and the interval covers the exact value in 95 of 100 samples. ``method="subsets"`` is the
 form of Gisbrecht et al.: the quality inside random subsets of M points, read at k M/n and averaged. It needs only M²
 distances, but a subset is a thinner cloud with other neighbours, and below K = n/M it says nothing. Its interval
-covers the spread of the subsets and not this bias, which is largest for AUC.
+covers the spread of the subsets and not this bias, which is largest for AUC. For Q_local and Q_global an interval
+allows for every K that may be K_max, so it is on the safe side.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,7 +45,7 @@ import numpy as np
 from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_bool, check_number, check_option
+from manifolia._core.validate import check_bool, check_number
 from manifolia.metrics import _curves
 from manifolia.metrics._sampling import Estimate
 from manifolia.metrics._spaces import MIN_ROWS, spaces, tiles
@@ -84,31 +84,6 @@ def random_baseline(n: int) -> FloatArray:
     return np.arange(1.0, n - 1) / (n - 1)
 
 
-def _gain(q: FloatArray) -> FloatArray:
-    return q[:-1] - random_baseline(q.shape[0] + 1)
-
-
-_STATISTICS: dict[str, _curves.Statistic] = {
-    "auc_r_nx": _curves.area,
-    "k_max": _curves.peak,
-    "lcmc": _gain,
-    "q_global": _curves.right_mean,
-    "q_local": _curves.left_mean,
-    "q_nx": lambda q: q[:-1],
-    "r_nx": _curves.relative,
-}
-#: Least and greatest value, for those whose intervals are cut to them.
-_BOUNDS = {
-    "auc_r_nx": (-math.inf, 1.0),
-    "k_max": (1.0, math.inf),
-    "lcmc": (-1.0, 1.0),
-    "q_global": (0.0, 1.0),
-    "q_local": (0.0, 1.0),
-    "q_nx": (0.0, 1.0),
-    "r_nx": (-math.inf, 1.0),
-}
-
-
 def coranking_scores(
     X: ArrayLike,
     Y: ArrayLike,
@@ -143,6 +118,7 @@ def coranking_scores(
         Seed of the sample.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+
     Returns
     -------
     dict of str to Estimate
@@ -152,17 +128,12 @@ def coranking_scores(
     --------
     auc_r_nx, q_local, q_global, q_nx, r_nx, lcmc, k_max : One of them.
     """
-    for name in names:
-        check_option(name, "names", tuple(_STATISTICS))
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    found = _curves.estimate(X, Y, {name: _STATISTICS[name] for name in names}, options)
-    return {name: value.within(*_BOUNDS[name]) for name, value in found.items()}
+    return _curves.estimate(X, Y, names, _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs))
 
 
 def _one(name: str, X: ArrayLike, Y: ArrayLike, options: _curves.Options, *, return_ci: bool) -> Any:
     with_interval = check_bool(return_ci, "return_ci")
-    found = _curves.estimate(X, Y, {name: _STATISTICS[name]}, options)[name]
-    return found.within(*_BOUNDS[name]).result(return_ci=with_interval)
+    return _curves.estimate(X, Y, (name,), options)[name].result(return_ci=with_interval)
 
 
 def q_nx(
@@ -215,9 +186,9 @@ def q_nx(
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[0.0], [1.0], [3.0], [7.0]])
-    >>> q_nx(X, X[[0, 2, 1, 3]])
-    array([0.25, 0.75])
+    >>> X = np.array([[0.0], [1.0], [3.0], [7.0], [15.0]])
+    >>> q_nx(X, X[[0, 1, 2, 4, 3]]).round(3)
+    array([0.6  , 0.8  , 0.667])
     """
     options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
     return _one("q_nx", X, Y, options, return_ci=return_ci)

@@ -35,7 +35,7 @@ import numpy as np
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_option
-from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_pairs, exact, spread
+from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_pairs, exact, jackknife_factor, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
 
 __all__ = ["distance_correlation", "distance_ratio", "distance_scores", "normalized_stress", "shepard_goodness"]
@@ -281,7 +281,7 @@ def _from_sample(
     out = {}
     for name, statistic in statistics.items():
         others = [statistic(x[group != g], y[group != g]) for g in range(N_GROUPS)]
-        out[name] = spread(statistic(x, y), others, factor=(N_GROUPS - 1) / N_GROUPS)
+        out[name] = spread(statistic(x, y), others, factor=jackknife_factor(N_GROUPS))
     return out
 
 

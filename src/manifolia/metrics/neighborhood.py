@@ -36,7 +36,7 @@ import numpy as np
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_number, check_option
-from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife
+from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
 
 __all__ = ["continuity", "neighbor_recall", "neighborhood_scores", "trustworthiness"]
@@ -152,17 +152,15 @@ def neighborhood_scores(
         return {name: exact(shaped(_score(name, terms[name].sum(axis=0), n, ks, n))) for name in names}
     groups = draw_rows(n, size, random_state)
     terms = _collect(data, plane, np.concatenate(groups), ks, names, n_jobs)
-    starts = np.cumsum([0, *(group.shape[0] for group in groups[:-1])])
     counts = np.array([group.shape[0] for group in groups])
+    starts = np.cumsum(counts) - counts
+    factor = jackknife_factor(len(groups), share=size / n)
     out = {}
     for name in names:
-        # The last column counts rows, so that a sum without one group knows how many are left.
-        totals = np.column_stack([np.add.reduceat(terms[name], starts, axis=0), counts])
-
-        def mean(total: IntArray, name: str = name) -> Any:
-            return shaped(_score(name, total[:-1], total[-1], ks, n))
-
-        out[name] = jackknife(mean, totals, share=size / n).within(0.0, 1.0)
+        sums = np.add.reduceat(terms[name], starts, axis=0)
+        value = _score(name, sums.sum(axis=0), size, ks, n)
+        others = _score(name, sums.sum(axis=0) - sums, (size - counts)[:, None], ks, n)
+        out[name] = spread(shaped(value), others[:, 0] if single else others, factor=factor).within(0.0, 1.0)
     return out
 
 
