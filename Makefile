@@ -64,6 +64,7 @@ bench: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(PY) docs/check_offline.py docs/_build/html
 
 # --- environments -------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """A forest's proximities as a heat map, rows and columns ordered by class.
 
-Rows of one class stand together, those that keep most of their proximity in their own class first. A matrix of many
-rows is averaged over cells before it is drawn, so that no entry is lost between the pixels; cells never straddle the
-border of two classes. A row's proximity to itself says nothing about other rows and is left out everywhere.
+Rows of one class stand together, in the order of the data: to sort them by their own proximities would draw a pattern
+into noise. A matrix of many rows is averaged over cells, so that no entry is lost between the pixels; cells never
+straddle the border of two classes. A row's proximity to itself says nothing about other rows and is left out.
 """
 
 from __future__ import annotations
@@ -161,11 +161,11 @@ class ProximityDisplay:
         names, codes = np.unique(labels, return_inverse=True)
         codes = codes.ravel()
         matrix = matrix - sp.diags_array(matrix.diagonal(), format="csr")
-        own = (matrix @ _groups(codes, len(names))).toarray()  # what each row gives to each class
-        order = np.lexsort((-own[np.arange(n), codes] / np.maximum(own.sum(axis=1), np.finfo(float).tiny), codes))
+        order = np.argsort(codes, kind="stable")
         class_edges = np.concatenate([[0], np.cumsum(np.bincount(codes))])
         edges = _cell_edges(class_edges, max_cells)
-        given = _groups(codes, len(names)).T @ own
+        members = _groups(codes, len(names))
+        given = (members.T @ (matrix @ members)).toarray()
         totals = given.sum(axis=1, keepdims=True)
         return cls(
             _cell_means(matrix, order, edges),
