@@ -5,6 +5,7 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     names={
+        "MetricsDisplay": "manifolia.show.metrics_display",
         "ProximityDisplay": "manifolia.show.proximity_display",
     },
 )
