@@ -19,6 +19,8 @@ RULES = ("slowdown", "log-chord", "chord", "two-lines")
 
 #: "slowdown": the walk is long enough when a step lowers the entropy by less than this share of the steepest step.
 _SLOW = 1 / 3
+#: A curve that falls by less than this, in nats, falls by rounding only.
+_FLAT = 1e-9
 
 
 def von_neumann_entropy(eigenvalues: FloatArray, t_max: int = 100) -> FloatArray:
@@ -73,7 +75,7 @@ def choose_t(entropy: FloatArray, *, rule: str = "slowdown", t_min: int = 2, t_m
     """
     check_option(rule, "rule", RULES)
     curve = np.asarray(entropy, dtype=np.float64)
-    if curve.size < 3 or np.ptp(curve) == 0:
+    if curve.size < 3 or np.ptp(curve) <= _FLAT:
         return t_min
     steps = np.arange(1.0, curve.size + 1)
     if rule == "slowdown":
