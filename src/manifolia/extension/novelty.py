@@ -1,0 +1,219 @@
+"""How unlike the training rows of its leaves a new row is, from its way down the trees of a forest.
+
+Into every node but the root, rows come by a test on one feature. The node remembers the range [low, high] of that
+feature among its in-bag training rows, missing values aside: two numbers a node. For a row x that comes into node v by
+feature f its excess is ::
+
+    e_v(x) = min(1, max(low_v − x_f, x_f − high_v, 0) / w_v)
+
+where w_v is the range of f in v and its sibling together (that of all training rows if this is 0; any excess is 1 if
+that is 0 too, or if the node holds no training row at all). The novelty of x is the largest excess on its way down a
+tree, averaged over trees: 0 if every value on the way lies among those of the training rows that went the same way, 1
+if in every tree one lies as far outside as the node's rows are apart. It knows what the forest asks for, no more: a
+value that no split looks at cannot make a row novel, nor move it on the map.
+
+Training rows are scored by the trees that left them out of their bag, and so are the yardstick for new rows: 4 to 6 %
+of held-out rows exceed the 95 % quantile of the out-of-bag scores on the six sets below.
+
+Measured: area under the ROC curve against held-out rows, mean of 5 splits (60 % to train, 200 trees), of three ways to
+score a path: the share of nodes with the row outside the range of their split feature; the largest excess over these
+ranges; and the definition above, whose ranges are those of the child and so reach into the leaf. It costs the same and
+sees unknown classes best. Scaled rows are training rows × 10; mixed rows are held-out rows with every column permuted,
+some of which are as good as real.
+
+===================================  ================  ==============  =============
+set, rows to tell from held-out      share of nodes    split's range   child's range
+===================================  ================  ==============  =============
+every set below, scaled              1.00              1.00            1.00
+digits, mixed                        0.980             0.979           0.978
+digits trained on 0 to 7: 8 and 9    0.910             0.926           0.943
+breast cancer, mixed                 0.958             0.979           0.978
+iris, mixed                          0.857             0.903           0.899
+wine, mixed                          0.755             0.864           0.870
+diabetes (regression), mixed         0.741             0.786           0.784
+===================================  ================  ==============  =============
+
+The whole box of each leaf, all features, was tried too. On one split it tells mixed rows better on wine (0.90 against
+0.87) and iris (0.88 against 0.81), worse on breast cancer (0.97 against 0.99), and it takes leaves × features numbers:
+3.5 GB for MNIST with 100 trees, against 9 MB.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
+from manifolia._core.validate import is_sparse
+from manifolia.affinity.leaves import check_forest_input, leaf_table, tree_blocks
+from manifolia.affinity.splits import forest_splits
+
+__all__ = ["NodeRanges", "novelty", "novelty_ranges", "ranges_from_counts"]
+
+_ROWS = 4096  # rows that pass through all trees together
+_VALUES = 2**20  # but no more than this many values, so that they stay in cache, and sparse rows are dense briefly
+
+
+class NodeRanges(NamedTuple):
+    """Ranges of the training rows in the nodes of a forest.
+
+    Attributes
+    ----------
+    low, high : ndarray of float32 of shape (n_nodes,)
+        Least and greatest value, among a node's in-bag rows, of the feature by which they came into the node; missing
+        values aside. Infinite, low above high, where there is none.
+    span : ndarray of float32 of shape (d,)
+        Range of each feature among all training rows.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    span: FloatArray
+
+
+def novelty_ranges(
+    forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None, n_jobs: int | None = None
+) -> NodeRanges:
+    """Find the ranges of the training rows in the nodes of a forest.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        The rows it was trained on, or rows that `train_rows` relates to them.
+    train_rows : array-like of int, default=None
+        For each row that the forest was trained on, its row in `X`, or −1 if it is not there. None: the forest was
+        trained on `X` itself.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    NodeRanges
+        8 bytes a node. They depend on the set of rows only, not on their order.
+
+    Raises
+    ------
+    ValueError
+        If the forest was trained on other rows.
+    """
+    with threads(n_jobs):
+        return ranges_from_counts(forest, X, leaf_table(forest, X, train_rows=train_rows).counts)
+
+
+def ranges_from_counts(forest: Any, X: ArrayLike, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
+    """Compute `novelty_ranges` for rows whose in-bag counts are known.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        Rows.
+    counts : ndarray of shape (T, n)
+        How often each row was drawn for each tree.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    NodeRanges
+        Of the rows that were drawn.
+    """
+    from manifolia.kernels.tree_walk import node_ranges
+
+    checked = check_forest_input(forest, X)
+    splits = forest_splits(forest)
+    low = np.full(splits.roots[-1], np.inf, dtype=np.float32)
+    high = np.full(splits.roots[-1], -np.inf, dtype=np.float32)
+    least, most = (np.full(checked.shape[1], np.nan, dtype=np.float32) for _ in range(2))
+    # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
+    whole = [slice(0, checked.shape[0])]
+    with threads(n_jobs):
+        for rows in _blocks(*checked.shape) if is_sparse(checked) else whole:
+            block, drawn = _dense(checked, rows), np.ascontiguousarray(counts[:, rows])
+
+            def run(trees: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
+                node_ranges(splits, block, drawn, *trees, low, high)
+
+            map_blocks(run, tree_blocks(splits.n_trees))
+            least = np.fmin(least, np.fmin.reduce(block, axis=0))
+            most = np.fmax(most, np.fmax.reduce(block, axis=0))
+    return NodeRanges(low, high, np.nan_to_num(most - least))
+
+
+def novelty(
+    forest: Any,
+    X: ArrayLike,
+    ranges: NodeRanges,
+    *,
+    counts: IntArray | None = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Score how unlike the training rows of its leaves each row is.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    X : array-like, sparse matrix or DataFrame of shape (m, d)
+        Rows. A missing value is never outside of a range.
+    ranges : NodeRanges
+        From `novelty_ranges` of the same forest.
+    counts : ndarray of shape (T, m), default=None
+        For training rows, how often each was drawn for each tree: only the trees that left a row out of their bag are
+        asked, so that its score compares with those of new rows. None: the rows are new, all trees are asked.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Between 0 and 1; NaN for a training row that is in every bag. Each row alone, the same bits in any batch.
+
+    Raises
+    ------
+    ValueError
+        If the ranges are those of another forest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from manifolia.extension.novelty import novelty, novelty_ranges
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(100, random_state=0).fit(X[::2], y[::2])
+    >>> ranges = novelty_ranges(forest, X[::2])
+    >>> bool(novelty(forest, X[1::2], ranges).max() < novelty(forest, 10 * X[1::2], ranges).min())
+    True
+    """
+    from manifolia.kernels.tree_walk import path_excess
+
+    checked = check_forest_input(forest, X)
+    splits = forest_splits(forest)
+    if len(ranges.low) != splits.roots[-1] or len(ranges.span) != checked.shape[1]:
+        message = (
+            f"the ranges are of {len(ranges.low)} nodes and the forest has {splits.roots[-1]}. "
+            f"Pass what novelty_ranges gave for this forest."
+        )
+        raise ValueError(message)
+    total, n_asked = np.zeros(checked.shape[0]), np.zeros(checked.shape[0])
+
+    def run(rows: slice) -> None:
+        drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
+        path_excess(splits, *ranges, _dense(checked, rows), drawn, total[rows], n_asked[rows])
+
+    map_blocks(run, _blocks(*checked.shape), n_jobs=n_jobs)
+    return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)
+
+
+def _blocks(n_rows: int, d: int) -> list[slice]:
+    return row_blocks(n_rows, max(1, min(_ROWS, _VALUES // d)))
+
+
+def _dense(X: Any, rows: slice) -> Array:
+    return np.ascontiguousarray(X[rows].toarray()) if is_sparse(X) else X[rows]

@@ -1,0 +1,122 @@
+"""Each walk against its naive twin, and against scikit-learn's own way down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+
+from manifolia.affinity.splits import forest_splits
+from manifolia.kernels import tree_walk as kernels
+from reference import tree_walk as naive
+
+
+def grown(kind: str, seed: int, n: int = 40, d: int = 5):
+    """Return a forest, its rows in single precision and its in-bag counts."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    X[:, 1] = rng.integers(0, 3, size=n)  # ties
+    X[:, 2] = 7.0  # constant
+    if kind == "missing":
+        X[rng.random((n, d)) < 0.2] = np.nan
+    y = np.nan_to_num(X[:, 0]) + X[:, 1] > 0.5
+    if kind == "regression":
+        target = np.column_stack([X[:, 0], X[:, 3] ** 2]).astype(np.float64)
+        model = RandomForestRegressor(4, random_state=seed)
+    elif kind == "extra":
+        model, target = ExtraTreesClassifier(4, bootstrap=True, random_state=seed), y
+    elif kind == "stump":
+        model, target = RandomForestClassifier(4, max_leaf_nodes=2, random_state=seed), np.zeros(n)  # roots only
+    else:
+        model, target = RandomForestClassifier(4, random_state=seed), y
+    model.fit(X, target)
+    counts = np.stack([np.bincount(drawn, minlength=n) for drawn in model.estimators_samples_]).astype(np.uint8)
+    return model, X, counts, rng
+
+
+KINDS = ["plain", "missing", "regression", "extra", "stump"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_naive_way_is_scikit_learns(kind):
+    model, X, _, _ = grown(kind, 0)
+    splits = forest_splits(model)
+    for t, estimator in enumerate(model.estimators_):
+        ends = [naive._way(splits, t, x)[-1] - splits.roots[t] for x in X]
+        np.testing.assert_array_equal(ends, estimator.apply(X))
+    assert splits.n_trees == 4
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [True, False])
+def test_permuted_losses(kind, classes):
+    model, X, counts, rng = grown(kind, 1)
+    splits = forest_splits(model)
+    d = X.shape[1]
+    moved = rng.permutation(d)  # feature f stands in column moved[f]
+    stored = np.empty_like(X)
+    stored[:, moved] = X
+    changed = 0
+    for t in range(4):
+        rows = rng.permutation(np.flatnonzero(counts[t] == 0))
+        shift = rng.integers(0, len(rows), size=d)
+        leaf_value = rng.integers(0, 3, size=(splits.roots[t + 1] - splits.roots[t], 2)).astype(float)
+        y = rng.integers(0, 3, size=(len(rows), 2)).astype(float)
+        got, expected = np.zeros((2, d))
+        for module, out in ((kernels, got), (naive, expected)):
+            module.permuted_losses(splits, t, stored, rows, moved, shift, leaf_value, y, classes, out)
+        np.testing.assert_array_equal(got, expected)  # whole numbers: sums are exact
+        changed += np.count_nonzero(got)
+    assert (changed > 0) == (kind != "stump")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranges_and_excess(kind):
+    model, X, counts, rng = grown(kind, 2)
+    splits = forest_splits(model)
+    n_nodes = int(splits.roots[-1])
+    new = np.concatenate([X[:8], 10 * X[:8], rng.permuted(X, axis=0)[:8], np.full((1, 5), np.nan, dtype=np.float32)])
+    if kind == "regression":
+        new = new[:-1]
+    span = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
+    nobody = np.empty((1, 0), dtype=np.uint8)
+    results = []
+    for module in (kernels, naive):
+        low = np.full(n_nodes, np.inf, dtype=np.float32)
+        high = -low
+        for rows in (slice(0, 15), slice(15, 40)):  # ranges widen block by block
+            for first, last in ((0, 1), (1, 4)):
+                module.node_ranges(splits, X[rows], counts[:, rows].copy(), first, last, low, high)
+        sums = []
+        for Z, drawn in ((new, nobody), (X, counts)):
+            out, n_asked = np.zeros((2, len(Z)))
+            module.path_excess(splits, low, high, span, Z, drawn, out, n_asked)
+            sums += [out, n_asked]
+        results.append((low, high, *sums))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert (results[0][2].max() > 0) == (kind != "stump")
+    np.testing.assert_array_equal(results[0][5], (counts == 0).sum(axis=0))
+
+
+def test_ranges_without_rows_or_width():
+    # Tree: x0 <= 1 ? leaf : (x1 <= 0 ? leaf : leaf); nobody came to the last leaf.
+    model, *_ = grown("plain", 0)
+    splits = forest_splits(model)._replace(
+        roots=np.array([0, 5]),
+        feature=np.array([0, -2, 1, -2, -2], dtype=np.int32),
+        threshold=np.array([1.0, -2.0, 0.0, -2.0, -2.0]),
+        left=np.array([1, -1, 3, -1, -1], dtype=np.int32),
+        right=np.array([2, -1, 4, -1, -1], dtype=np.int32),
+        missing_left=np.zeros(5, dtype=bool),
+    )
+    inf = np.float32(np.inf)
+    low = np.array([inf, 0, 2, -1, inf], dtype=np.float32)
+    high = np.array([-inf, 1, 4, -1, -inf], dtype=np.float32)
+    X = np.array([[0.5, 9], [-1, 9], [-9, 9], [3, -1], [3, -3], [3, 1], [8, -1]], dtype=np.float32)
+    for module in (kernels, naive):
+        for span, expected in (([4, 8], [0, 0.25, 1, 0, 0.25, 1, 1]), ([4, 0], [0, 0.25, 1, 0, 1, 1, 1])):
+            out, n_asked = np.zeros((2, 7))
+            arguments = (np.array(span, dtype=np.float32), X, np.empty((1, 0), dtype=np.uint8))
+            module.path_excess(splits, low, high, *arguments, out, n_asked)
+            np.testing.assert_array_equal(out, expected)
