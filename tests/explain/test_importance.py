@@ -14,9 +14,10 @@ from sklearn.ensemble import (
 )
 
 from manifolia import memory_limit
+from manifolia.affinity.contrast import contrast_forest, shuffled_columns
 from manifolia.datasets import make_relevant_blobs
 from manifolia.exceptions import MemoryLimitError
-from manifolia.explain.importance import _permutations, permutation_importance
+from manifolia.explain.importance import _permutations, contrast_importance, permutation_importance
 
 
 def naive(forest, X, y, seed, n_skipped=0):
@@ -244,3 +245,16 @@ def test_memory_is_asked_for_first():
     model = RandomForestClassifier(100, random_state=0).fit(X, y)
     with memory_limit(1000), pytest.raises(MemoryLimitError, match="importance of 4 features in each of 100 trees"):
         permutation_importance(model, X, y)
+
+
+def test_contrast_importance_is_of_the_features_that_depend_on_each_other(rng):
+    X = rng.normal(size=(300, 4))
+    X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=300)
+    grown = contrast_forest(X, n_trees=100, random_state=7)
+    found = contrast_importance(grown.forest, X, contrast_state=7, random_state=0)
+    both = np.vstack([X, shuffled_columns(X, 7)])
+    assert same(found, permutation_importance(grown.forest, both, np.repeat([1, 0], 300), random_state=0))
+    assert found.mean[:2].min() > 0.1
+    assert np.abs(found.mean[2:]).max() < 0.05
+    with pytest.raises(ValueError, match="not the data that the forest was trained on"):
+        contrast_importance(grown.forest, X, contrast_state=8, random_state=0)

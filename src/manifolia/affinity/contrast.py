@@ -17,10 +17,10 @@ import numpy as np
 
 from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator, as_seed
-from manifolia._core.types import ArrayLike, IntArray, RandomState
+from manifolia._core.types import Array, ArrayLike, IntArray, RandomState
 from manifolia._core.validate import check_matrix
 
-__all__ = ["ContrastForest", "contrast_forest"]
+__all__ = ["ContrastForest", "contrast_forest", "shuffled_columns"]
 
 
 class ContrastForest(NamedTuple):
@@ -81,7 +81,7 @@ def contrast_forest(
     data = check_matrix(X, allow_nan=True, min_rows=2)
     n = data.shape[0]
     generator = as_generator(random_state)
-    copy = np.column_stack([generator.permutation(column) for column in data.T])
+    copy = shuffled_columns(data, generator)
     model = RandomForestClassifier(n_trees) if forest is None else clone(forest)
     model.set_params(random_state=as_seed(generator))
     with threads(n_jobs) as n_threads:
@@ -90,3 +90,22 @@ def contrast_forest(
         model.fit(np.vstack([data, copy]), np.repeat([1, 0], n))
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return ContrastForest(model, train_rows)
+
+
+def shuffled_columns(X: Array, random_state: RandomState = None) -> Array:
+    """Shuffle each column on its own.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Data.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed that `contrast_forest` was given makes its copy again.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        The copy.
+    """
+    generator = as_generator(random_state)
+    return np.column_stack([generator.permutation(column) for column in X.T])

@@ -23,11 +23,12 @@ from manifolia._core import memory
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_same_length, is_sparse
+from manifolia._core.validate import check_matrix, check_same_length, is_sparse
+from manifolia.affinity.contrast import shuffled_columns
 from manifolia.affinity.leaves import check_forest_input, leaf_table
 from manifolia.affinity.splits import Splits, forest_splits
 
-__all__ = ["Importance", "importance_from_counts", "permutation_importance"]
+__all__ = ["Importance", "contrast_importance", "importance_from_counts", "permutation_importance"]
 
 
 class Importance(NamedTuple):
@@ -181,6 +182,46 @@ def importance_from_counts(
     with threads(n_jobs):
         map_blocks(run, np.flatnonzero(asked).tolist())
     return Importance(out[asked].mean(axis=0), out[asked].std(axis=0))
+
+
+def contrast_importance(
+    forest: Any,
+    X: ArrayLike,
+    *,
+    contrast_state: RandomState,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Importance:
+    """Compute `permutation_importance` for a forest that tells data from a shuffled copy.
+
+    It is large for features that depend on others: those by which the forest tells which combinations occur.
+
+    Parameters
+    ----------
+    forest : RandomForestClassifier or ExtraTreesClassifier
+        From `manifolia.affinity.contrast.contrast_forest`.
+    X : array-like of shape (n, d)
+        The data.
+    contrast_state : int, RandomState, Generator or None
+        The random state that made the copy and the forest; the copy is made again from it.
+    random_state : int, RandomState, Generator or None, default=None
+        For the permutations.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    Importance
+        On the out-of-bag rows of data and copy.
+
+    Raises
+    ------
+    ValueError
+        If the forest was grown from another seed, or on other data.
+    """
+    data = check_matrix(X, allow_nan=True)
+    both = np.vstack([data, shuffled_columns(data, contrast_state)])
+    return permutation_importance(forest, both, np.repeat([1, 0], len(data)), random_state=random_state, n_jobs=n_jobs)
 
 
 def _as_forest_target(forest: Any, y: ArrayLike) -> FloatArray:
