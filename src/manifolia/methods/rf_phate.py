@@ -36,10 +36,12 @@ from manifolia.affinity.forest_operator import build_operator
 from manifolia.affinity.grow import Target, check_forest, grow_forest, read_target, training_weights
 from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
 from manifolia.exceptions import HonestyWarning
+from manifolia.explain.importance import Importance, contrast_importance, importance_from_counts
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.extension.novelty import novelty, ranges_from_counts
 from manifolia.layout.classical_mds import classical_mds
 from manifolia.layout.metric_mds import metric_mds
-from manifolia.metrics.separation import map_score, target_score
+from manifolia.metrics.separation import blind_score, map_score, target_score
 from manifolia.operators.diffusion import diffuse, markov
 from manifolia.operators.entropy import choose_t, von_neumann_entropy
 from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
@@ -50,6 +52,7 @@ __all__ = ["RFPHATE"]
 
 _T_CURVE = 100  # steps of the entropy curve from which t is read
 _SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
+_NOT_SAVED = ("_X", "_target")  # a saved model does not carry the data
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 
 
@@ -119,6 +122,10 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     over_separation_ : float
         The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
         forest has earned.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        How much the error of the forest's trees on rows out of their bags grows when a feature is permuted.
+    importances_std_ : ndarray of shape (n_features_in_,)
+        Its standard deviation over trees.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -201,8 +208,9 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sample_weight = row_weights(sample_weight, checked.shape[0])
         reporter = Reporter(self.callback, verbose=self.verbose)
         self._require_memory(checked.shape[0])
-        self.__dict__.pop("embedding_", None)  # a fit that is stopped leaves no half-new model that looks fitted
-        forest_seed, walk_seed, layout_seed = spawn_seeds(self.random_state, 3)
+        for name in ("embedding_", "_importance", "_own_novelty"):
+            self.__dict__.pop(name, None)  # a fit that is stopped leaves no half-new model that looks fitted
+        forest_seed, walk_seed, layout_seed, self._permutation_seed = spawn_seeds(self.random_state, 4)
         with threads(self.n_jobs):
             table, weight = self._grow(checked, target, sample_weight, forest_seed, reporter)
             K, groups = self._chain(table, weight, walk_seed, reporter)
@@ -211,6 +219,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self._leaves = leaf_values(table, self.landmark_embedding_[groups.labels], row_weight=weight)
             placed = place_training(table, self._leaves)
+            self._ranges = ranges_from_counts(self.forest_, checked, table.counts)
             self._judge(table, target, weight, placed)
             reporter.update("placement", 1, 1)
         self.landmark_labels_ = groups.labels
@@ -218,6 +227,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.task_ = target.task
         self._table = table
         self._weight = weight
+        self._X = checked
+        self._target = target
         self._n_features_out = self.n_components
         return self
 
@@ -285,6 +296,100 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 self._table, kind=self.proximity, new_leaf=new_leaf, sample_weight=self._weight
             )
 
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
+        """Score how unlike the training rows of its leaves each row is; see `manifolia.extension.novelty`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows, each scored alone by all trees. None: the training rows, each scored by the trees that left it
+            out of their bag: the yardstick for new rows. It needs the training data, which is not saved with a model,
+            and is kept once computed.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (n,)
+            From 0, every value on its way lies among those of training rows, to 1, far outside; NaN for a training
+            row that is in every bag.
+        """
+        check_is_fitted(self, "embedding_")
+        with threads(self.n_jobs):
+            if X is not None:
+                return novelty(self.forest_, self._check_new(X), self._ranges)
+            if "_own_novelty" not in vars(self):
+                rows = self._training_rows("novelty() of the training rows")
+                self._own_novelty = novelty(self.forest_, rows, self._ranges, counts=self._table.counts)
+            return self._own_novelty
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Permutation importance of each feature on out-of-bag rows, computed on first access and kept.
+
+        Returns
+        -------
+        ndarray of shape (n_features_in_,)
+            Mean over trees of what the error rate, or the mean squared error, grows by; see
+            `manifolia.explain.importance`. With ``task="unsupervised"`` the error is that of telling the data from
+            its shuffled copy.
+        """
+        return self._measured_importance().mean
+
+    @property
+    def importances_std_(self) -> FloatArray:
+        """Standard deviation of `feature_importances_` over trees.
+
+        Returns
+        -------
+        ndarray of shape (n_features_in_,)
+            Divided by the root of the number of trees, the standard error.
+        """
+        return self._measured_importance().std
+
+    def _measured_importance(self) -> Importance:
+        check_is_fitted(self, "embedding_")
+        if "_importance" not in vars(self):
+            if not self._table.bootstrap:
+                message = "feature_importances_ needs rows out of bag. Pass a forest with bootstrap=True."
+                raise AttributeError(message)
+            with threads(self.n_jobs):
+                self._importance = self._measure_importance(self._training_rows("feature_importances_"))
+        return self._importance
+
+    def _measure_importance(self, X: Any) -> Importance:
+        seed, y, labelled = self._permutation_seed, self._target.y, self._target.labelled
+        if y is not None:
+            rows, counts = (X, self._table.counts) if labelled.all() else (X[labelled], self._table.counts[:, labelled])
+            return importance_from_counts(self.forest_, rows, y, counts, random_state=seed)
+        if self._contrast_seed is None:
+            message = (
+                "feature_importances_ needs the target that the given forest was fitted on. Pass it with the forest to "
+                "manifolia.explain.importance.permutation_importance."
+            )
+            raise AttributeError(message)
+        return contrast_importance(self.forest_, X, contrast_state=self._contrast_seed, random_state=seed)
+
+    def _training_rows(self, name: str) -> Any:
+        """Return the rows given to ``fit``, unless they are gone or were changed since."""
+        X = vars(self).get("_X")
+        if X is None:
+            message = (
+                f"{name}: the training rows are needed for it and are not saved with the model. "
+                f"Ask for it once before saving, or fit again."
+            )
+            raise AttributeError(message)
+        leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, X), self._table.trees)
+        if not np.array_equal(leaf, self._table.leaf):
+            message = (
+                f"{name}: the array that was given to fit has been changed in place since. "
+                f"Fit again, or give fit a copy."
+            )
+            raise ValueError(message)
+        return X
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training data out of what is saved."""
+        return {name: value for name, value in super().__getstate__().items() if name not in _NOT_SAVED}
+
     def _check_new(self, X: ArrayLike) -> Any:
         return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
@@ -329,6 +434,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         )
         reporter.step("forest", 1, 1)
         self.forest_ = grown.forest
+        self._contrast_seed = seed if target.y is None and grown.train_rows is not None else None
         reporter.step("leaves", 0, 1)
         table = leaf_table(grown.forest, X, train_rows=grown.train_rows)
         reporter.step("leaves", 1, 1)
@@ -389,8 +495,10 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.oob_score_ = target_score(target.y[left_out], predicted[left_out], classification=classes)
         shown = map_score(placed[target.labelled], target.y, classification=classes)
         self.over_separation_ = shown - self.oob_score_
-        earned = 0.5 if not classes else np.sqrt(max(self.oob_score_ * (1.0 - self.oob_score_), 0.0))
-        if self.over_separation_ > _MORE_THAN_EARNED + 2.0 * earned / np.sqrt(len(target.y)):
+        # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
+        earned = max(self.oob_score_, blind_score(target.y, classification=classes))
+        deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classes else 0.5
+        if shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(len(target.y)):
             warn(
                 f"the map separates the target better ({shown:.3f}, by the 10 nearest rows) than the forest can tell "
                 f"it on rows out of its bags ({self.oob_score_:.3f}): part of the separation is not earned.",

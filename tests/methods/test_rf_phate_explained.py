@@ -1,0 +1,154 @@
+"""RFPHATE's importances and novelty: the stages' own values, on demand, kept, and honest about what was not saved."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+
+import manifolia as mf
+from manifolia.exceptions import HonestyWarning
+from manifolia.explain.importance import permutation_importance
+from manifolia.extension.novelty import novelty, novelty_ranges
+from manifolia.methods import rf_phate
+
+X_IRIS, Y_IRIS = load_iris(return_X_y=True)
+
+
+def small(**options):
+    return mf.RFPHATE(**{"n_trees": 30, "random_state": 0, **options})
+
+
+@pytest.fixture
+def fitted():
+    return small().fit(X_IRIS.copy(), Y_IRIS)
+
+
+def test_importances_are_those_of_the_stage(fitted):
+    expected = permutation_importance(fitted.forest_, X_IRIS, Y_IRIS, random_state=fitted._permutation_seed)
+    assert fitted.feature_importances_.tobytes() == expected.mean.tobytes()
+    assert fitted.importances_std_.tobytes() == expected.std.tobytes()
+    assert set(np.argsort(fitted.feature_importances_)[-2:]) == {2, 3}  # the petals
+
+
+def test_importances_are_measured_on_first_access_only(monkeypatch):
+    calls = []
+    measure = rf_phate.importance_from_counts
+    monkeypatch.setattr(rf_phate, "importance_from_counts", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    model = small().fit(X_IRIS, Y_IRIS)
+    model.transform(X_IRIS[:2])
+    assert not calls
+    first = model.feature_importances_
+    assert model.feature_importances_ is first
+    assert model.importances_std_.shape == (4,)
+    assert len(calls) == 1
+    model.fit(X_IRIS[:, ::-1], Y_IRIS)
+    assert set(np.argsort(model.feature_importances_)[-2:]) == {0, 1}
+    assert len(calls) == 2
+
+
+def test_bits_do_not_depend_on_threads():
+    one, two = (small(n_jobs=n).fit(X_IRIS, Y_IRIS) for n in (1, 2))
+    assert one.feature_importances_.tobytes() == two.feature_importances_.tobytes()
+    assert one.novelty(3 * X_IRIS).tobytes() == two.novelty(3 * X_IRIS).tobytes()
+    assert one.novelty().tobytes() == two.novelty().tobytes()
+
+
+def test_an_unfitted_model_has_neither():
+    model = small()
+    assert not hasattr(model, "feature_importances_")
+    with pytest.raises(NotFittedError):
+        _ = model.importances_std_
+    with pytest.raises(NotFittedError):
+        model.novelty(X_IRIS)
+
+
+def test_rows_without_a_label_do_not_take_part_in_importances():
+    y = Y_IRIS.astype(float)
+    y[::3] = np.nan
+    model = small().fit(X_IRIS, y)
+    labelled = ~np.isnan(y)
+    expected = permutation_importance(
+        model.forest_, X_IRIS[labelled], Y_IRIS[labelled], random_state=model._permutation_seed
+    )
+    assert model.feature_importances_.tobytes() == expected.mean.tobytes()
+    assert np.isfinite(model.novelty()[~labelled]).all()
+
+
+def test_a_regression_has_importances():
+    model = small().fit(X_IRIS[:, :3], X_IRIS[:, 3])
+    assert model.task_ == "regression"
+    assert np.argmax(model.feature_importances_) == 2
+
+
+def test_without_a_target_importance_is_of_the_features_that_depend_on_each_other(rng):
+    X = rng.normal(size=(200, 4))
+    X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=200)
+    model = small(task="unsupervised", n_trees=60).fit(X)
+    assert model.feature_importances_[:2].min() > 3 * np.abs(model.feature_importances_[2:]).max()
+    other = RandomForestClassifier(30, random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(AttributeError, match="target that the given forest was fitted on"):
+        _ = small(task="unsupervised", forest=other).fit(X).feature_importances_
+
+
+def test_a_forest_without_bags_has_no_importances():
+    forest = ExtraTreesClassifier(20, random_state=0)
+    with pytest.warns(HonestyWarning, match="random labels"):
+        model = small(forest=forest, proximity="original").fit(X_IRIS, Y_IRIS)
+    with pytest.raises(AttributeError, match="bootstrap=True"):
+        _ = model.feature_importances_
+    assert np.isnan(model.novelty()).all()
+    np.testing.assert_array_equal(model.novelty(X_IRIS), 0.0)
+
+
+def test_novelty_is_that_of_the_stage(fitted):
+    ranges = novelty_ranges(fitted.forest_, X_IRIS)
+    new = 1.2 * X_IRIS[::5]
+    assert fitted.novelty(new).tobytes() == novelty(fitted.forest_, new, ranges).tobytes()
+    assert fitted.novelty(new[3:4])[0] == fitted.novelty(new)[3]
+    own = fitted.novelty()
+    assert own.shape == (150,)
+    assert fitted.novelty() is own
+    assert fitted.novelty(10 * X_IRIS).min() > own.max()
+
+
+def test_sparse_rows_give_the_same_bits():
+    forest = RandomForestClassifier(30, random_state=1).fit(X_IRIS, Y_IRIS)
+    dense, sparse = (small(forest=forest).fit(X, Y_IRIS) for X in (X_IRIS, sp.csr_array(X_IRIS)))
+    assert dense.feature_importances_.tobytes() == sparse.feature_importances_.tobytes()
+    assert dense.novelty().tobytes() == sparse.novelty().tobytes()
+
+
+@pytest.mark.parametrize("save", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
+def test_a_saved_model_carries_no_data_but_what_was_measured(fitted, save):
+    bare = save(fitted)
+    assert not {"_X", "_target"} & vars(bare).keys()
+    assert fitted._X is not None
+    assert bare.novelty(X_IRIS).tobytes() == fitted.novelty(X_IRIS).tobytes()
+    assert not hasattr(bare, "feature_importances_")
+    with pytest.raises(AttributeError, match=r"feature_importances_: the training rows .* once before saving"):
+        _ = bare.feature_importances_
+    with pytest.raises(AttributeError, match=r"novelty\(\) of the training rows: the training rows"):
+        bare.novelty()
+    importances, own = fitted.feature_importances_, fitted.novelty()
+    full = save(fitted)
+    assert full.feature_importances_.tobytes() == importances.tobytes()
+    assert full.novelty().tobytes() == own.tobytes()
+
+
+def test_an_array_that_was_changed_after_the_fit_is_noticed():
+    X = X_IRIS.copy()
+    model = small().fit(X, Y_IRIS)
+    before = model.novelty(X_IRIS)
+    X[:] = X[::-1].copy()
+    with pytest.raises(ValueError, match="changed in place"):
+        _ = model.feature_importances_
+    with pytest.raises(ValueError, match="changed in place"):
+        model.novelty()
+    assert model.novelty(X_IRIS).tobytes() == before.tobytes()
