@@ -122,9 +122,9 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     over_separation_ : float
         The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
         forest has earned.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on rows out of their bags grows when a feature is permuted.
-    importances_std_ : ndarray of shape (n_features_in_,)
+    importances_std_ : ndarray of shape (d,)
         Its standard deviation over trees.
     n_features_in_ : int
         Features seen in ``fit``.
@@ -327,7 +327,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_features_in_,)
+        ndarray of shape (d,)
             Mean over trees of what the error rate, or the mean squared error, grows by; see
             `manifolia.explain.importance`. With ``task="unsupervised"`` the error is that of telling the data from
             its shuffled copy.
@@ -340,7 +340,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_features_in_,)
+        ndarray of shape (d,)
             Divided by the root of the number of trees, the standard error.
         """
         return self._measured_importance().std
