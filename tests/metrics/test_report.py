@@ -173,6 +173,11 @@ def test_a_users_metric_joins_in(iris):
     assert found["k"].tolist()[2] == 5
 
 
+def test_lines_come_in_the_order_asked_for(iris):
+    wanted = ["nmi", "continuity", "auc_r_nx", "trustworthiness", "shepard_goodness"]
+    assert metrics.report(*iris, metrics=wanted)["metric"].tolist() == wanted
+
+
 def test_a_callback_hears_of_progress_and_can_stop(iris):
     events = []
     full = metrics.report(*iris, callback=lambda event: events.append((event.stage, event.done, event.total)))

@@ -78,34 +78,19 @@ def is_classification(y: ArrayLike, task: str = "auto") -> bool:
     y : array-like of shape (n,)
         The target.
     task : {"auto", "classification", "regression"}, default="auto"
-        "auto": floats with a fraction are numbers; texts, booleans, categories and whole numbers are classes.
+        "auto" decides as the methods do: texts, booleans and whole numbers are classes, other numbers are not, nor are
+        whole numbers with more than 20 distinct values that are also more than a tenth of the rows.
 
     Returns
     -------
     bool
         True for classes.
-
-    Raises
-    ------
-    ValueError
-        If "auto" meets whole numbers of which more than half are distinct: both readings would be a guess.
     """
+    from manifolia.affinity.grow import read_target
+
     check_option(task, "task", _TASKS)
-    if task != "auto":
-        return task == "classification"
     values = check_labels(y)
-    if values.dtype.kind not in "fiu":
-        return True
-    if values.dtype.kind == "f" and bool((values != np.floor(values)).any()):
-        return False
-    n_distinct = np.unique(values).shape[0]
-    if n_distinct > max(2, values.shape[0] // 2):
-        message = (
-            f"task='auto' cannot tell classes from numbers: y has {n_distinct} distinct whole numbers in "
-            f"{values.shape[0]} rows. Pass task='regression' or task='classification'."
-        )
-        raise ValueError(message)
-    return True
+    return (read_target(values, values.shape[0]).task if task == "auto" else task) == "classification"
 
 
 def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:

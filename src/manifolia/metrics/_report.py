@@ -105,7 +105,8 @@ def report(
         Sizes of neighbourhood for the metrics with a parameter ``k``, one line each; None means 10, or n − 2 if that is
         less. The metrics of density, importance and arrows keep their own ``n_neighbors``, which is printed too.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read `y`. "auto": floats with a fraction are numbers, all else are classes.
+        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
+        that are also more than a tenth of the rows; all else are classes.
     gradients : ndarray of shape (n, d, n_components), default=None
         Arrows of the features in the map, for ``arrow_fidelity``.
     normalized : bool, default=False
