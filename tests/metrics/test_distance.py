@@ -108,11 +108,14 @@ def test_equal_distances_everywhere_have_no_correlation():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_data_without_distances_is_refused(name):
+def test_data_without_distances_is_refused(monkeypatch, name):
     Y = cloud()[1]
     for sample in (None, 300):
-        with pytest.raises(ValueError, match="all rows of X are equal"):
+        with pytest.raises(ValueError, match="rows of X that were compared are all equal"):
             getattr(metrics, name)(np.ones((60, 3)), Y, sample=sample)
+    monkeypatch.setattr(distance, "_MAX_SORTED", 10)
+    with pytest.raises(ValueError, match="rows of X that were compared are all equal"):
+        getattr(metrics, name)(np.ones((60, 3)), Y)
 
 
 def test_a_random_map_has_no_correlation(rng):

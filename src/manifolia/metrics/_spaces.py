@@ -202,9 +202,13 @@ def _packed(points: FloatArray) -> FloatArray:
     return out
 
 
+def _largest(X: FloatArray) -> float:
+    return max(float(X.max()), -float(X.min()))
+
+
 def _rescaled(X: FloatArray) -> tuple[FloatArray, float]:
     """Divide by a power of two where squares would overflow or vanish; the division is exact."""
-    largest = float(np.abs(X).max())
+    largest = _largest(X)
     exponent = math.frexp(largest)[1]
     if abs(exponent) <= _FAR_EXPONENT or largest == 0.0:
         return X, 1.0
@@ -213,7 +217,7 @@ def _rescaled(X: FloatArray) -> tuple[FloatArray, float]:
 
 def _whole(X: FloatArray) -> bool:
     """Tell whether all values are integers so small that every sum in a squared distance is exact."""
-    largest = float(np.abs(X).max())
+    largest = _largest(X)
     if 4.0 * X.shape[1] * largest * largest >= _EXACT:
         return False
     return all(bool((X[part] == np.rint(X[part])).all()) for part in row_blocks(X.shape[0], 4096))
@@ -251,7 +255,7 @@ def _precomputed(D: FloatArray, name: str) -> Space:
             f"Pass distances between all rows, or the data with metric='euclidean'."
         )
         raise ValueError(message)
-    largest = float(np.abs(D).max())
+    largest = _largest(D)
     for part in row_blocks(n, TILE):
         if (D[part] < -_ROUNDING * largest).any():
             message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."

@@ -109,9 +109,13 @@ def _combine(rows: FloatArray) -> _Moments:
     return _Moments(*(float(value) for value in sums))
 
 
-def _check_spread(mean_x: float) -> None:
-    if mean_x == 0.0:
-        message = "all rows of X are equal, so there are no distances to keep. Check X, or leave this measure out."
+def _check_spread(distance: float) -> None:
+    """Refuse data whose greatest, or mean, distance is 0."""
+    if distance == 0.0:
+        message = (
+            "the rows of X that were compared are all equal, so there are no distances to keep. "
+            "Check X, or leave this measure out."
+        )
         raise ValueError(message)
 
 
@@ -144,9 +148,7 @@ def _row_values(
 def _moments(data: Space, plane: Space, n_jobs: int | None) -> _Moments:
     from manifolia.kernels import pairs
 
-    moments = _combine(_row_values(data, plane, pairs.N_MOMENTS, pairs.row_moments, n_jobs))
-    _check_spread(moments.mean_x)
-    return moments
+    return _combine(_row_values(data, plane, pairs.N_MOMENTS, pairs.row_moments, n_jobs))
 
 
 def _ratio(data: Space, plane: Space, scale: float, n_jobs: int | None) -> float:
@@ -230,9 +232,7 @@ def _all_pairs(space: Space, n_jobs: int | None) -> FloatArray:
 def _spearman(data: Space, plane: Space, n_jobs: int | None) -> float:
     if data.n * (data.n - 1) // 2 > _MAX_SORTED:
         return _spearman_by_cells(data, plane, n_jobs)
-    x = _all_pairs(data, n_jobs)
-    _check_spread(float(x.max()))
-    return _rank_correlation(x, _all_pairs(plane, n_jobs))
+    return _rank_correlation(_all_pairs(data, n_jobs), _all_pairs(plane, n_jobs))
 
 
 def _sample_moments(x: FloatArray, y: FloatArray) -> _Moments:
@@ -296,6 +296,7 @@ class _Options(NamedTuple):
 
 def _estimate(X: ArrayLike, Y: ArrayLike, names: Sequence[str], options: _Options) -> dict[str, Estimate]:
     data, plane = spaces(X, Y, options.metric)
+    _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all equal if all are where the first is
     size = check_sample(options.sample, low=_MIN_SAMPLE, high=None, what="pairs")
     scale, squared, n_jobs = options.scale, options.squared, options.n_jobs
     if size is not None:
