@@ -213,12 +213,12 @@ def test_ranking_depends_on_the_seed_alone_and_not_on_class_names():
 
 
 def test_whole_numbers_with_many_values_are_numbers():
-    frame, _ = table(n=60)
-    price = np.arange(60) // 2 * 1000
+    frame, _ = table(n=120)
+    price = np.arange(120) // 5 * 1000  # 24 values
     fast = {"n_trees": 5, "n_folds": 2, "n_permutations": 1}
     assert "r2" in variable_ranking(frame, price, **fast).columns
     assert "roc" in variable_ranking(frame, price, task="classification", **fast).columns
-    assert "roc" in variable_ranking(frame, np.arange(60) % 20, **fast).columns
+    assert "roc" in variable_ranking(frame, np.arange(120) % 20, **fast).columns
 
 
 def test_refusals_of_ranking():
