@@ -93,7 +93,7 @@ def test_local_and_global_alignment_differ_by_a_bound_parameter():
 
 def test_unknown_names_suggest_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'trustworthiness'"):
-        metrics.get("trustworthyness")
+        metrics.get("trust_worthiness")
     with pytest.raises(ValueError, match="given must be one of 'X', 'Y', 'y', 'K', 'gradients', got 'x'"):
         metrics.names(["x"])
 
