@@ -152,7 +152,7 @@ def test_without_a_target():
 
 @pytest.mark.parametrize("task", ["auto", "classification", "regression"])
 def test_a_target_that_is_not_there_is_asked_for(task):
-    with pytest.raises(ValueError, match="y is None.*task='unsupervised'"):
+    with pytest.raises(ValueError, match=r"y is None.*task='unsupervised'"):
         read_target(None, N, task)
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from manifolia.metrics import separation
-from manifolia.metrics.separation import map_score, one_hot_columns, target_score
+from manifolia.metrics.separation import blind_score, map_score, one_hot_columns, target_score
 
 
 def test_classes_are_scored_by_accuracy(rng):
@@ -37,6 +37,19 @@ def test_numbers_are_scored_by_r2(rng):
 
 def test_numbers_that_do_not_vary_have_no_score():
     assert np.isnan(target_score(np.ones(5), np.ones(5), classification=False))
+
+
+def test_knowing_nothing_is_the_largest_class_or_the_mean(rng):
+    y = np.array(["a", "b", "b", "c"])
+    assert blind_score(y, classification=True) == 0.5
+    assert blind_score(np.column_stack([y, ["x"] * 4]), classification=True) == 0.75
+    for labels in (y, rng.integers(0, 3, size=50)):
+        guesses = [target_score(labels, np.full(len(labels), c), classification=True) for c in np.unique(labels)]
+        assert blind_score(labels, classification=True) == max(guesses)
+    numbers = rng.normal(size=20)
+    assert blind_score(numbers, classification=False) == pytest.approx(
+        target_score(numbers, np.full(20, numbers.mean()), classification=False)
+    )
 
 
 def test_one_hot_columns():

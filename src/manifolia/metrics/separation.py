@@ -13,7 +13,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import Array, FloatArray, RandomState
 from manifolia.metrics._nearest import nearest
 
-__all__ = ["map_score", "one_hot_columns", "target_score"]
+__all__ = ["blind_score", "map_score", "one_hot_columns", "target_score"]
 
 _K = 10
 _ROWS = 20_000  # rows that are scored at most: a standard error of 0.4 % at the worst
@@ -37,6 +37,26 @@ def one_hot_columns(y: Array) -> list[tuple[Array, FloatArray]]:
         found, codes = np.unique(column, return_inverse=True)
         out.append((found, np.eye(len(found))[codes]))
     return out
+
+
+def blind_score(y: Array, *, classification: bool) -> float:
+    """Score the best prediction that looks at nothing.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,) or (n, n_outputs)
+        The target.
+    classification : bool
+        Whether it is classes.
+
+    Returns
+    -------
+    float
+        Share of the largest class, the mean over outputs; 0 for numbers, the R² of their mean.
+    """
+    if not classification:
+        return 0.0
+    return float(np.mean([indicators.mean(axis=0).max() for _, indicators in one_hot_columns(np.asarray(y))]))
 
 
 def target_score(y: Array, predicted: Array, *, classification: bool) -> float:
