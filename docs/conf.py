@@ -12,6 +12,8 @@ import api_pages
 
 import manifolia
 
+PAPERS = sorted((Path(__file__).parent / "papers").glob("*.md"))
+
 project = "manifolia"
 author = "The manifolia developers"
 copyright = author
@@ -74,7 +76,8 @@ html_theme_options = {
     "logo": {"text": "manifolia"},
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    # Tables of equations need the room.
+    "secondary_sidebar_items": {"**": ["page-toc"], **{f"papers/{page.stem}": [] for page in PAPERS}},
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],

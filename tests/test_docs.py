@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import inspect
+import io
 import re
 from pathlib import Path
 
@@ -51,17 +53,30 @@ def resolves(name):
 # --- README and pages ------------------------------------------------------------------------------------------------
 
 
+def named_tests(text):
+    """Yield each test that a page names, with the files that its section names."""
+    for section in re.split(r"^## ", text, flags=re.MULTILINE):
+        files = re.findall(r"`(tests/[\w/]+\.py)`", section)
+        for name in re.findall(r"`((?:test|check)_\w+)`", section):
+            yield name, files
+
+
 def test_tests_that_pages_name_exist():
-    named = {
-        (page, *match) for page in PAGES for match in re.findall(r"(tests/[\w/]+\.py)::(\w+)", page.read_text("utf-8"))
-    }
-    assert len(named) > 15
-    missing = [
-        f"{page.relative_to(ROOT)}: {path}::{name}"
-        for page, path, name in sorted(named)
-        if not (ROOT / path).is_file() or name not in functions_of(ROOT / path)
-    ]
+    missing, n_named = [], 0
+    for page in PAGES:
+        for name, files in named_tests(page.read_text("utf-8")):
+            n_named += 1
+            if not any((ROOT / file).is_file() and name in functions_of(ROOT / file) for file in files):
+                missing.append(
+                    f"{page.relative_to(ROOT)}: {name} is not in {files or 'any file that the section names'}"
+                )
     assert not missing, "\n".join(missing)
+    assert n_named > 25
+
+
+def test_sections_are_told_apart():
+    text = "Tests in `tests/a.py`: `test_one`.\n\n## More\n\n`test_two`"
+    assert list(named_tests(text)) == [("test_one", ["tests/a.py"]), ("test_two", [])]
 
 
 def test_public_names_that_pages_mention_exist():
@@ -129,6 +144,69 @@ def test_bars_in_formulas_are_no_substitutions():
     lines = ["mean of |λ| over |S_i| trees", "int | None", ">>> a |b|"]
     load("api_pages").bars_as_signs(None, "function", "f", None, None, lines)
     assert lines == ["mean of ∣λ∣ over ∣S_i∣ trees", "int | None", ">>> a |b|"]
+
+
+def typeset(lines):
+    """Return what docutils finds wrong with the docstring that Sphinx would get."""
+    import docutils.core
+    from docutils import nodes
+    from docutils.parsers.rst import Directive, directives, roles
+
+    class Content(Directive):
+        """Stands for Sphinx's own directives."""
+
+        has_content, optional_arguments, final_argument_whitespace = True, 9, True
+
+        def run(self):
+            return []
+
+    for name in ("only", "autosummary", "seealso"):
+        directives.register_directive(name, Content)
+    roles.register_generic_role("obj", nodes.literal)
+    found = io.StringIO()
+    settings = {"report_level": 2, "halt_level": 5, "warning_stream": found}
+    docutils.core.publish_doctree("\n".join(lines), settings_overrides=settings)
+    return found.getvalue()
+
+
+def docstrings_of(module, page):
+    """Yield the name and the docstring, as numpydoc hands it to Sphinx, of a module and of what it documents."""
+    from numpydoc.docscrape_sphinx import get_doc_object
+
+    yield module, inspect.getdoc(importlib.import_module(module)).splitlines()
+    for name in page.names:
+        value = getattr(importlib.import_module(module), name)
+        members = [
+            (inner, member)
+            for inner, member in (vars(value).items() if inspect.isclass(value) else ())
+            if not inner.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod))
+        ]
+        for label, documented in [(name, value), *((f"{name}.{inner}", member) for inner, member in members)]:
+            function = getattr(documented, "__func__", getattr(documented, "fget", documented))
+            text = inspect.getdoc(function) or ""
+            what = "class" if inspect.isclass(function) else "function"
+            doc = get_doc_object(function, what=what, doc=text, config={"show_class_members": False})
+            yield f"{module}.{label}", str(doc).splitlines()
+
+
+def test_docstrings_can_be_typeset():
+    api_pages = load("api_pages")
+    wrong, n_seen = [], 0
+    for module, page in api_pages.public_modules().items():
+        for name, lines in docstrings_of(module, page):
+            api_pages.bars_as_signs(None, "", name, None, None, lines)
+            problem, n_seen = typeset(lines), n_seen + 1
+            if problem:
+                wrong.append(f"{name}: {problem}")
+    assert not wrong, "\n".join(wrong)
+    assert n_seen > 100
+
+
+@pytest.mark.parametrize(
+    "text", ["the fitted value_ of shape (n_,)", "a *star", "==  ==\na   b\n==  ==\nlong  b\n==  =="]
+)
+def test_what_cannot_be_typeset_is_seen(text):
+    assert typeset(text.splitlines())
 
 
 # --- no network ------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ rows by label has found it in the labels themselves.
 
 import matplotlib.pyplot as plt
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
@@ -35,8 +36,8 @@ for name, labels in targets.items():
 
 def weighted_vote(forest, labels, kind):
     K = proximity(forest, X, kind=kind)
-    own = np.eye(10)[labels]
-    votes = K @ own - K.diagonal()[:, np.newaxis] * own
+    K = K - sp.diags_array(K.diagonal())
+    votes = K @ np.eye(10)[labels]
     return (votes.argmax(axis=1) == labels).mean()
 
 
@@ -52,7 +53,8 @@ for kind in KINDS:
 # trees that have never seen the row's label.
 #
 # The pictures show it, both on shuffled labels: on the left ten classes that do not
-# exist, on the right nothing.
+# exist, on the right none. The faint diagonals in both are real: digits that are near in
+# the file are alike, whatever label they were dealt.
 
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 for ax, kind in zip(axes, ["original", "gap"], strict=True):
