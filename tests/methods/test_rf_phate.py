@@ -479,7 +479,6 @@ def test_a_forest_that_is_worse_than_the_largest_class_is_no_reason_to_warn():
     assert model.oob_score_ < 0.4
     assert model.over_separation_ > 0.1
     assert np.isfinite(model.embedding_).all()
-    assert spread(model.embedding_) < 0.1
 
 
 # Progress
