@@ -28,6 +28,28 @@ def rows_in_blocks(
     normalize: str | None,
     dtype: np.dtype,
 ) -> Sparse:
+    """Compute a proximity block by block, each block cut before it is kept.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves and bags of the members.
+    kind : str
+        The proximity, for ``"path"``, which is no product of factors here.
+    parts : Factors
+        Q and W.
+    limits : tuple (threshold, top_k)
+        As for `cut`.
+    normalize : {"cosine", None}
+        For ``"path"``.
+    dtype : dtype
+        Of the entries.
+
+    Returns
+    -------
+    csr_array of shape (m, n)
+        All rows that ask.
+    """
     n_queries, n = parts.query.shape[0], table.n_rows
     if n_queries == 0:
         return sp.csr_array((0, n), dtype=dtype)
@@ -63,6 +85,22 @@ def _bounds(query: IntArray, starts: IntArray, n: int) -> IntArray:
 
 
 def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
+    """Compute some rows of Q Wᵀ, for ``"oob"`` divided by the trees that left both rows out.
+
+    Parameters
+    ----------
+    parts : Factors
+        Q and W.
+    rows : slice
+        Which of the rows that ask.
+    n : int
+        Number of members.
+
+    Returns
+    -------
+    csr_array of shape (rows, n)
+        Sorted columns.
+    """
     from manifolia.kernels.forest import product_rows, shared_bits
 
     query = parts.query[rows]
@@ -89,12 +127,28 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
 
 
 def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:
-    """√κ(x, x) of the rows that ask and of the members: cumulated number of nodes on a row's paths."""
+    """Compute √κ(x, x): κ(x, x) is the number of nodes on a row's paths, all trees added up.
+
+    Parameters
+    ----------
+    table : LeafTable
+        Leaves of the members.
+    query : ndarray of int32 of shape (m, T)
+        Leaves of the rows that ask.
+
+    Returns
+    -------
+    queries : ndarray of shape (m,)
+        Of the rows that ask.
+    members : ndarray of shape (n,)
+        Of the members.
+    """
     trees = table.trees
-    depth = np.ones(len(trees.parent), dtype=np.int64)
-    for node in range(len(depth)):  # a parent comes before its children
-        if trees.parent[node] >= 0:
-            depth[node] = depth[trees.parent[node]] + 1
+    depth = np.zeros(len(trees.parent), dtype=np.int64)
+    above = np.arange(len(depth))
+    while (below_root := above >= 0).any():
+        depth += below_root
+        above = np.where(below_root, trees.parent[above], -1)
     of_leaf = depth[trees.leaf_node]
     queries = of_leaf[query].sum(axis=1)
     members = of_leaf[table.leaf].sum(axis=0)
@@ -130,7 +184,22 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
 
 
 def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
-    """Drop entries not above the threshold, then all but the k largest of each row."""
+    """Drop entries not above the threshold, then all but the k largest of each row.
+
+    Parameters
+    ----------
+    K : csr_array of shape (m, n)
+        Proximities.
+    threshold : float
+        Entries must be above it.
+    top_k : int or None
+        How many entries a row may keep; of equal ones those with the lower column.
+
+    Returns
+    -------
+    csr_array of shape (m, n)
+        What is left.
+    """
     keep = K.data > threshold
     if top_k is not None:
         rows = np.repeat(np.arange(K.shape[0]), np.diff(K.indptr))

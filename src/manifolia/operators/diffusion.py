@@ -94,7 +94,7 @@ def diffuse(P: FloatArray, t: int, *, damping: float = 1.0, n_jobs: int | None =
     t : int
         Steps.
     damping : float, default=1.0
-        β: the probability of taking a step of the walk. 1 is the plain walk.
+        Probability β of taking a step of the walk. 1 is the plain walk.
     n_jobs : int or None, default=None
         Threads.
 

@@ -41,13 +41,33 @@ class Products(Protocol):
         """Row sums."""
 
     def matmat(self, V: FloatArray) -> FloatArray:
-        """K V."""
+        """Multiply K with a block of vectors.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n, k)
+            Vectors.
+        """
 
     def rmatmat(self, V: FloatArray) -> FloatArray:
-        """Kᵀ V."""
+        """Multiply Kᵀ with a block of vectors.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n, k)
+            Vectors.
+        """
 
     def lump(self, labels: IntArray, n_groups: int) -> FloatArray:
-        """Cᵀ K C."""
+        """Add K up over groups of rows: Cᵀ K C.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n,)
+            Group of each row.
+        n_groups : int
+            Number of groups.
+        """
 
 
 class Landmarks(NamedTuple):
