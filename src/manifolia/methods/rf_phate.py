@@ -407,7 +407,6 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", ("log", "sqrt"))
         check_option(self.mds, "mds", ("metric", "classic", "nonmetric"))
-        resolve_n_landmarks(self.n_landmarks, 0)
         check_forest(self.forest)
         check_bool(self.verbose, "verbose")
         if self.proximity in ("original", "kerf", "path"):
