@@ -47,11 +47,14 @@ test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/.installed-test
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-	$(VENV)/bin/lint-imports --no-logo
-	$(VENV)/bin/codespell src tests docs *.md
+	@failed=; \
+	check() { echo "== $$*"; "$$@" || failed="$$failed $$(basename $$1)"; }; \
+	check $(VENV)/bin/ruff check .; \
+	check $(VENV)/bin/ruff format --check .; \
+	check $(VENV)/bin/mypy; \
+	check $(VENV)/bin/lint-imports --no-logo; \
+	check $(VENV)/bin/codespell src tests docs *.md; \
+	if [ -n "$$failed" ]; then echo "make lint: not clean:$$failed" >&2; exit 1; fi
 
 format: $(VENV)/.installed-test
 	$(PY) -m ruff check --fix .
