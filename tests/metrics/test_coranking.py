@@ -411,8 +411,7 @@ def test_the_matrix_is_refused_where_it_does_not_fit():
 
 
 @needs_jit
-def test_curves_need_no_square_of_n(monkeypatch):
-    monkeypatch.setattr(_spaces, "TILE", 16)
+def test_curves_need_no_square_of_n():
     X, Y = cloud(n=2000)
     metrics.q_nx(X[:50], Y[:50])  # compiled before the count begins
     tracemalloc.start()

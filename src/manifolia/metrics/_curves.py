@@ -208,13 +208,15 @@ def estimate(X: ArrayLike, Y: ArrayLike, names: Sequence[str], options: Options)
     size = check_sample(options.sample, low=fewest, high=data.n, what="rows")
     n_repeats = _check_repeats(options)
     if size is None:
-        parts = tiles(np.arange(data.n), _N_PARTS)
+        parts = tiles(np.arange(data.n), _N_PARTS, data, plane)
         q = quality(_histograms(data, plane, parts, options.n_jobs).sum(axis=0))
         return {name: exact(_read(name, q)) for name in names}
     if method == "rows":
         groups = draw_rows(data.n, size, options.random_state)
         # A group is a part of its own, because it is left out by itself.
-        counts = _histograms(data, plane, [part for group in groups for part in tiles(group, 1)], options.n_jobs)
+        counts = _histograms(
+            data, plane, [part for group in groups for part in tiles(group, 1, data, plane)], options.n_jobs
+        )
         whole = counts.sum(axis=0)
         q, others = quality(whole), np.stack([quality(whole - group) for group in counts])
         factor = jackknife_factor(len(groups), share=size / data.n)
@@ -235,7 +237,8 @@ def _subset_curves(data: Space, plane: Space, size: int, n_repeats: int, options
     curves = []
     for _ in range(n_repeats):
         rows = np.sort(generator.permutation(data.n)[:size]).astype(np.int64)
-        counts = _histograms(data.subset(rows), plane.subset(rows), tiles(np.arange(size), _N_PARTS), options.n_jobs)
+        both = data.subset(rows), plane.subset(rows)
+        counts = _histograms(*both, tiles(np.arange(size), _N_PARTS, *both), options.n_jobs)
         # Below one neighbour there is nothing to read: the curve stays at Q_M(1).
         curves.append(np.interp(wanted, np.arange(1.0, size), quality(counts.sum(axis=0))))
     return np.stack(curves)

@@ -29,8 +29,12 @@ __all__ = ["METRICS", "Space", "data_space", "map_space", "spaces", "tiles"]
 METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 #: Fewest rows: with two, every map is perfect.
 MIN_ROWS = 3
-#: Rows per block of distances: enough for BLAS to reach its speed, 72 MB for 70,000 points.
-TILE = 128
+#: Rows per block of distances where they share one reading of much data: for BLAS, and from more than `_WIDE` columns
+#: on. 72 MB for 70,000 points.
+TALL = 128
+_WIDE = 128
+#: Rows per block elsewhere.
+LOW = 32
 #: From this many columns on BLAS beats the panels on whole numbers.
 _BLAS_COLUMNS = 32
 _EXACT = 2.0**53  # integers up to here are exact in float64
@@ -65,6 +69,19 @@ class Space:
     store: FloatArray
     squares: FloatArray | None = None
     unit: float = 1.0
+
+    @property
+    def height(self) -> int:
+        """Rows to measure at once.
+
+        Returns
+        -------
+        int
+            Rows per block.
+        """
+        if self.kind == "precomputed":
+            return LOW
+        return TALL if self.kind == "blas" or self.store.shape[1] > _WIDE else LOW
 
     def keys(self, rows: IntArray, first: int = 0) -> FloatArray:
         """Return numbers that order the distances of some rows to the points from `first` on.
@@ -256,7 +273,7 @@ def _precomputed(D: FloatArray, name: str) -> Space:
         )
         raise ValueError(message)
     largest = _largest(D)
-    for part in row_blocks(n, TILE):
+    for part in row_blocks(n, TALL):
         if (D[part] < -_ROUNDING * largest).any():
             message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."
             raise ValueError(message)
@@ -348,8 +365,8 @@ def spaces(X: ArrayLike, Y: ArrayLike, metric: str) -> tuple[Space, Space]:
     return data, map_space(Y, data.n)
 
 
-def tiles(rows: IntArray, n_parts: int) -> list[list[IntArray]]:
-    """Deal rows out to parts of a computation, in tiles of the height at which distances are computed.
+def tiles(rows: IntArray, n_parts: int, *of: Space) -> list[list[IntArray]]:
+    """Deal rows out to parts of a computation, in tiles whose distances are computed at once.
 
     Parameters
     ----------
@@ -357,12 +374,14 @@ def tiles(rows: IntArray, n_parts: int) -> list[list[IntArray]]:
         Rows.
     n_parts : int
         At most so many parts. Neighbouring tiles go to different parts, so that parts of a triangle have equal work.
+    *of : Space
+        The spaces whose distances are computed; they tell the height.
 
     Returns
     -------
     list of list of ndarray
         For each part its tiles.
     """
-    pieces = [rows[part] for part in row_blocks(rows.shape[0], TILE)]
+    pieces = [rows[part] for part in row_blocks(rows.shape[0], max(space.height for space in of))]
     n_parts = max(1, min(n_parts, len(pieces)))
     return [pieces[start::n_parts] for start in range(n_parts)]

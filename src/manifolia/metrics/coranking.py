@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 #: Blocks of rows that are ranked before their pairs are counted together.
-_TILES_PER_TURN = 4
+_TILES_PER_TURN = 8
 
 
 def random_baseline(n: int) -> FloatArray:
@@ -517,7 +517,7 @@ def coranking_matrix(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n
         remedy="Use q_nx or r_nx, which need no matrix, or pass fewer rows.",
     )
     Q = np.zeros((n - 1, n - 1), dtype=np.int32)
-    pieces = [tile for part in tiles(np.arange(n), 1) for tile in part]
+    pieces = [tile for part in tiles(np.arange(n), 1, data, plane) for tile in part]
     strips = [(int(s[0]), int(s[-1]) + 1) for s in np.array_split(np.arange(1, n), min(n - 1, 16))]
     for start in range(0, len(pieces), _TILES_PER_TURN):
         turn = pieces[start : start + _TILES_PER_TURN]

@@ -141,7 +141,7 @@ def _row_values(
         kernel(data.distances(rows, first), plane.distances(rows, first), rows, first, data.n, out)
         return out
 
-    pieces = [tile for part in tiles(np.arange(data.n), 1) for tile in part]
+    pieces = [tile for part in tiles(np.arange(data.n), 1, data, plane) for tile in part]
     return np.concatenate(map_blocks(run, pieces, n_jobs=n_jobs))
 
 
@@ -206,7 +206,7 @@ def _spearman_by_cells(data: Space, plane: Space, n_jobs: int | None) -> float:
             out.append(counts)
         return out
 
-    counted = map_blocks(count, tiles(np.arange(data.n), _N_PARTS), n_jobs=n_jobs)
+    counted = map_blocks(count, tiles(np.arange(data.n), _N_PARTS, data, plane), n_jobs=n_jobs)
     scores = [_rank_scores(np.sum(counts, axis=0)) for counts in zip(*counted, strict=True)]
 
     def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:
@@ -225,7 +225,7 @@ def _all_pairs(space: Space, n_jobs: int | None) -> FloatArray:
         distances = space.distances(rows, first)
         return np.concatenate([line[i + 1 - first : space.n - first] for i, line in zip(rows, distances, strict=True)])
 
-    pieces = [tile for part in tiles(np.arange(space.n), 1) for tile in part]
+    pieces = [tile for part in tiles(np.arange(space.n), 1, space) for tile in part]
     return np.concatenate(map_blocks(run, pieces, n_jobs=n_jobs))
 
 

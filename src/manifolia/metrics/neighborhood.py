@@ -88,7 +88,7 @@ def _collect(
     data: Space, plane: Space, rows: IntArray, ks: IntArray, names: Sequence[str], n_jobs: int | None
 ) -> dict[str, IntArray]:
     """Terms of all given rows, in their order."""
-    pieces = [tile for part in tiles(rows, 1) for tile in part]
+    pieces = [tile for part in tiles(rows, 1, data, plane) for tile in part]
     found = map_blocks(lambda tile: _terms(data, plane, tile, ks, names), pieces, n_jobs=n_jobs)
     return {name: np.concatenate([terms[name] for terms in found]) for name in names}
 
