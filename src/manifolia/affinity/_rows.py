@@ -57,15 +57,25 @@ def rows_in_blocks(
 
     def run(rows: slice) -> Sparse:
         if kind == "path":
-            return cut(_path_block(table, parts, rows, lengths), *limits).astype(dtype)
-        return cut(product_block(parts, rows, n), *limits).astype(dtype)
+            return cut(_path_block(table, parts, rows, lengths), *limits).astype(dtype, copy=False)
+        return cut(product_block(parts, rows, n), *limits).astype(dtype, copy=False)
 
     width = n if kind == "path" else _mean_bound(parts, n)
     _require_memory(run, n_queries, n, width, dtype.itemsize)
     evenly = -(-n_queries // (4 * current_n_jobs()))  # so that no thread waits long for the last block
     height = int(np.clip(_ENTRIES_PER_BLOCK // width, 1, evenly))
-    blocks = map_blocks(run, row_blocks(n_queries, height))
-    return sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+    return _stacked(map_blocks(run, row_blocks(n_queries, height)), n)
+
+
+def _stacked(blocks: list[Sparse], n: int) -> Sparse:
+    """Put blocks of rows below one another, each array copied once."""
+    counts = np.concatenate([np.diff(block.indptr) for block in blocks])
+    total = int(counts.sum())
+    indptr = np.zeros(len(counts) + 1, dtype=np.int32 if total < 2**31 else np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    columns = np.concatenate([block.indices for block in blocks]).astype(indptr.dtype, copy=False)
+    values = np.concatenate([block.data for block in blocks])
+    return sp.csr_array((values, columns, indptr), shape=(len(counts), n))
 
 
 def _sample(n_queries: int) -> IntArray:
@@ -118,12 +128,12 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
         indptr, columns, values,
     )  # fmt: skip
     used = int(indptr[-1])
-    columns, values = columns[:used].copy(), values[:used].copy()
+    columns, values = columns[:used], values[:used]  # what is beyond was never touched and takes no memory
     if parts.query_bits is not None:
-        together = np.empty(used, dtype=np.int64)
+        together = np.empty(used, dtype=np.int32)
         shared_bits(indptr, columns, parts.query_bits[rows], parts.member_bits, together)
         values /= together  # a pair in one leaf is out of bag together in that tree, so this is at least 1
-    return sp.csr_array((values, columns, indptr), shape=(height, n))
+    return sp.csr_array((values, columns, indptr.astype(np.int32)), shape=(height, n))
 
 
 def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -200,6 +210,8 @@ def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
     csr_array of shape (m, n)
         What is left.
     """
+    if threshold == 0.0 and top_k is None:  # products of factors hold no zeros
+        return K
     keep = K.data > threshold
     if top_k is not None:
         rows = np.repeat(np.arange(K.shape[0]), np.diff(K.indptr))
