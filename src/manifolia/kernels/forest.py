@@ -147,6 +147,19 @@ def _add_members(total, leaves, starts, members, weights, leaf_scale):
 
 
 @kernel()
+def _add_and_mark_members(total, touched, leaves, starts, members, weights, leaf_scale):
+    """The same, and a bit for every member that is met: one pass, since finding a leaf's members is what costs."""
+    for t in range(leaves.shape[0]):
+        where = leaves[t]
+        if where >= 0:
+            scale = 1.0 if leaf_scale.shape[0] == 0 else leaf_scale[where]
+            for k in range(starts[where], starts[where + 1]):
+                j = np.uint64(members[k])
+                total[j] += scale if weights.shape[0] == 0 else weights[k] * scale
+                touched[j >> _SHIFT_6] |= _ONE << (j & _MASK_63)
+
+
+@kernel()
 def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_members, indptr, columns, values):
     """Rows of Q Wᵀ in CSR with sorted columns: ``scale[i]`` times its leaves' member weights, trees added in order.
 
@@ -158,8 +171,8 @@ def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_me
     used = 0
     indptr[0] = 0
     for i in range(query.shape[0]):
-        _add_members(total, query[i], starts, members, weights, leaf_scale)
         if bound[i] > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
+            _add_members(total, query[i], starts, members, weights, leaf_scale)
             for j in range(n_members):
                 if total[j] != 0.0:
                     columns[used] = j
@@ -167,12 +180,7 @@ def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_me
                     used += 1
                     total[j] = 0.0
         else:
-            for t in range(query.shape[1]):
-                where = query[i, t]
-                if where >= 0:
-                    for k in range(starts[where], starts[where + 1]):
-                        mark = np.uint64(members[k])
-                        touched[mark >> _SHIFT_6] |= _ONE << (mark & _MASK_63)
+            _add_and_mark_members(total, touched, query[i], starts, members, weights, leaf_scale)
             for word in range(touched.shape[0]):  # reading the marks word by word gives the columns in order
                 marks = touched[word]
                 while marks != 0:
