@@ -167,7 +167,9 @@ class ForestOperator:
     def row_sums(self) -> FloatArray:
         """Sum of each row of the proximity matrix; computed once."""
         if self._row_sums is None:
-            self._row_sums = self.matvec(np.ones(self.shape[0]))
+            # Every tree that a row asks sends out exactly 1 / |S_i| in RF-GAP, so no product is needed.
+            everyone = np.ones(self.shape[0])
+            self._row_sums = everyone if self.kind == "gap" else self.matvec(everyone)
         return self._row_sums
 
     def __matmul__(self, V: ArrayLike) -> FloatArray:

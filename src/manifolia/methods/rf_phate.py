@@ -19,6 +19,7 @@ the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` 
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sample_weight = row_weights(sample_weight, checked.shape[0])
         reporter = Reporter(self.callback, verbose=self.verbose)
         self._require_memory(checked.shape[0])
-        for name in ("embedding_", "_importance", "_own_novelty"):
+        for name in ("embedding_", "_importance", "_ranges", "_own_novelty"):
             self.__dict__.pop(name, None)  # a fit that is stopped leaves no half-new model that looks fitted
         forest_seed, walk_seed, layout_seed, self._permutation_seed = spawn_seeds(self.random_state, 4)
         with threads(self.n_jobs):
@@ -221,7 +222,6 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self._leaves = leaf_values(table, self.landmark_embedding_[groups.labels], row_weight=weight)
             placed = place_training(table, self._leaves)
-            self._ranges = ranges_from_counts(self.forest_, checked, table.counts)
             self._judge(table, target, weight, placed)
             reporter.update("placement", 1, 1)
         self.landmark_labels_ = groups.labels
@@ -318,11 +318,17 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "embedding_")
         with threads(self.n_jobs):
             if X is not None:
-                return novelty(self.forest_, self._check_new(X), self._ranges)
+                return novelty(self.forest_, self._check_new(X), self._node_ranges())
             if "_own_novelty" not in vars(self):
                 rows = self._training_rows("novelty() of the training rows")
-                self._own_novelty = novelty(self.forest_, rows, self._ranges, counts=self._table.counts)
+                self._own_novelty = novelty(self.forest_, rows, self._node_ranges(), counts=self._table.counts)
             return self._own_novelty
+
+    def _node_ranges(self) -> Any:
+        """What novelty needs of the training rows: found when first asked for, or when the model is saved."""
+        if "_ranges" not in vars(self):
+            self._ranges = ranges_from_counts(self.forest_, self._training_rows("novelty"), self._table.counts)
+        return self._ranges
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -390,7 +396,11 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return X
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the training data out of what is saved."""
+        """Leave the training data out of what is saved, but take along what novelty needs of it."""
+        if "embedding_" in vars(self) and "_X" in vars(self):
+            # Rows that were changed in place since fit: novelty of the copy then says that it needs them.
+            with contextlib.suppress(ValueError), threads(self.n_jobs):
+                self._node_ranges()
         return {name: value for name, value in super().__getstate__().items() if name not in _NOT_SAVED}
 
     def _check_new(self, X: ArrayLike) -> Any:

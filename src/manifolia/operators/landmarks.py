@@ -26,8 +26,9 @@ __all__ = ["Landmarks", "choose_landmarks", "landmark_chain", "nearest_landmark"
 
 #: Landmarks that "auto" takes, and the number of rows up to which it needs none.
 AUTO_LANDMARKS = 2000
-#: Leading eigenvectors whose coordinates decide which landmark a row joins.
-N_COORDINATES = 30
+#: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 more of the subspace iteration
+#: they are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two threads.
+N_COORDINATES = 24
 _KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
 
 
