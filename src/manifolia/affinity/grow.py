@@ -269,8 +269,10 @@ def grow_forest(
         n_seen = _rows_seen(given)
         return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
     # scikit-learn's threads each save, change and restore the process's warning filters: where two overlap, what stays
-    # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.)
+    # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.) Where one empties the list
+    # that another was given, that one warns of a list that is missing.
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
         if target.task == "unsupervised":
             if sample_weight is not None:
                 message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
