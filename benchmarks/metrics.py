@@ -226,7 +226,8 @@ def measure(name, data, n, limit):
 
 def compare(title, contestants, limit):
     print(f"\n{title}")
-    print(f"{'n':>7}  {'':<14}{'seconds':>10}{'cpu s':>9}{'peak MB':>10}{'times':>9}{'memory':>9}   largest difference")
+    heads = ("seconds", "cpu s", "peak MB", "times", "cpu", "memory")
+    print(f"{'n':>7}  {'':<14}" + "".join(f"{head:>9}" for head in heads) + "   largest difference")
     verdicts = []
     for n in SIZES:
         ours = None
@@ -236,7 +237,7 @@ def compare(title, contestants, limit):
                 if not isinstance(found, dict):
                     raise SystemExit(f"manifolia itself failed: {found}")
                 ours = found
-                print(f"{n:>7,}  {label:<14}{found['seconds']:>10.2f}{found['work']:>9.2f}{found['peak'] / 1e6:>10.0f}")
+                print(f"{n:>7,}  {label:<14}{found['seconds']:>9.2f}{found['work']:>9.2f}{found['peak'] / 1e6:>9.0f}")
                 continue
             if isinstance(found, str):
                 print(f"{n:>7,}  {label:<14}  {found}")
@@ -244,13 +245,13 @@ def compare(title, contestants, limit):
             seconds = limit if found is None else found["seconds"]
             times = seconds / ours["seconds"]
             if found is None:
-                print(f"{n:>7,}  {label:<14}{'>' + format(limit, '.0f'):>10}{'':>19}{'>' + format(times, '.0f'):>9}")
+                print(f"{n:>7,}  {label:<14}{'>' + format(limit, '.0f'):>9}{'':>18}{'>' + format(times, '.0f'):>9}")
             else:
                 share = ours["peak"] / max(1, found["peak"])
                 apart = max(abs(a - b) for a, b in zip(ours["figures"], found["figures"], strict=True))
                 print(
-                    f"{n:>7,}  {label:<14}{seconds:>10.2f}{found['work']:>9.2f}{found['peak'] / 1e6:>10.0f}"
-                    f"{times:>9.1f}{share:>9.2f}   {apart:.1e}"
+                    f"{n:>7,}  {label:<14}{seconds:>9.2f}{found['work']:>9.2f}{found['peak'] / 1e6:>9.0f}"
+                    f"{times:>9.1f}{found['work'] / ours['work']:>9.1f}{share:>9.2f}   {apart:.1e}"
                 )
             if n == SIZES[-1] and label in TARGETS:
                 wanted_times, wanted_share = TARGETS[label]
@@ -295,7 +296,8 @@ def main():
     limit = options.limit or (3600.0 if options.full else 300.0)
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     print(f"{os.cpu_count()} cores, load {load:.1f} at the start; numpy {np.__version__}")
-    print("times: how many times longer than manifolia; memory: manifolia's peak as a share of theirs")
+    print("times, cpu: theirs as a multiple of manifolia's, by the clock and by processor time (on a busy machine the")
+    print("latter tells more); memory: manifolia's peak as a share of theirs")
     for title, contestants in TABLES.items():
         compare(title, contestants, limit)
     if options.full:
