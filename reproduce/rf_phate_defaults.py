@@ -7,8 +7,8 @@ variables (the paper's protocol: k-NN error, k = √n, ten folds). A setting's f
 defaults, geometric mean over variables and dimensions; below 1 it is better than the default. Beside it stands what it
 shows beyond what the forest can tell out of its bags (``over_separation_``), where high is dishonest.
 
-The rule for t was chosen after a first scan over t on the same sets, with one forest seed more, so none of them is blind.
-Titanic's ratios are of errors around one per cent, a handful of rows.
+The rule for t was chosen after a first scan over t on the same sets, so none of them is blind. Titanic's ratios are of
+errors around one per cent, a handful of rows.
 """
 
 from __future__ import annotations
