@@ -95,7 +95,7 @@ def row(label, d, paper, ours, literal, counts):
 def report(experiment, figures, literal, notes, lines, counts):
     ts = sorted({t for t, _ in notes})
     lines.append(
-        f"\n### {experiment.name}\n\n{len(experiment.X)} rows, {experiment.X.shape[1]} inputs; "
+        f"\n## {experiment.name}\n\n{len(experiment.X)} rows, {experiment.X.shape[1]} inputs; "
         f"t = {', '.join(map(str, ts))}; forest out of bag {np.mean([s for _, s in notes]):.4f}\n"
     )
     lines.append(HEADER)
@@ -125,7 +125,7 @@ def iris_noise(n_sets):
                 means = {label: cell.values[y == label].mean() for label in np.unique(y)}
                 own = np.sqrt(np.mean((cell.values - np.array([means[label] for label in y])) ** 2))
                 found[cell.variable][kind].append(rows[:, i] / (own if cell.variable in class_mean else 1.0))
-    lines = ["\n### Iris with 1000 noise variables (Table 9)\n", HEADER]
+    lines = ["\n## Iris with 1000 noise variables (Table 9)\n", HEADER]
     counts = {}
     for name, figures in paper.items():
         ours, literal = (np.array(values) for values in found[name])
