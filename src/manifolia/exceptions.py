@@ -9,7 +9,9 @@ __all__ = [
     "ManifoliaWarning",
     "MemoryLimitError",
     "MissingExtraError",
+    "ModelFileError",
     "StoppedByCallbackError",
+    "TableError",
 ]
 
 
@@ -35,6 +37,14 @@ class DataHomeError(ManifoliaError, FileNotFoundError):
     # FileNotFoundError formats its arguments as (errno, text); ours has only the text.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class TableError(ManifoliaError, ValueError):
+    """A table cannot be read, or lacks what a step needs; the message says what to change."""
+
+
+class ModelFileError(ManifoliaError, ValueError):
+    """A saved model is damaged, foreign or of an unknown version, or holds what a model may not hold."""
 
 
 class ManifoliaWarning(UserWarning):
