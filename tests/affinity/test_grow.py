@@ -402,3 +402,48 @@ def test_the_warning_filters_of_the_process_survive():
             grow_forest(X, target, n_trees=20, random_state=seed, n_jobs=2)
             assert list(warnings.filters) == before
             before = list(warnings.filters)
+
+
+# Progress
+
+
+def bits(forest):
+    return b"".join(
+        part.tobytes()
+        for tree in forest.estimators_
+        for part in (tree.tree_.feature, tree.tree_.threshold, tree.tree_.value, tree.tree_.children_left)
+    )
+
+
+@pytest.mark.parametrize("n_trees", [1, 7, 50])
+@pytest.mark.parametrize(
+    "y", [load_iris().target, load_iris().data[:, 0] * 1.5, None], ids=["classes", "numbers", "none"]
+)
+def test_a_forest_that_is_watched_is_the_forest_that_is_not(n_trees, y):
+    X = load_iris().data
+    target = read_target(y, len(X), "auto" if y is not None else "unsupervised")
+    quiet = grow_forest(X, target, n_trees=n_trees, random_state=3).forest
+    heard = []
+    watched = grow_forest(X, target, n_trees=n_trees, random_state=3, report=lambda *event: heard.append(event)).forest
+    assert bits(watched) == bits(quiet)
+    assert watched.get_params() == quiet.get_params()
+    done = [event[0] for event in heard]
+    assert done == sorted(set(done))
+    assert done[0] == 0
+    assert done[-1] == n_trees
+    assert len(done) > min(n_trees, 10) // 2
+
+
+def test_a_report_that_raises_stops_the_growth():
+    class Enough(Exception):
+        pass
+
+    def stop(done, total):
+        if done >= total // 2:
+            raise Enough
+
+    with pytest.raises(Enough):
+        grow_forest(load_iris().data, read_target(LOTS, 150, "auto"), n_trees=40, random_state=0, report=stop)
+
+
+LOTS = np.repeat([0, 1, 2], 50)

@@ -548,6 +548,26 @@ def test_stopping_the_layout_keeps_what_it_has(iris_forest, iris_map, for_good):
     assert model.transform(X_IRIS[:2]).shape == (2, 2)
 
 
+def test_the_forest_reports_its_trees_and_listening_changes_no_bit():
+    listener = Listener()
+    heard = small(callback=listener).fit(X_IRIS, Y_IRIS)
+    events = [event for event in listener.events if event.stage == "forest"]
+    assert len(events) > 5
+    assert {event.total for event in events} == {heard.n_trees}
+    same_bits(heard.embedding_, small().fit(X_IRIS, Y_IRIS).embedding_)
+
+
+def test_out_of_bag_predictions_are_kept_for_every_row():
+    y = Y_IRIS.astype(float)
+    y[::5] = np.nan
+    model = small(task="classification").fit(X_IRIS, y)
+    assert model.oob_prediction_.shape == (150,)
+    known = ~np.isnan(y)
+    assert (model.oob_prediction_[known] == Y_IRIS[known]).mean() == pytest.approx(model.oob_score_)
+    assert (model.oob_prediction_[~known] == Y_IRIS[~known]).mean() > 0.8
+    assert not hasattr(small(task="unsupervised").fit(X_IRIS), "oob_prediction_")
+
+
 def test_verbose_shows_bars_on_stderr(capsys, iris_forest):
     small(forest=iris_forest, verbose=True).fit(X_IRIS, Y_IRIS)
     captured = capsys.readouterr()

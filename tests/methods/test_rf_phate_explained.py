@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 
 import manifolia as mf
 from manifolia.exceptions import HonestyWarning
+from manifolia.explain import forest_answers
 from manifolia.explain.importance import permutation_importance
 from manifolia.extension.novelty import novelty, novelty_ranges
-from manifolia.methods import rf_phate
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 
@@ -39,8 +39,8 @@ def test_importances_are_those_of_the_stage(fitted):
 
 def test_importances_are_measured_on_first_access_only(monkeypatch):
     calls = []
-    measure = rf_phate.importance_from_counts
-    monkeypatch.setattr(rf_phate, "importance_from_counts", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    measure = forest_answers.importance_from_counts
+    monkeypatch.setattr(forest_answers, "importance_from_counts", lambda *a, **k: calls.append(1) or measure(*a, **k))
     model = small().fit(X_IRIS, Y_IRIS)
     model.transform(X_IRIS[:2])
     assert not calls

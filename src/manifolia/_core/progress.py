@@ -109,6 +109,11 @@ class Reporter:
                 raise TypeError(message)
             self._listeners.append(callback)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether anyone listens, so that a stage may take the trouble of working in parts."""
+        return bool(self._listeners)
+
     def update(self, stage: str, done: int, total: int | None = None, **metrics: float) -> bool:
         """Report, and ask whether to stop.
 

@@ -19,6 +19,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, IntArray, RandomState
 from manifolia._core.validate import check_matrix
+from manifolia.affinity.growth import Report, fit_forest
 
 __all__ = ["ContrastForest", "contrast_forest", "shuffled_columns"]
 
@@ -45,6 +46,7 @@ def contrast_forest(
     forest: Any = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    report: Report | None = None,
 ) -> ContrastForest:
     """Grow a forest that tells the data from a copy whose columns are shuffled independently.
 
@@ -60,6 +62,8 @@ def contrast_forest(
         For the shuffling and the forest.
     n_jobs : int or None, default=None
         Threads.
+    report : callable, default=None
+        Called with the trees that are grown and the trees in all, if no `forest` is given. It may raise to stop.
 
     Returns
     -------
@@ -87,7 +91,8 @@ def contrast_forest(
     with threads(n_jobs) as n_threads:
         if forest is None:
             model.set_params(n_jobs=n_threads)
-        model.fit(np.vstack([data, copy]), np.repeat([1, 0], n))
+        both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
+        fit_forest(model, both, label, report=report if forest is None else None)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return ContrastForest(model, train_rows)
 

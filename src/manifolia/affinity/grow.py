@@ -16,6 +16,7 @@ from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_option, missing_labels
 from manifolia.affinity.contrast import contrast_forest
+from manifolia.affinity.growth import Report, fit_forest
 
 __all__ = ["TASKS", "Grown", "Target", "check_forest", "grow_forest", "read_target", "training_weights"]
 
@@ -226,6 +227,7 @@ def grow_forest(
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
+    report: Report | None = None,
 ) -> Grown:
     """Grow a forest for a target, or take the fitted one that is given.
 
@@ -247,11 +249,14 @@ def grow_forest(
         For the forest.
     n_jobs : int or None, default=None
         Threads.
+    report : callable, default=None
+        Called with the trees that are grown and the trees in all, while the forest that is built when none is given
+        grows. It may raise to stop.
 
     Returns
     -------
     Grown
-        The forest.
+        The forest: the same one whether anyone listens or not.
 
     Raises
     ------
@@ -277,7 +282,7 @@ def grow_forest(
             if sample_weight is not None:
                 message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
                 raise ValueError(message)
-            return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state))
+            return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report))
         if given is None:
             kind = RandomForestClassifier if target.is_classification else RandomForestRegressor
             settings = {} if target.is_classification else _REGRESSION
@@ -287,7 +292,8 @@ def grow_forest(
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
-        model.fit(X if rows is None else X[rows], target.y, sample_weight=weight)
+        train = X if rows is None else X[rows]
+        fit_forest(model, train, target.y, weight, report=report if given is None else None)
     return Grown(model, rows)
 
 

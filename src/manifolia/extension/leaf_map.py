@@ -134,7 +134,7 @@ def out_of_bag_prediction(
     classification: bool,
     row_weight: FloatArray | None = None,
 ) -> Array:
-    """Predict the target of the labelled rows by the trees that left them out of their bag.
+    """Predict the target of every row by the trees that left it out of their bag.
 
     It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
     ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
@@ -154,18 +154,19 @@ def out_of_bag_prediction(
 
     Returns
     -------
-    ndarray of the shape of y
-        The class with most votes, or the mean. A row that is in every bag asks all trees.
+    ndarray of shape (n,) or (n, n_outputs)
+        The class with most votes, or the mean, for rows without a label too. A row that is in every bag asks all
+        trees.
     """
     # A fitted forest may have been trained on more labels than are given: rows without one have no say.
     weight = labelled.astype(np.float64) if row_weight is None else np.where(labelled, row_weight, 0.0)
     outputs = y.reshape(len(y), -1)
-    predicted = np.empty(outputs.shape, dtype=outputs.dtype if classification else np.float64)
+    predicted = np.empty((table.n_rows, outputs.shape[1]), dtype=outputs.dtype if classification else np.float64)
     for k, column in enumerate(outputs.T):
         found, codes = np.unique(column, return_inverse=True) if classification else (None, None)
         values = np.eye(len(found))[codes] if found is not None else column[:, np.newaxis].astype(np.float64)
         everyone = np.zeros((table.n_rows, values.shape[1]))
         everyone[labelled] = values
-        placed = place_training(table, leaf_values(table, everyone, row_weight=weight))[labelled]
+        placed = place_training(table, leaf_values(table, everyone, row_weight=weight))
         predicted[:, k] = found[np.argmax(placed, axis=1)] if found is not None else placed[:, 0]
-    return predicted.reshape(y.shape)
+    return predicted.reshape(table.n_rows, *y.shape[1:])

@@ -19,7 +19,7 @@ the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` 
 
 from __future__ import annotations
 
-import contextlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from manifolia._core import memory
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
 from manifolia._core.warnings import warn
 from manifolia.affinity.forest import KINDS, proximity_from_leaves
@@ -37,9 +37,8 @@ from manifolia.affinity.forest_operator import build_operator
 from manifolia.affinity.grow import Target, check_forest, grow_forest, read_target, training_weights
 from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
 from manifolia.exceptions import HonestyWarning
-from manifolia.explain.importance import Importance, contrast_importance, importance_from_counts
+from manifolia.explain.forest_answers import ForestAnswers
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
-from manifolia.extension.novelty import novelty, ranges_from_counts
 from manifolia.layout.classical_mds import classical_mds
 from manifolia.layout.metric_mds import metric_mds
 from manifolia.metrics.separation import blind_score, map_score, target_score
@@ -54,11 +53,10 @@ __all__ = ["RFPHATE"]
 _PLACEMENT_STEPS = 1
 _T_CURVE = 100  # steps of the entropy curve from which t is read
 _SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
-_NOT_SAVED = ("_X", "_target")  # a saved model does not carry the data
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 
 
-class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Supervised map by random-forest proximities, diffusion and multidimensional scaling.
 
     Rows are near one another if a forest trained on the target cannot tell them apart, directly or by way of others.
@@ -122,6 +120,9 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     oob_score_ : float
         The forest's accuracy, or R², on rows out of its bags; NaN without a target or without such rows. Rows that are
         in every bag do not count.
+    oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
+        What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
+        without a target, or for a forest without bootstrap.
     over_separation_ : float
         The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
         forest has earned.
@@ -211,11 +212,10 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sample_weight = row_weights(sample_weight, checked.shape[0])
         reporter = Reporter(self.callback, verbose=self.verbose)
         self._require_memory(checked.shape[0])
-        for name in ("embedding_", "_importance", "_ranges", "_own_novelty"):
-            self.__dict__.pop(name, None)  # a fit that is stopped leaves no half-new model that looks fitted
-        forest_seed, walk_seed, layout_seed, self._permutation_seed = spawn_seeds(self.random_state, 4)
+        self._forget()
+        forest_seed, walk_seed, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)
         with threads(self.n_jobs):
-            table, weight = self._grow(checked, target, sample_weight, forest_seed, reporter)
+            table, weight, contrasted = self._grow(checked, target, sample_weight, forest_seed, reporter)
             K, groups = self._chain(table, weight, walk_seed, reporter)
             D = self._distances(K, reporter)
             self.landmark_embedding_ = self._lay_out(D, layout_seed, reporter)
@@ -227,10 +227,7 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.landmark_labels_ = groups.labels
         self.embedding_ = placed.astype(checked.dtype, copy=False)
         self.task_ = target.task
-        self._table = table
-        self._weight = weight
-        self._X = checked
-        self._target = target
+        self._keep(checked, target, table, weight, (permutation_seed, forest_seed if contrasted else None))
         self._n_features_out = self.n_components
         return self
 
@@ -276,138 +273,6 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, checked), self._table.trees)
             return place_new(leaf, self._leaves).astype(checked.dtype, copy=False)
 
-    def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
-        """Compute the forest's proximities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
-            New rows against the training rows; None: the training rows among themselves.
-
-        Returns
-        -------
-        csr_array of shape (n, n) or (m, n)
-            Of the kind that the map was made with.
-        """
-        check_is_fitted(self, "embedding_")
-        new_leaf = None
-        with threads(self.n_jobs):
-            if X is not None:
-                checked = check_forest_input(self.forest_, self._check_new(X))
-                new_leaf = leaf_ids(self.forest_, checked, self._table.trees)
-            return proximity_from_leaves(
-                self._table, kind=self.proximity, new_leaf=new_leaf, sample_weight=self._weight
-            )
-
-    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Score how unlike the training rows of its leaves each row is; see `manifolia.extension.novelty`.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
-            New rows, each scored alone by all trees. None: the training rows, each scored by the trees that left it
-            out of their bag: the yardstick for new rows. It needs the training data, which is not saved with a model,
-            and is kept once computed.
-
-        Returns
-        -------
-        ndarray of shape (m,) or (n,)
-            From 0, every value on its way lies among those of training rows, to 1, far outside; NaN for a training
-            row that is in every bag.
-        """
-        check_is_fitted(self, "embedding_")
-        with threads(self.n_jobs):
-            if X is not None:
-                return novelty(self.forest_, self._check_new(X), self._node_ranges())
-            if "_own_novelty" not in vars(self):
-                rows = self._training_rows("novelty() of the training rows")
-                self._own_novelty = novelty(self.forest_, rows, self._node_ranges(), counts=self._table.counts)
-            return self._own_novelty
-
-    def _node_ranges(self) -> Any:
-        """What novelty needs of the training rows: found when first asked for, or when the model is saved."""
-        if "_ranges" not in vars(self):
-            self._ranges = ranges_from_counts(self.forest_, self._training_rows("novelty"), self._table.counts)
-        return self._ranges
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Permutation importance of each feature on out-of-bag rows, computed on first access and kept.
-
-        Returns
-        -------
-        ndarray of shape (d,)
-            Mean over trees of what the error rate, or the mean squared error, grows by; see
-            `manifolia.explain.importance`. With ``task="unsupervised"`` the error is that of telling the data from
-            its shuffled copy.
-        """
-        return self._measured_importance().mean
-
-    @property
-    def importances_std_(self) -> FloatArray:
-        """Standard deviation of `feature_importances_` over trees.
-
-        Returns
-        -------
-        ndarray of shape (d,)
-            Divided by the root of the number of trees, the standard error.
-        """
-        return self._measured_importance().std
-
-    def _measured_importance(self) -> Importance:
-        check_is_fitted(self, "embedding_")
-        if "_importance" not in vars(self):
-            if not self._table.bootstrap:
-                message = "feature_importances_ needs rows out of bag. Pass a forest with bootstrap=True."
-                raise AttributeError(message)
-            with threads(self.n_jobs):
-                self._importance = self._measure_importance(self._training_rows("feature_importances_"))
-        return self._importance
-
-    def _measure_importance(self, X: Any) -> Importance:
-        seed, y, labelled = self._permutation_seed, self._target.y, self._target.labelled
-        if y is not None:
-            rows, counts = (X, self._table.counts) if labelled.all() else (X[labelled], self._table.counts[:, labelled])
-            return importance_from_counts(self.forest_, rows, y, counts, random_state=seed)
-        if self._contrast_seed is None:
-            message = (
-                "feature_importances_ needs the target that the given forest was fitted on. Pass it with the forest to "
-                "manifolia.explain.importance.permutation_importance."
-            )
-            raise AttributeError(message)
-        return contrast_importance(self.forest_, X, contrast_state=self._contrast_seed, random_state=seed)
-
-    def _training_rows(self, name: str) -> Any:
-        """Return the rows given to ``fit``, unless they are gone or were changed since."""
-        X = vars(self).get("_X")
-        if X is None:
-            message = (
-                f"{name}: the training rows are needed for it and are not saved with the model. "
-                f"Ask for it once before saving, or fit again."
-            )
-            raise AttributeError(message)
-        leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, X), self._table.trees)
-        if not np.array_equal(leaf, self._table.leaf):
-            message = (
-                f"{name}: the array that was given to fit has been changed in place since. "
-                f"Fit again, or give fit a copy."
-            )
-            raise ValueError(message)
-        return X
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the training data out of what is saved, but take along what novelty needs of it."""
-        if "embedding_" in vars(self) and "_X" in vars(self):
-            # Rows that were changed in place since fit: novelty of the copy then says that it needs them.
-            with contextlib.suppress(ValueError), threads(self.n_jobs):
-                self._node_ranges()
-        return {name: value for name, value in super().__getstate__().items() if name not in _NOT_SAVED}
-
-    def _check_new(self, X: ArrayLike) -> Any:
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
-        )
-
     def _check_parameters(self) -> None:
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_option(self.proximity, "proximity", KINDS)
@@ -438,19 +303,26 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _grow(
         self, X: Any, target: Target, sample_weight: ArrayLike | None, seed: int, reporter: Reporter
-    ) -> tuple[LeafTable, FloatArray | None]:
-        """Step 1, the forest and its leaves."""
-        reporter.step("forest", 0, 1)
+    ) -> tuple[LeafTable, FloatArray | None, bool]:
+        """Step 1, the forest and its leaves; and whether it learned to tell the rows from a shuffled copy of them."""
+        reporter.step("forest", 0, None if self.forest is not None else self.n_trees)
         grown = grow_forest(
-            X, target, forest=self.forest, n_trees=self.n_trees, sample_weight=sample_weight, random_state=seed
+            X,
+            target,
+            forest=self.forest,
+            n_trees=self.n_trees,
+            sample_weight=sample_weight,
+            random_state=seed,
+            report=partial(reporter.step, "forest") if reporter.is_heard else None,
         )
-        reporter.step("forest", 1, 1)
+        n_trees = len(grown.forest.estimators_)
+        reporter.step("forest", n_trees, n_trees)
         self.forest_ = grown.forest
-        self._contrast_seed = seed if target.y is None and grown.train_rows is not None else None
         reporter.step("leaves", 0, 1)
         table = leaf_table(grown.forest, X, train_rows=grown.train_rows)
         reporter.step("leaves", 1, 1)
-        return table, training_weights(grown.forest, sample_weight)
+        contrasted = target.y is None and grown.train_rows is not None
+        return table, training_weights(grown.forest, sample_weight), contrasted
 
     def _chain(
         self, table: LeafTable, weight: FloatArray | None, seed: int, reporter: Reporter
@@ -502,6 +374,8 @@ class RFPHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return
         classes = target.is_classification
         predicted = out_of_bag_prediction(table, target.y, target.labelled, classification=classes, row_weight=weight)
+        self.oob_prediction_ = predicted
+        predicted = predicted[target.labelled]
         left_out = (table.counts == 0).any(axis=0)[target.labelled]
         if not left_out.any():
             return
