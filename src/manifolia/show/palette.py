@@ -1,0 +1,238 @@
+"""Colours of the pictures and of the page: told apart with any colour vision, legible on light and on dark.
+
+* Classes: Okabe and Ito's colours for up to 8; on white their yellow, faint there, is darkened, and on dark their black
+  is near white. From 9 to 40 a list that continues them: each colour is the one farthest in OKLab from those before it,
+  also as seen with protanopia, deuteranopia and tritanopia. A class keeps its colour when classes are added after it.
+  Nobody tells 40 colours apart for sure: with more than about a dozen classes, labels on the map carry the reading.
+* Values: a stretch of viridis, without the end that is faint on the background.
+* Values around a middle: from blue through grey to orange; light and dark differ in which end of lightness is grey.
+
+All lists are frozen: ``docs/make_palette.py`` makes them, and the tests measure their distances and contrasts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.types import IntArray
+from manifolia._core.validate import check_number
+
+__all__ = [
+    "class_colors",
+    "class_palette",
+    "ClassPalette",
+    "Theme",
+    "LIGHT",
+    "DARK",
+    "CONTINUOUS",
+    "CONTINUOUS_DARK",
+    "DIVERGING",
+    "DIVERGING_DARK",
+    "MAX_CLASSES",
+    "MISSING_COLOR",
+    "OTHER_COLOR",
+    "OTHER_NAME",
+]
+
+
+class Theme(NamedTuple):
+    """Colours of what is around the points.
+
+    Attributes
+    ----------
+    background : str
+        Behind the points; the class colours are chosen for it.
+    text : str
+        Titles, labels and legends.
+    muted : str
+        What stands back: axes, notes.
+    faint : str
+        Frames and grids.
+    """
+
+    background: str
+    text: str
+    muted: str
+    faint: str
+
+
+LIGHT = Theme(background="#FFFFFF", text="#1A1D21", muted="#5B636B", faint="#D5DADF")
+DARK = Theme(background="#15181D", text="#E9ECEF", muted="#A3ABB3", faint="#3A4048")
+
+#: More classes than that have no colours of their own.
+MAX_CLASSES = 40
+#: What has no class of its own; a grey that is legible on light and on dark.
+OTHER_COLOR = "#8C8C8C"
+OTHER_NAME = "other"
+#: Rows whose value is missing.
+MISSING_COLOR = "#8C8C8C"
+
+_LIGHT_CLASSES = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#564C00"),  # Okabe and Ito
+    *("#400088", "#6000F8", "#A03068", "#601038", "#8070F8", "#90C090", "#1000C8", "#D000A8"),
+    *("#985840", "#203860", "#703090", "#F84068", "#B048D0", "#605888", "#8090D8", "#B0B0C0"),
+    *("#005848", "#389008", "#583018", "#00D058", "#9818D0", "#F888F8", "#6850F8", "#A02030"),
+    *("#906080", "#B09838", "#A87850", "#5808A8", "#50A0B8", "#A8A090", "#B880F8", "#386068"),
+)
+_DARK_CLASSES = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#F2F2F2", "#F0E442"),  # Okabe and Ito
+    *("#D000F8", "#00E0A8", "#905070", "#C80838", "#A0D8F8", "#D008A8", "#A0B078", "#A0F8B0"),
+    *("#8088D8", "#A0D860", "#F84068", "#C8A0B0", "#9828D8", "#F8C0C8", "#387040", "#E88040"),
+    *("#A058D0", "#908048", "#F888F8", "#606890", "#C078F8", "#60F880", "#18A0B8", "#E8C008"),
+    *("#608080", "#B8B8D8", "#D8C090", "#F050C8", "#D0E0E8", "#0078F0", "#98C058", "#D83010"),
+)
+
+#: Low to high on a light background; interpolate between the stops.
+CONTINUOUS = (
+    *("#440154", "#481467", "#482677", "#453781", "#3F4788", "#39568C", "#32648E", "#2C718E", "#277E8E"),
+    *("#228B8D", "#1F988B", "#20A486", "#2CB17E", "#3FBC73", "#5AC864", "#7AD151", "#9BD93C"),
+)
+#: Low to high on a dark background.
+CONTINUOUS_DARK = (
+    *("#414487", "#3B528B", "#355F8D", "#2F6C8E", "#2A788E", "#25848E", "#21918C", "#1E9C89", "#22A884"),
+    *("#2FB47C", "#44BF70", "#5EC962", "#7AD151", "#9BD93C", "#BDDF26", "#DFE318", "#FDE725"),
+)
+#: Below the middle, the middle (the ninth stop) and above it, on a light background.
+DIVERGING = (
+    *("#003F7D", "#204F85", "#375E8E", "#4C6D96", "#627C9D", "#778BA5", "#8D9AAC", "#A3AAB2", "#B9B9B9"),
+    *("#B6A9A4", "#B2998F", "#AE897A", "#A97865", "#A36851", "#9D583B", "#964624", "#8F3400"),
+)
+#: Below the middle, the middle and above it, on a dark background.
+DIVERGING_DARK = (
+    *("#7FC8FF", "#7CBAEA", "#79ADD5", "#759FC0", "#7192AC", "#6D8598", "#687884", "#636B71", "#5E5E5E"),
+    *("#716862", "#857265", "#987D68", "#AC876A", "#C0916C", "#D59B6E", "#EAA66F", "#FFB070"),
+)
+
+
+def class_colors(n: int, *, dark: bool = False) -> list[str]:
+    """Return a colour for each of n classes.
+
+    Parameters
+    ----------
+    n : int
+        Number of classes, at most 40; pool the rest first, as `class_palette` does.
+    dark : bool, default=False
+        Whether the background is dark.
+
+    Returns
+    -------
+    list of str
+        Colours as ``"#RRGGBB"``. The first n of a longer list are those of a shorter one.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 40.
+
+    Examples
+    --------
+    >>> from manifolia.show.palette import class_colors
+    >>> class_colors(2)
+    ['#0072B2', '#D55E00']
+    """
+    check_number(n, "n", low=0, high=MAX_CLASSES, integer=True, hint="class_palette pools the classes beyond that.")
+    return list((_DARK_CLASSES if dark else _LIGHT_CLASSES)[:n])
+
+
+class ClassPalette(NamedTuple):
+    """Classes with their colours, and the class of each row.
+
+    Attributes
+    ----------
+    names : list of str
+        Classes as text, in the order of their values; the pooled rest, if any, last, as ``"other"``.
+    colors : list of str
+        Their colours as ``"#RRGGBB"``.
+    codes : ndarray of int of shape (n,)
+        For each row the place of its class in `names`; −1 if its label is missing.
+    counts : ndarray of int of shape (n_names,)
+        Rows of each class.
+    pooled : list of str
+        The classes that were pooled, largest first; empty if each has a colour of its own.
+    values : list
+        The classes as they came, in the order of `names`, without the pooled ones.
+    """
+
+    names: list[str]
+    colors: list[str]
+    codes: IntArray
+    counts: IntArray
+    pooled: list[str]
+    values: list[Any]
+
+
+def class_palette(y: Any, *, max_classes: int = MAX_CLASSES, dark: bool = False) -> ClassPalette:
+    """Order the classes, give them colours and pool the tail.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, texts, booleans or a pandas Categorical, whose order is kept. NaN, None and NA are missing.
+    max_classes : int, default=40
+        With more classes the largest ``max_classes − 1`` keep their names and the rest become ``"other"``.
+    dark : bool, default=False
+        Whether the background is dark.
+
+    Returns
+    -------
+    ClassPalette
+        Names, colours, codes and counts.
+
+    Examples
+    --------
+    >>> from manifolia.show.palette import class_palette
+    >>> palette = class_palette(["day 10", "day 2", None, "day 2"])
+    >>> palette.names, palette.codes.tolist(), palette.counts.tolist()
+    (['day 2', 'day 10'], [1, 0, -1, 0], [2, 1])
+    """
+    check_number(max_classes, "max_classes", low=2, high=MAX_CLASSES, integer=True)
+    codes, values = _factorize(y)
+    counts = np.bincount(codes[codes >= 0], minlength=len(values))
+    names = [_as_text(value) for value in values]
+    pooled: list[str] = []
+    if len(values) > max_classes:
+        by_size = np.argsort(-counts, kind="stable")
+        kept, rest = np.sort(by_size[: max_classes - 1]), by_size[max_classes - 1 :]
+        pooled = [names[i] for i in rest]
+        place = np.full(len(values) + 1, max_classes - 1)  # the last entry is for −1
+        place[kept], place[-1] = np.arange(max_classes - 1), -1
+        codes = place[codes]
+        counts = np.append(counts[kept], counts[rest].sum())
+        names, values = [names[i] for i in kept] + [OTHER_NAME], [values[i] for i in kept]
+    colors = class_colors(len(values), dark=dark) + [OTHER_COLOR] * bool(pooled)
+    return ClassPalette(names, colors, codes, counts, pooled, values)
+
+
+def _factorize(y: Any) -> tuple[IntArray, list[Any]]:
+    """Codes and values in drawing order; −1 is missing."""
+    import pandas as pd
+
+    column = pd.Series(y) if not isinstance(y, pd.Series) else y
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.remove_unused_categories()
+        return column.cat.codes.to_numpy(dtype=np.intp), list(column.cat.categories)
+    found, distinct = pd.factorize(column)
+    values = list(distinct)
+    order = sorted(range(len(values)), key=lambda i: _sort_key(values[i]))
+    place = np.empty(len(values) + 1, dtype=np.intp)
+    place[order], place[-1] = np.arange(len(values)), -1
+    return place[found], [values[i] for i in order]
+
+
+def _as_text(value: Any) -> str:
+    """Write a class; a whole number that a missing value made a float of is written as the whole number."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _sort_key(value: Any) -> tuple[Any, ...]:
+    """Numbers by value, then texts as people count: "day 2" before "day 10"."""
+    if isinstance(value, (bool, np.bool_, int, float, np.number)):
+        return (0, float(value))
+    parts = re.split(r"(\d{1,18})", str(value))
+    # At odd places stand digits; what compares equal as numbers ("01", "1") is told apart by the text.
+    return (1, [(int(part), "") if i % 2 else (0, part.casefold()) for i, part in enumerate(parts)], str(value))
