@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
 from manifolia.operators.diffusion import markov
-from manifolia.operators.spectrum import conjugate, eigenvalues, leading_vectors
+from manifolia.operators.spectrum import conjugate, eigenvalues, leading_vectors, orthonormal_basis
 
 
 def kernel(rng, n=60, width=0.8):
@@ -130,3 +130,24 @@ def test_the_seed_and_not_the_threads_decide_the_bits(rng):
 def test_eigenvalues_have_the_same_bits_for_any_number_of_threads(rng, n_jobs):
     K = kernel(rng, 300)
     assert eigenvalues(K, n_jobs=n_jobs).tobytes() == eigenvalues(K).tobytes()
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e5, 1e9, 1e14])
+def test_a_basis_is_orthonormal_and_spans_the_columns_whatever_their_condition(rng, condition):
+    U = np.linalg.qr(rng.normal(size=(20_000, 6)))[0]
+    V = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    A = U * np.geomspace(1.0, 1.0 / condition, 6) @ V.T
+    Q = orthonormal_basis(A)
+    np.testing.assert_allclose(Q.T @ Q, np.eye(6), atol=1e-13)
+    np.testing.assert_allclose(Q @ (Q.T @ A), A, atol=1e-14)
+
+
+def test_a_basis_of_dependent_or_zero_columns_is_still_orthonormal(rng):
+    column = rng.normal(size=(500, 1))
+    for A in (np.hstack([column, 2 * column, column]), np.zeros((500, 3))):
+        np.testing.assert_allclose(orthonormal_basis(A).T @ orthonormal_basis(A), np.eye(3), atol=1e-13)
+
+
+def test_a_basis_has_the_same_bits_for_any_number_of_threads(rng):
+    A = rng.normal(size=(30_000, 5))
+    assert orthonormal_basis(A, n_jobs=1).tobytes() == orthonormal_basis(A, n_jobs=2).tobytes()
