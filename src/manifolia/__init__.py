@@ -28,6 +28,7 @@ __getattr__, __dir__, __all__ = attach(
     ],
     names={
         "RFPHATE": "manifolia.methods.rf_phate",
+        "explore": "manifolia.show.explorer",
         "memory_limit": "manifolia._core.memory",
     },
 )

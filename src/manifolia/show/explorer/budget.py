@@ -1,0 +1,142 @@
+"""The size of a page: what is left out when it would be too large, and how that is said."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+
+from manifolia._core.types import Array
+from manifolia.show.explorer.columns import Encoded, quantize
+
+__all__ = ["fit_budget", "pack", "some_names"]
+
+#: What the script, the style and the frame of a page take, at most.
+_FRAME_BYTES = 150_000
+
+
+def fit_budget(
+    encoded: list[tuple[str, str, Encoded]],
+    arrays: dict[str, Array],
+    first: int | None,
+    ranking: list[str],
+    budget: float,
+    left_out: list[str],
+) -> list[tuple[str, str, Encoded]]:
+    """Leave out columns until the page fits, the least important first, and say which.
+
+    Parameters
+    ----------
+    encoded : list of (str, str, Encoded)
+        Name, role and values of each column. Numbers may be made coarser in place.
+    arrays : dict of str to ndarray
+        What the page holds in any case.
+    first : int or None
+        Column of the first colouring, which stays.
+    ranking : list of str
+        Names of columns, the most important first.
+    budget : float
+        Size of the page in bytes.
+    left_out : list of str
+        Sentences on what was left out are added here.
+
+    Returns
+    -------
+    list of (str, str, Encoded)
+        The columns that fit, in their order.
+    """
+    rank = {name: i for i, name in enumerate(ranking)}
+    # The colour of the first view and the names of the rows matter most, then columns by importance, then the rest.
+    weight = [
+        (0, 0, i) if i == first or role == "name" else (1, rank.get(name, len(rank)), i)
+        for i, (name, role, _) in enumerate(encoded)
+    ]
+    sizes = [_size(coded) for _, _, coded in encoded]
+    total = _FRAME_BYTES + sum(len(pack(array)) for array in arrays.values()) + sum(sizes)
+    kept = set(range(len(encoded)))
+    dropped: list[int] = []
+
+    def drop(candidates: list[int]) -> None:
+        nonlocal total
+        for i in sorted(candidates, key=lambda i: weight[i], reverse=True):
+            if total <= budget:
+                return
+            kept.discard(i)
+            dropped.append(i)
+            total -= sizes[i]
+
+    drop([i for i, (_, role, coded) in enumerate(encoded) if coded.kind == "text" and role != "name"])
+    if total > budget:
+        coarser = 0
+        for i in sorted(kept):
+            if encoded[i][2].kind == "number" and i != first and _coarsen(encoded[i][2]):
+                coarser += 1
+                total += _size(encoded[i][2]) - sizes[i]
+                sizes[i] = _size(encoded[i][2])
+        if coarser:
+            left_out.append(f"{coarser:,} columns of numbers are kept to 1/254 of their range, to save space.")
+    drop([i for i in kept if i != first])
+    if dropped:
+        names = some_names(encoded[i][0] for i in sorted(dropped))
+        left_out.append(
+            f"{len(dropped):,} of {len(encoded):,} columns are left out, because the page would be larger than "
+            f"{budget / 1e6:g} MB: {names}."
+        )
+    if total > budget:
+        left_out.append(f"The points alone take {total / 1e6:.1f} MB, more than the {budget / 1e6:g} MB asked for.")
+    return [entry for i, entry in enumerate(encoded) if i in kept]
+
+
+def _coarsen(coded: Encoded) -> bool:
+    """Keep a column of numbers to 1/254 of its range; tell whether that changed it."""
+    values = coded.arrays[""]
+    if values.dtype.itemsize == 1:
+        return False
+    spec = coded.spec
+    numbers = values.astype(np.float64)
+    if values.dtype.kind == "u":
+        numbers = np.where(values == spec["missing"], np.nan, spec["offset"] + spec["scale"] * numbers)
+    coded.arrays[""], offset, scale = quantize(numbers, "u1")
+    coded.spec = {"offset": offset, "scale": scale, "missing": 255}
+    return True
+
+
+def _size(coded: Encoded) -> int:
+    described = 120 + sum(len(json.dumps(level)) + 8 for level in coded.spec.get("levels", ()))
+    return described + sum(len(pack(array)) for array in coded.arrays.values())
+
+
+def pack(array: Array) -> str:
+    """Compress an array for the page.
+
+    Parameters
+    ----------
+    array : ndarray
+        Any.
+
+    Returns
+    -------
+    str
+        Its bytes, deflated, in base64.
+    """
+    return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 6)).decode("ascii")
+
+
+def some_names(names: Iterable[str]) -> str:
+    """List names for a sentence.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names.
+
+    Returns
+    -------
+    str
+        The first eight, and how many more there are.
+    """
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "none"

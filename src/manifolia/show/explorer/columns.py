@@ -1,0 +1,280 @@
+"""Columns of a table as small typed arrays: what kind each is, and how its values are coded.
+
+=========  =======================================  =================================================================
+kind       values                                   stored as
+=========  =======================================  =================================================================
+class      a few names                              codes (u1 or u2) of the names, which go into the description
+number     whole numbers over a short range         u1 or u2, exact: ``offset + code``
+number     any, fewer than `PRECISE_ROWS` rows      f4, or f8 where f4 would not do; NaN is missing
+number     any, more rows                           u2: ``offset + scale * code``, error at most half a step
+date       days, or instants in milliseconds        as a number
+text       names that repeat                        codes (u2 or u4) and a JSON list of the names
+text       names that hardly repeat                 a JSON list, one entry for each row, null for a missing one
+=========  =======================================  =================================================================
+
+The highest code of an unsigned type means missing. All are little-endian.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import Array, FloatArray, IntArray
+
+__all__ = ["KINDS", "PRECISE_ROWS", "Encoded", "encode_column", "encode_texts", "infer_kind", "quantize"]
+
+KINDS = ("class", "number", "date", "text")
+#: Below this many rows numbers and coordinates keep all digits of float32: the page is small anyway.
+PRECISE_ROWS = 20_000
+#: A column of words with more distinct ones than this is text to search in, not classes to colour by.
+MOST_CLASSES = 250
+#: Longer texts are cut: nobody reads more of them in a card beside a point.
+LONGEST_TEXT = 1000
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(eq=False)
+class Encoded:
+    """A column in the form of the page.
+
+    Attributes
+    ----------
+    kind : {"class", "number", "date", "text"}
+        What it is.
+    arrays : dict of str to ndarray
+        Its arrays by their place: "" for the codes or values, ".text" for a JSON list as bytes.
+    spec : dict
+        What the page needs to read them.
+    remarks : list of str
+        What was changed, as ends of sentences that begin with the column's name.
+    """
+
+    kind: str
+    arrays: dict[str, Array]
+    spec: dict[str, Any]
+    remarks: list[str] = field(default_factory=list)
+
+
+def infer_kind(values: pd.Series) -> str:
+    """Tell what a column is from its type and its values.
+
+    Parameters
+    ----------
+    values : Series
+        The column.
+
+    Returns
+    -------
+    {"class", "number", "date", "text"}
+        Booleans, categories and words of which few are distinct are classes; other words are text.
+    """
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
+        return "class"
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return "date"
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+        return "number"
+    present = values.dropna()
+    if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
+        return "class"
+    distinct = present.astype(str).nunique()
+    few = distinct <= MOST_CLASSES and distinct <= max(12, len(present) / 2)
+    return "class" if few else "text"
+
+
+def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
+    """Code a column.
+
+    Parameters
+    ----------
+    values : Series
+        The column, in the order of the points.
+    kind : {"class", "number", "date", "text"}
+        What it is.
+    precise : bool
+        Whether numbers keep the digits of float32.
+
+    Returns
+    -------
+    Encoded
+        Arrays, and how to read them.
+
+    Raises
+    ------
+    ValueError
+        If the values are not of that kind.
+    """
+    if kind == "class":
+        return _encode_classes(values)
+    if kind == "text":
+        return encode_texts([None if missing else str(value) for value, missing in _with_missing(values)])
+    if kind == "date":
+        return _encode_dates(values)
+    try:
+        numbers = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        message = f"kinds: the column {values.name!r} is to be a number and holds other values ({error})."
+        raise ValueError(message) from error
+    return _encode_numbers(numbers, precise=precise)
+
+
+def quantize(values: FloatArray, dtype: str) -> tuple[IntArray, float, float]:
+    """Code numbers evenly over their range.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Numbers; NaN is missing.
+    dtype : {"u1", "u2"}
+        Type of the codes; its highest code means missing.
+
+    Returns
+    -------
+    codes : ndarray of shape (n,)
+        The codes.
+    offset, scale : float
+        A value is ``offset + scale * code``, to within half of the scale.
+    """
+    top = 2 ** (8 * int(dtype[1])) - 1
+    finite = np.isfinite(values)
+    if not finite.any():
+        return np.full(values.shape, top, dtype="<" + dtype), 0.0, 0.0
+    low, high = float(values[finite].min()), float(values[finite].max())
+    scale = high / (top - 1) - low / (top - 1)  # in two parts: the range itself may overflow
+    codes = np.full(values.shape, top, dtype="<" + dtype)
+    if scale > 0:
+        steps = np.rint(values[finite] / scale - low / scale)
+        codes[finite] = np.clip(steps, 0, top - 1)
+    else:
+        scale = 0.0
+        codes[finite] = 0
+    return codes, low, scale
+
+
+def encode_texts(texts: Sequence[str | None]) -> Encoded:
+    """Code a column of text.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+        The texts, in the order of the points; None is missing.
+
+    Returns
+    -------
+    Encoded
+        Codes and a list of the distinct texts where they repeat, the whole list where they do not.
+    """
+    remarks = []
+    n_long = sum(text is not None and len(text) > LONGEST_TEXT for text in texts)
+    if n_long:
+        remarks.append(f"{n_long:,} texts of more than {LONGEST_TEXT:,} characters are cut")
+        texts = [
+            text if text is None or len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…" for text in texts
+        ]
+    distinct = sorted({text for text in texts if text is not None})
+    if len(distinct) > len(texts) / 2:
+        return Encoded("text", {".text": _json_bytes(texts)}, {"coded": False}, remarks)
+    dtype = "u2" if len(distinct) < 2**16 - 1 else "u4"
+    top = 2 ** (8 * int(dtype[1])) - 1
+    place = {text: i for i, text in enumerate(distinct)}
+    codes = np.array([top if text is None else place[text] for text in texts], dtype="<" + dtype)
+    return Encoded("text", {"": codes, ".text": _json_bytes(distinct)}, {"coded": True, "missing": top}, remarks)
+
+
+def _encode_classes(values: pd.Series) -> Encoded:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        names, codes = [_class_name(value) for value in values.cat.categories], values.cat.codes.to_numpy()
+        used = np.unique(codes[codes >= 0])
+        names = [names[i] for i in used]
+        codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
+    else:
+        texts = [None if missing else _class_name(value) for value, missing in _with_missing(values)]
+        names = _sorted_names({text for text in texts if text is not None})
+        place = {text: i for i, text in enumerate(names)}
+        codes = np.array([-1 if text is None else place[text] for text in texts], dtype=np.int64)
+    dtype = "u1" if len(names) < 2**8 - 1 else "u2"
+    top = 2 ** (8 * int(dtype[1])) - 1
+    if len(names) > top:
+        message = f"kinds: the column {values.name!r} has {len(names):,} distinct values, too many for classes."
+        raise ValueError(message)
+    coded = np.where(codes < 0, top, codes).astype("<" + dtype)
+    counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
+    return Encoded("class", {"": coded}, {"levels": names, "counts": counts, "missing": top})
+
+
+def _encode_numbers(numbers: FloatArray, *, precise: bool) -> Encoded:
+    remarks = []
+    n_infinite = int(np.isinf(numbers).sum())
+    if n_infinite:
+        remarks.append(f"{n_infinite:,} infinite values are shown as missing")
+        numbers = np.where(np.isinf(numbers), np.nan, numbers)
+    finite = numbers[np.isfinite(numbers)]
+    if not finite.size:
+        codes, offset, scale = quantize(numbers, "u1")
+        return Encoded("number", {"": codes}, {"offset": 0.0, "scale": 0.0, "missing": 255}, remarks)
+    low, high = float(finite.min()), float(finite.max())
+    whole = abs(low) < 2**53 and abs(high) < 2**53 and bool(np.all(finite == np.rint(finite)))
+    if whole and high - low < 2**16 - 1:
+        dtype = "u1" if high - low < 2**8 - 1 else "u2"
+        top = 2 ** (8 * int(dtype[1])) - 1
+        codes = np.full(numbers.shape, top, dtype="<" + dtype)
+        codes[np.isfinite(numbers)] = finite - low
+        return Encoded("number", {"": codes}, {"offset": low, "scale": 1.0, "missing": top, "whole": True}, remarks)
+    if precise:
+        fits = max(abs(low), abs(high)) < _FLOAT32_MAX and (not whole or max(abs(low), abs(high)) <= 2**24)
+        stored = numbers.astype("<f4" if fits else "<f8")
+        return Encoded("number", {"": stored}, {"whole": whole}, remarks)
+    codes, offset, scale = quantize(numbers, "u2")
+    return Encoded("number", {"": codes}, {"offset": offset, "scale": scale, "missing": 2**16 - 1}, remarks)
+
+
+def _encode_dates(values: pd.Series) -> Encoded:
+    instants = pd.to_datetime(values)
+    if getattr(instants.dt, "tz", None) is not None:
+        instants = instants.dt.tz_convert("UTC").dt.tz_localize(None)
+    stamps = instants.to_numpy(dtype="datetime64[ms]")
+    missing = np.isnat(stamps)
+    whole_days = bool(np.all(stamps[~missing] == stamps[~missing].astype("datetime64[D]")))
+    unit = "day" if whole_days else "ms"
+    counted = stamps.astype("datetime64[D]" if whole_days else "datetime64[ms]").astype(np.int64)
+    coded = _encode_numbers(np.where(missing, np.nan, counted.astype(np.float64)), precise=True)
+    return Encoded("date", coded.arrays, {**coded.spec, "unit": unit}, coded.remarks)
+
+
+def _with_missing(values: pd.Series) -> list[tuple[Any, bool]]:
+    return list(zip(values.array, values.isna().to_numpy(dtype=bool), strict=True))
+
+
+def _class_name(value: Any) -> str:
+    # A label 3.0 is the class 3, however the table was read.
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _sorted_names(names: Iterable[str]) -> list[str]:
+    """Sort names of classes: numbers by value, others so that "a9" comes before "a10"."""
+    found = list(names)
+    try:
+        return sorted(found, key=lambda name: (float(name), name))
+    except ValueError:
+        return sorted(found, key=_natural)
+
+
+def _natural(text: str) -> tuple[list[tuple[int, float, str]], str]:
+    """Sort key under which "9" comes before "10" and "a2" before "a10"."""
+    parts = re.split(r"(\d{1,15})", text.casefold())
+    # re.split alternates words and digits, the words first.
+    return [(1, float(part), "") if i % 2 else (0, 0.0, part) for i, part in enumerate(parts)], text
+
+
+def _json_bytes(texts: Sequence[str | None]) -> Array:
+    return np.frombuffer(json.dumps(list(texts), separators=(",", ":")).encode("ascii"), dtype=np.uint8)

@@ -1,0 +1,1 @@
+document.getElementById("app").textContent = JSON.parse(document.getElementById("meta").textContent).title;
