@@ -4,7 +4,9 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
+    submodules=["palette"],
     names={
+        "MapDisplay": "manifolia.show.map_display",
         "MetricsDisplay": "manifolia.show.metrics_display",
         "ProximityDisplay": "manifolia.show.proximity_display",
     },

@@ -1,0 +1,400 @@
+"""How a map is drawn: points, frame, legend or colour bar, names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.validate import check_number, check_option
+from manifolia.show._labels import anchors, push_apart
+from manifolia.show._style import (
+    apply_theme,
+    axes_points,
+    color_map,
+    drawing_order,
+    plain,
+    point_alpha,
+    point_size,
+    resolve_theme,
+    shorten,
+    steal_room,
+)
+from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, class_colors
+
+__all__ = ["MapPainter"]
+
+_EDGES_BELOW = 2_000  # rows: with fewer, a thin edge in the colour of the background tells points apart
+_LEGEND_NAME = 32  # characters
+_MAP_NAME = 22
+_ROBUST = (1.0, 99.0)
+_LANE = 0.32  # half the height of the strip in which a class of a map on a line is spread
+
+
+def _part(name: str) -> Any:
+    return import_extra(f"matplotlib.{name}", extra="plot", purpose="MapDisplay.plot")
+
+
+class MapPainter:
+    """Draws a `MapDisplay` on axes, step by step.
+
+    Parameters
+    ----------
+    display : MapDisplay
+        What to draw.
+    ax : matplotlib Axes
+        Where.
+    theme : {"auto", "light", "dark"}
+        Colours of what is around the points.
+    size, alpha : float or None
+        Area and opacity of a point.
+    rasterize_above : int
+        With more rows points are drawn as an image.
+    """
+
+    def __init__(
+        self, display: Any, ax: Any, *, theme: str, size: float | None, alpha: float | None, rasterize_above: int
+    ) -> None:
+        from manifolia.show.map_display import Classes, Values
+
+        self.mcolors: Any = _part("colors")
+        self.ax = ax
+        self.display = display
+        self.Y: FloatArray = display.Y
+        self.n = self.Y.shape[0]
+        self.classes: Any = display.color if isinstance(display.color, Classes) else None
+        self.values: Any = display.color if isinstance(display.color, Values) else None
+        self.theme = resolve_theme(theme, ax)
+        apply_theme(ax, self.theme, backgrounds=theme != "auto")
+        self.size = point_size(self.n, ax) if size is None else check_number(size, "size", low=0.0, open_low=True)
+        self.alpha = point_alpha(self.n) if alpha is None else check_number(alpha, "alpha", low=0.0, high=1.0)
+        self.rasterized = self.n > rasterize_above
+        self.colors = self._class_colors()
+        self.new: Any = None
+        self.wrong: Any = None
+        self.legend: Any = None
+        self.colorbar: Any = None
+        self.texts: list[Any] = []
+
+    def _class_colors(self) -> list[str]:
+        if self.classes is None:
+            return []
+        n_own = len(self.classes.names) - bool(self.classes.pooled)
+        return class_colors(n_own, dark=self.theme is DARK) + [OTHER_COLOR] * bool(self.classes.pooled)
+
+    # --- points -----------------------------------------------------------------------------------------------------
+
+    def points(self, *, shuffle: bool, cmap: Any, limits: Any, center: float | None) -> None:
+        """Draw the rows, the rings around wrong predictions and the new rows."""
+        self._scale(cmap, limits, center)
+        beneath = self._beneath()
+        self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
+        edge = self.theme.background if self.n < _EDGES_BELOW else "none"
+        faces = self._faces(None if self.classes is None else self.classes.codes, self.values and self.values.values)
+        faces[:, 3] = np.where(beneath, 0.7, 1.0) * self.alpha
+        self.drawn = self.ax.scatter(
+            *self._places(self.Y, self.classes and self.classes.codes)[self.order].T,
+            s=self.size,
+            c=faces[self.order],
+            edgecolors=edge,
+            linewidths=0.35 if self.n < _EDGES_BELOW else 0.0,
+            rasterized=self.rasterized,
+            **self._depth(2),
+        )
+        if self.display.new is not None:
+            self._new_points()
+        if self.classes is not None and self.classes.wrong is not None and self.classes.wrong.any():
+            self._rings()
+
+    def _depth(self, zorder: int) -> dict[str, Any]:
+        # On axes in space the distance decides what covers what, and shading would change the colours.
+        return {"depthshade": False} if self.Y.shape[1] == 3 else {"zorder": zorder}
+
+    def _beneath(self) -> BoolArray:
+        """Rows without a class or value of their own: drawn first."""
+        if self.classes is not None:
+            last = len(self.classes.names) - 1 if self.classes.pooled else -1
+            return (self.classes.codes < 0) | (self.classes.codes == last)
+        return np.isnan(self.values.values) if self.values is not None else np.zeros(self.n, dtype=bool)
+
+    def _faces(self, codes: IntArray | None, values: FloatArray | None) -> FloatArray:
+        """Colour of each row, opaque."""
+        if codes is not None:
+            table = self.mcolors.to_rgba_array([*self.colors, MISSING_COLOR])
+            return table[codes]  # −1 is the last
+        if values is not None:
+            known = ~np.isnan(values)
+            faces = np.tile(self.mcolors.to_rgba(MISSING_COLOR), (len(values), 1))
+            faces[known] = self.scale(self.norm(values[known]))
+            return faces
+        return np.tile(self.mcolors.to_rgba(class_colors(1, dark=self.theme is DARK)[0]), (self.n, 1))
+
+    def _scale(self, cmap: Any, limits: Any, center: float | None) -> None:
+        """Set the colour map and its ends."""
+        if isinstance(limits, str):
+            check_option(limits, "limits", ("full", "robust"))
+        if self.values is None:
+            return
+        parts = [self.values.values] + ([] if self.values.new_values is None else [self.values.new_values])
+        known = np.concatenate(parts)
+        known = known[np.isfinite(known)]
+        if not isinstance(limits, str):
+            low, high = (check_number(one, "limits") for one in limits)
+        elif not known.size:
+            low, high = 0.0, 1.0
+        else:
+            low, high = np.percentile(known, _ROBUST) if limits == "robust" else (known.min(), known.max())
+        if center is not None:
+            check_number(center, "center")
+            reach = max(high - center, center - low) or 1.0
+            low, high = center - reach, center + reach
+        if not low < high:
+            low, high = low - 0.5, high + 0.5
+        self.norm = self.mcolors.Normalize(low, high)
+        own = color_map(self.theme, diverging=center is not None)
+        self.scale = (
+            own
+            if cmap is None
+            else import_extra("matplotlib", extra="plot", purpose="a colour scale").colormaps[cmap]
+            if isinstance(cmap, str)
+            else cmap
+        )
+        below, above = bool((known < low).any()), bool((known > high).any())
+        self.extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[(below, above)]
+        self.any_known = bool(known.size)
+
+    def _places(self, Y: FloatArray, codes: IntArray | None) -> FloatArray:
+        """Coordinates to draw; a map on a line is spread across it, each class in a lane of its own."""
+        if Y.shape[1] > 1:
+            return Y
+        lane = np.zeros(len(Y)) if codes is None else np.where(codes < 0, len(self.colors), codes).astype(np.float64)
+        spread = np.random.default_rng(0).uniform(-_LANE, _LANE, len(Y))
+        return np.column_stack([Y[:, 0], lane + spread])
+
+    def _new_points(self) -> None:
+        """Diamonds, larger than the points, with an edge that stands out; hollow if nothing is known of them."""
+        new = self.display.new
+        codes = self.classes.new_codes if self.classes is not None else None
+        values = self.values.new_values if self.values is not None else None
+        known = codes is not None or values is not None
+        faces = self._faces(codes, values) if known else "none"
+        self.new = self.ax.scatter(
+            *self._places(new, codes if codes is not None else self._no_lane(len(new))).T,
+            s=max(2.2 * self.size, 16.0),
+            c=faces if known else None,
+            facecolors=None if known else "none",
+            marker="D",
+            edgecolors=self.theme.text,
+            linewidths=0.8,
+            **self._depth(4),
+        )
+
+    def _no_lane(self, m: int) -> IntArray | None:
+        return np.full(m, -1) if self.classes is not None else None
+
+    def _rings(self) -> None:
+        """Rings in the colour of the prediction around what was predicted wrongly, on a rim of background."""
+        rows = np.flatnonzero(self.classes.wrong)
+        of_new = self.display.new is not None
+        Y, codes = (self.display.new, self.classes.new_codes) if of_new else (self.Y, self.classes.codes)
+        places = self._places(Y, codes)[rows]
+        area = (max(2.2 * self.size, 16.0) if of_new else self.size) * 3.2
+        colors = self._faces(self.classes.predicted, None)[rows]
+        for_rim = {"s": max(area, 22.0), "facecolors": "none", "marker": "D" if of_new else "o"}
+        self.ax.scatter(*places.T, **for_rim, edgecolors=self.theme.background, linewidths=2.6, **self._depth(4))
+        self.wrong = self.ax.scatter(*places.T, **for_rim, edgecolors=colors, linewidths=1.5, **self._depth(5))
+
+    # --- frame ------------------------------------------------------------------------------------------------------
+
+    def frame(self) -> None:
+        """Take the ticks away and give both axes one scale."""
+        ax, n_components = self.ax, self.Y.shape[1]
+        if n_components == 3:
+            ax.set(xticklabels=[], yticklabels=[], zticklabels=[])
+            for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+                axis.set_pane_color(self.mcolors.to_rgba(self.theme.faint, 0.25))
+                axis.line.set_color(self.theme.faint)
+                axis.set_tick_params(length=0)
+            ax.set_aspect("equal")
+            return
+        ax.set_xticks([])
+        if n_components == 1:
+            self._lanes()
+            return
+        ax.set_yticks([])
+        shared = ax.get_shared_x_axes().get_siblings(ax) + ax.get_shared_y_axes().get_siblings(ax)
+        # Wider limits let the axes keep their room; axes that share limits can only change their box.
+        ax.set_aspect("equal", adjustable="box" if len(shared) > 2 else "datalim")
+        ax.margins(0.04)
+
+    def _lanes(self) -> None:
+        ax = self.ax
+        ax.spines[["left", "right", "top"]].set_visible(False)
+        if self.classes is None:
+            ax.set_yticks([])
+            ax.set_ylim(-1.2, 1.2)
+            return
+        names = [shorten(name, _LEGEND_NAME) for name in self.classes.names]
+        nameless = bool((self.classes.codes < 0).any()) or (self.new is not None and self.classes.new_codes is None)
+        names += ["no label"] * nameless
+        ax.set_yticks(np.arange(len(names)), names)
+        ax.tick_params(axis="y", length=0)
+        for text in ax.get_yticklabels():
+            plain(text)
+        ax.set_ylim(len(names) - 0.4, -0.6)  # the first class on top, as in a legend
+
+    # --- legend and colour bar --------------------------------------------------------------------------------------
+
+    def key(self, *, legend: bool) -> None:
+        """Say what the colours and marks mean."""
+        if not legend:
+            return
+        entries = self._class_entries() + self._mark_entries()
+        if self.values is not None and self.any_known:
+            self._colorbar()
+        if entries and self.classes is not None:
+            self._legend_beside(entries)
+        elif entries:
+            self._legend_below(entries)
+
+    def _class_entries(self) -> list[tuple[Any, str]]:
+        if self.classes is None or self.Y.shape[1] == 1:  # lanes carry the names
+            return []
+        counts = np.bincount(self.classes.codes[self.classes.codes >= 0], minlength=len(self.colors))
+        names = [shorten(name, _LEGEND_NAME) for name in self.classes.names]
+        if self.classes.pooled:
+            names[-1] = f"{len(self.classes.pooled)} other classes"
+        return [
+            (self._handle("o", color), f"{name} ({count:,})")
+            for name, color, count in zip(names, self.colors, counts, strict=True)
+        ]
+
+    def _mark_entries(self) -> list[tuple[Any, str]]:
+        entries = []
+        if self.classes is not None and self.Y.shape[1] > 1:
+            n_missing = int((self.classes.codes < 0).sum())
+            entries += [(self._handle("o", MISSING_COLOR), f"no label ({n_missing:,})")] * bool(n_missing)
+        if self.values is not None:
+            n_missing = int(np.isnan(self.values.values).sum())
+            entries += [(self._handle("o", MISSING_COLOR), f"missing ({n_missing:,})")] * bool(n_missing)
+        if self.new is not None:
+            handle = self._handle("D", "none", edge=self.theme.text)
+            entries.append((handle, f"new rows ({len(self.display.new):,})"))
+        if self.classes is not None and self.classes.wrong is not None:
+            wrong, n = int(self.classes.wrong.sum()), len(self.classes.wrong)
+            handle = self._handle("D" if self.new is not None else "o", "none", edge=self.theme.text, width=1.5)
+            text = f"wrong ({wrong:,} of {n:,}), ring: predicted" if wrong else f"none of {n:,} predicted wrongly"
+            entries.append((handle, text))
+        return entries
+
+    def _handle(self, marker: str, face: str, *, edge: str = "none", width: float = 0.9) -> Any:
+        return _part("lines").Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=marker,
+            markersize=5.5,
+            color=face,
+            markerfacecolor=face,
+            markeredgecolor=edge,
+            markeredgewidth=width if edge != "none" else 0.0,
+        )
+
+    def _legend_beside(self, entries: list[tuple[Any, str]]) -> None:
+        """To the right of the map, in as many columns as its height asks for."""
+        font = 9.0 if len(entries) <= 14 else 8.0 if len(entries) <= 24 else 7.0
+        height = axes_points(self.ax)[1] - 2.0 * font * bool(self.display.name)
+        rows = max(int(height / (1.45 * font)), 6)
+        self._make_legend(
+            entries,
+            fontsize=font,
+            ncols=-(-len(entries) // rows),
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            title=None if self.display.name is None else shorten(self.display.name, _LEGEND_NAME),
+        )
+        self.legend.set_in_layout(True)
+        steal_room(self.ax, [self.legend])
+
+    def _legend_below(self, entries: list[tuple[Any, str]]) -> None:
+        self._make_legend(entries, fontsize=9.0, ncols=len(entries), loc="upper left", bbox_to_anchor=(0.0, 0.0))
+
+    def _make_legend(self, entries: list[tuple[Any, str]], *, title: str | None = None, **options: Any) -> None:
+        # Names that begin with "_" would be left out, and "$" read as mathematics: write them after the fact.
+        stand_ins = [f"class {i}" for i in range(len(entries))]
+        self.legend = self.ax.legend(
+            [handle for handle, _ in entries],
+            stand_ins,
+            frameon=False,
+            borderaxespad=0.3,
+            handletextpad=0.3,
+            columnspacing=1.0,
+            labelspacing=0.35,
+            labelcolor=self.theme.text,
+            alignment="left",
+            title="name" if title else None,
+            **options,
+        )
+        for text, (_, name) in zip(self.legend.get_texts(), entries, strict=True):
+            plain(text)
+            text.set_text(name)
+        if title:
+            text = self.legend.get_title()
+            plain(text)
+            text.set(text=title, color=self.theme.text, fontsize=options["fontsize"] + 0.5, fontweight="bold")
+
+    def _colorbar(self) -> None:
+        bar = self.ax.figure.colorbar(
+            _part("cm").ScalarMappable(self.norm, self.scale),
+            ax=self.ax,
+            extend=self.extend,
+            shrink=0.75,
+            aspect=26,
+            pad=0.03 if self.Y.shape[1] < 3 else 0.08,
+        )
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(colors=self.theme.muted, labelcolor=self.theme.text, length=2.5, labelsize=9)
+        if self.display.name is not None:
+            bar.set_label(shorten(self.display.name, _LEGEND_NAME + 16), color=self.theme.text)
+            plain(bar.ax.yaxis.label)
+        self.colorbar = bar
+
+    # --- names on the map -------------------------------------------------------------------------------------------
+
+    def names(self, *, wanted: bool) -> None:
+        """Write the classes on the map, the largest first; those without room are left to the legend."""
+        if not wanted or self.classes is None or self.Y.shape[1] != 2:
+            return
+        n_own = len(self.classes.names) - bool(self.classes.pooled)
+        if n_own < 2:
+            return
+        codes = self.classes.codes
+        places = anchors(self.Y, codes, n_own)
+        counts = np.bincount(codes[codes >= 0], minlength=n_own)[:n_own]
+        groups = [int(group) for group in np.argsort(-counts, kind="stable") if counts[group]]
+        font = 10.0 if n_own <= 12 else 8.5 if n_own <= 24 else 7.5
+        halo = [_part("patheffects").withStroke(linewidth=2.6, foreground=self.theme.background, alpha=0.9)]
+        texts = []
+        for group in groups:
+            text = self.ax.text(
+                *places[group], "", fontsize=font, fontweight="bold", ha="center", va="center", zorder=6
+            )
+            plain(text)
+            text.set(text=shorten(self.classes.names[group], _MAP_NAME), color=self.theme.text, path_effects=halo)
+            text.set_in_layout(False)
+            texts.append(text)
+        # Axes get their final place when the figure is laid out; texts are measured after that.
+        self.ax.figure.canvas.figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in texts]
+        sizes = np.array([[box.width + 2.0, box.height] for box in boxes])
+        transform = self.ax.transData
+        centres = transform.transform(places[groups])
+        room = self.ax.get_window_extent()
+        moved, clear = push_apart(centres, sizes, (room.x0, room.y0, room.x1, room.y1))
+        for text, place, is_clear in zip(texts, transform.inverted().transform(moved), clear, strict=True):
+            text.set_position(place)
+            if not is_clear:
+                text.remove()
+        self.texts = [text for text, is_clear in zip(texts, clear, strict=True) if is_clear]

@@ -1,0 +1,99 @@
+"""Names written on a map: each at the densest part of its class, pushed apart where they would overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+
+__all__ = ["anchors", "push_apart"]
+
+_CELLS = 24  # of the longer side of the map; a group spans several
+_ROUNDS = 200
+_PULL = 0.03  # share of the way back to its place that a name takes in each round
+
+
+def anchors(Y: FloatArray, codes: IntArray, n_groups: int) -> FloatArray:
+    """Place of each group's name: the median of its rows in and around the cell where most of them are.
+
+    The median of all rows of a class that lies in several parts of the map is where none of them is.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, 2)
+        Map.
+    codes : ndarray of int of shape (n,)
+        Group of each row; those outside 0 … n_groups − 1 are passed over.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    ndarray of shape (n_groups, 2)
+        Places; NaN for groups without rows.
+    """
+    places = np.full((n_groups, 2), np.nan)
+    low = Y.min(axis=0)
+    side = float(np.ptp(Y, axis=0).max()) / _CELLS or 1.0
+    cells = np.floor((Y - low) / side).astype(np.intp)
+    for group in range(n_groups):
+        rows = np.flatnonzero(codes == group)
+        if not rows.size:
+            continue
+        own = cells[rows]
+        counts = np.zeros((_CELLS + 3, _CELLS + 3), dtype=np.intp)  # a margin of one cell, and the far border
+        np.add.at(counts, (own[:, 0] + 1, own[:, 1] + 1), 1)
+        around = sum(np.roll(counts, (i, j), axis=(0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1))
+        best = np.array(np.unravel_index(np.argmax(around), counts.shape)) - 1
+        near = (np.abs(own - best) <= 1).all(axis=1)
+        places[group] = np.median(Y[rows[near]], axis=0)
+    return places
+
+
+def push_apart(
+    centres: FloatArray, sizes: FloatArray, bounds: tuple[float, float, float, float]
+) -> tuple[FloatArray, BoolArray]:
+    """Move boxes apart that overlap, each no farther from its place than need be, all inside the bounds.
+
+    Parameters
+    ----------
+    centres : ndarray of shape (m, 2)
+        Where the boxes want to be, the most important first.
+    sizes : ndarray of shape (m, 2)
+        Width and height of each.
+    bounds : tuple of float
+        Left, bottom, right and top of the room.
+
+    Returns
+    -------
+    tuple of ndarray
+        Where they are, and for each whether it is clear of all others that are; boxes for which there is no room give
+        way to those before them.
+    """
+    low = np.array(bounds[:2]) + sizes / 2
+    high = np.maximum(np.array(bounds[2:]) - sizes / 2, low)
+    places = np.clip(centres.astype(np.float64), low, high)
+    m = places.shape[0]
+    a, b = np.triu_indices(m, 1)
+    reach = (sizes[a] + sizes[b]) / 2
+    for turn in range(_ROUNDS):
+        gap = places[a] - places[b]
+        over = reach - np.abs(gap)
+        hit = (over > 0).all(axis=1)
+        if not hit.any():
+            break
+        axis = np.where(over[:, 0] < over[:, 1], 0, 1)  # the shorter way out
+        push = np.zeros_like(gap)
+        rows = np.flatnonzero(hit)
+        sign = np.where(gap[rows, axis[rows]] >= 0, 1.0, -1.0)
+        push[rows, axis[rows]] = 0.5 * sign * over[rows, axis[rows]]
+        step = np.zeros_like(places)
+        np.add.at(step, a, push)
+        np.add.at(step, b, -push)
+        pull = _PULL * (centres - places) * (1 - turn / _ROUNDS)
+        places = np.clip(places + step + pull, low, high)
+    clear = np.ones(m, dtype=bool)
+    for i in range(m):
+        over = (sizes[i] + sizes[:i]) / 2 - np.abs(places[i] - places[:i])
+        clear[i] = not ((over > 1.0).all(axis=1) & clear[:i]).any()
+    return places, clear

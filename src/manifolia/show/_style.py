@@ -1,0 +1,180 @@
+"""What the pictures share: themes, plain text, a new figure, sizes of points and legends that fit."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import IntArray
+from manifolia._core.validate import check_option
+from manifolia.show.palette import (
+    CONTINUOUS,
+    CONTINUOUS_DARK,
+    DARK,
+    DIVERGING,
+    DIVERGING_DARK,
+    LIGHT,
+    Theme,
+)
+
+__all__ = [
+    "THEMES",
+    "apply_theme",
+    "color_map",
+    "new_axes",
+    "plain",
+    "point_alpha",
+    "point_size",
+    "resolve_theme",
+    "shorten",
+    "steal_room",
+]
+
+THEMES = ("auto", "light", "dark")
+_DARK_BELOW = 0.35  # luminance of a background on which light text reads better
+_MISSING_GLYPH = ("\u25a1", "?")  # what stands for a sign that no font has, and for want of that
+_SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # points of 30 pt² for 150 rows; four times the rows, half the area
+_SIZE_SIDE = 320.0  # on axes of so many points a side
+
+
+def new_axes(purpose: str, size: tuple[float, float], *, three: bool = False) -> Any:
+    """Return the axes of a new figure that pyplot knows, so that ``plt.show()`` shows it."""
+    pyplot = import_extra("matplotlib.pyplot", extra="plot", purpose=purpose)
+    figure = pyplot.figure(figsize=size, layout="constrained")
+    return figure.add_subplot(projection="3d") if three else figure.add_subplot()
+
+
+def resolve_theme(theme: str, ax: Any) -> Theme:
+    """Return the theme by name; "auto" looks at the background of the axes."""
+    check_option(theme, "theme", THEMES)
+    if theme != "auto":
+        return LIGHT if theme == "light" else DARK
+    to_rgba = import_extra("matplotlib.colors", extra="plot", purpose="a theme").to_rgba
+    *rgb, alpha = to_rgba(ax.get_facecolor())
+    back = to_rgba(ax.figure.get_facecolor())
+    seen = alpha * np.array(rgb) + (1 - alpha) * (back[3] * np.array(back[:3]) + (1 - back[3]))
+    return DARK if float(seen @ [0.2126, 0.7152, 0.0722]) < _DARK_BELOW else LIGHT
+
+
+def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
+    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to."""
+    if backgrounds:
+        ax.set_facecolor(theme.background)
+        ax.figure.set_facecolor(theme.background)  # legends and titles stand on it
+    for spine in ax.spines.values():
+        spine.set_color(theme.faint)
+    ax.tick_params(colors=theme.muted, labelcolor=theme.text)
+    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        text.set_color(theme.text)
+
+
+def color_map(theme: Theme, *, diverging: bool = False) -> Any:
+    """Return our scale for that background as a matplotlib Colormap."""
+    colors = import_extra("matplotlib.colors", extra="plot", purpose="a colour scale")
+    dark = theme is DARK
+    if diverging:
+        stops, name = (DIVERGING_DARK if dark else DIVERGING), "manifolia-diverging"
+    else:
+        stops, name = (CONTINUOUS_DARK if dark else CONTINUOUS), "manifolia-continuous"
+    return colors.LinearSegmentedColormap.from_list(name, stops)
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def plain(text: Any) -> None:
+    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX."""
+    text.set_usetex(False)
+    text.set_parse_math(False)
+
+
+def shorten(name: Any, longest: int) -> str:
+    """Write a name on one line, with signs that the font has, cut to a length; the empty one says so."""
+    characters = []
+    for character in str(name):
+        kind = unicodedata.category(character)
+        if kind == "Cf":  # joiners and changes of direction, which would act on the text around them
+            continue
+        characters.append(" " if kind in ("Cc", "Zl", "Zp") else character)
+    text = " ".join("".join(characters).split())
+    if not text:
+        return "(empty)"
+    if len(text) > longest:
+        text = text[: longest - 1].rstrip() + "…"
+    return "".join(character if character < "\x7f" else _drawable(character) for character in text)
+
+
+def _drawable(character: str) -> str:
+    """Return the character, or what stands for it if no font of the present settings has it."""
+    manager = import_extra("matplotlib.font_manager", extra="plot", purpose="text in a picture")
+    families = tuple(manager.FontProperties().get_family())
+    generic = {
+        name: tuple(import_extra("matplotlib", extra="plot", purpose="text").rcParams[f"font.{name}"])
+        for name in families
+        if name in ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+    }
+    resolved = tuple(inner for name in families for inner in generic.get(name, (name,)))
+    fonts = _font_files(resolved)
+    for candidate in (character, *_MISSING_GLYPH):
+        if any(manager.get_font(path).get_char_index(ord(candidate)) for path in fonts):
+            return candidate
+    return "?"
+
+
+@lru_cache(maxsize=16)
+def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files that draw these families: the first that is found of each, as matplotlib would take it."""
+    manager = import_extra("matplotlib.font_manager", extra="plot", purpose="text in a picture")
+    found = []
+    for family in families:
+        try:
+            found.append(manager.findfont(manager.FontProperties(family=[family]), fallback_to_default=False))
+        except ValueError:
+            continue
+    return tuple(dict.fromkeys(found)) or (manager.findfont(manager.FontProperties()),)
+
+
+# --- points ---------------------------------------------------------------------------------------------------------
+
+
+def axes_points(ax: Any) -> tuple[float, float]:
+    """Return width and height of the axes in points of 1/72 inch."""
+    box = ax.get_window_extent()
+    return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi
+
+
+def point_size(n: int, ax: Any) -> float:
+    """Return the area of a point, in pt²: smaller the more there are, larger on larger axes."""
+    side = min(axes_points(ax)) / _SIZE_SIDE
+    return float(np.clip(_SIZE * (n / _SIZE_ROWS) ** _SIZE_POWER * side**2, 0.4, 45.0))
+
+
+def point_alpha(n: int) -> float:
+    """Return the opacity: below 1 where points of a large map lie upon one another."""
+    return float(np.clip(0.95 * (n / 1000) ** -0.15, 0.35, 0.95))
+
+
+def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
+    """Order in which rows are drawn: those beneath first, else shuffled, the same way each time, or as they come."""
+    n = beneath.shape[0]
+    order = np.random.default_rng(0).permutation(n) if shuffle else np.arange(n)
+    return order[np.argsort(~beneath[order], kind="stable")]
+
+
+# --- room -----------------------------------------------------------------------------------------------------------
+
+
+def steal_room(ax: Any, artists: Sequence[Any]) -> None:
+    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will."""
+    if ax.figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
+        return
+    box = ax.get_position()
+    across = ax.figure.bbox.width
+    widest = max((artist.get_window_extent().width for artist in artists), default=0.0) / across
+    taken = min(widest + 0.02, 0.6 * box.width)
+    ax.set_position([box.x0, box.y0, box.width - taken, box.height])

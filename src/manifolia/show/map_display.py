@@ -1,0 +1,493 @@
+"""The map itself: rows as points, coloured by class or by a value, with new rows and wrong predictions marked.
+
+The axes of a map mean nothing: it may be turned, mirrored and scaled. Only who is near whom speaks. So the picture has
+no ticks, both axes have one scale, and points are drawn in a shuffled order, so that no class covers another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia._core.validate import (
+    check_bool,
+    check_is_fitted,
+    check_map,
+    check_number,
+    check_option,
+)
+from manifolia.show._style import THEMES, new_axes
+from manifolia.show.palette import class_palette
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Classes", "MapDisplay", "Values"]
+
+_KINDS = ("auto", "class", "continuous")
+_FEW = 20  # different whole numbers at most that are taken for classes
+_SQUARE = 4.8  # inches of a new figure, without what stands beside the map
+
+
+class Classes(NamedTuple):
+    """Colour by class.
+
+    Attributes
+    ----------
+    names : list of str
+        Classes in the order of the legend; the last is "other" if some were pooled.
+    codes : ndarray of int of shape (n,)
+        Class of each row of the map; −1 if its label is missing.
+    new_codes : ndarray of int of shape (m,) or None
+        Class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
+        these.
+    predicted : ndarray of int or None
+        Predicted classes: of the new rows if there are any, else of the rows of the map.
+    wrong : ndarray of bool or None
+        Which of these differ from a label that is known; None without predictions or labels to compare with.
+    pooled : list of str
+        Classes gathered in "other", largest first.
+    """
+
+    names: list[str]
+    codes: IntArray
+    new_codes: IntArray | None
+    predicted: IntArray | None
+    wrong: BoolArray | None
+    pooled: list[str]
+
+
+class Values(NamedTuple):
+    """Colour by a value.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        Value of each row of the map; NaN if missing.
+    new_values : ndarray of shape (m,) or None
+        Values of the new rows.
+    """
+
+    values: FloatArray
+    new_values: FloatArray | None
+
+
+class MapDisplay:
+    """Picture of a map; make one with `from_estimator` or `from_map`.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, n_components)
+        Coordinates of 1, 2 or 3 components.
+    color : Classes, Values or None, default=None
+        What colours the points; None is one colour for all.
+    new : ndarray of shape (m, n_components), default=None
+        Coordinates of new rows.
+    name : str, default=None
+        What the colours stand for; heads the legend or labels the colour bar.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`: where it was drawn.
+    figure_ : matplotlib Figure
+        After `plot`: the figure of `ax_`.
+    order_ : ndarray of int of shape (n,)
+        After `plot`: the rows in the order in which they were drawn.
+    points_ : matplotlib collection
+        After `plot`: the rows, in that order.
+    new_points_ : matplotlib collection or None
+        After `plot`: the new rows.
+    wrong_points_ : matplotlib collection or None
+        After `plot`: the rings around rows that were predicted wrongly, coloured by the prediction.
+    labels_ : list of matplotlib Text
+        After `plot`: the names on the map.
+    legend_ : matplotlib Legend or None
+        After `plot`: the legend.
+    colorbar_ : matplotlib Colorbar or None
+        After `plot`: the colour bar.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import manifolia as mf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mf.RFPHATE(n_trees=100, random_state=0).fit(X, y)
+    >>> display = mf.show.MapDisplay.from_estimator(model, y, class_names=["setosa", "versicolor", "virginica"])
+    >>> display.color.names
+    ['setosa', 'versicolor', 'virginica']
+    """
+
+    def __init__(
+        self,
+        Y: FloatArray,
+        *,
+        color: Classes | Values | None = None,
+        new: FloatArray | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.Y = Y
+        self.color = color
+        self.new = new
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        y: ArrayLike | None = None,
+        *,
+        X_new: ArrayLike | None = None,
+        y_new: ArrayLike | None = None,
+        predicted: ArrayLike | str | None = None,
+        kind: str = "auto",
+        name: str | None = None,
+        class_names: Sequence[Any] | Mapping[Any, Any] | None = None,
+        components: Sequence[int] | None = None,
+    ) -> MapDisplay:
+        """Take the map of a fitted estimator, and place new rows with its ``transform``.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted, with an ``embedding_``; of a pipeline, its last step.
+        y : array-like of shape (n,), default=None
+            What colours the rows: the target, or any other column.
+        X_new : array-like or DataFrame of shape (m, d), default=None
+            Rows to place; drawn as diamonds.
+        y_new : array-like of shape (m,), default=None
+            What colours them.
+        predicted : array-like or "oob", default=None
+            Predicted classes, of the new rows if there are any, else of the rows of the map; where they differ from
+            the label, the point gets a ring in the colour of the prediction. ``"oob"``: those of the trees that left
+            a row out of their bag.
+        kind : {"auto", "class", "continuous"}, default="auto"
+            As for `from_map`; "auto" follows the estimator's task if the colours are its target.
+        name : str, default=None
+            What the colours stand for; None takes the name of `y`, if it has one.
+        class_names : sequence or mapping, default=None
+            As for `from_map`.
+        components : sequence of int, default=None
+            As for `from_map`.
+
+        Returns
+        -------
+        MapDisplay
+            Ready to `plot`.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or predictions come with a continuous colour.
+        """
+        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        check_is_fitted(last, "embedding_")
+        if isinstance(predicted, str):
+            check_option(predicted, "predicted", ("oob",))
+            check_is_fitted(last, "oob_prediction_")
+            if X_new is not None:
+                message = "predicted='oob' is for the rows of the map. Pass the predictions of the rows of X_new."
+                raise ValueError(message)
+            predicted = last.oob_prediction_
+        return cls.from_map(
+            last.embedding_,
+            y,
+            new=None if X_new is None else estimator.transform(X_new),
+            new_color=y_new,
+            predicted=predicted,
+            kind=kind,
+            name=name,
+            class_names=class_names,
+            components=components,
+        )
+
+    @classmethod
+    def from_map(
+        cls,
+        Y: ArrayLike,
+        color: ArrayLike | None = None,
+        *,
+        new: ArrayLike | None = None,
+        new_color: ArrayLike | None = None,
+        predicted: ArrayLike | None = None,
+        kind: str = "auto",
+        name: str | None = None,
+        class_names: Sequence[Any] | Mapping[Any, Any] | None = None,
+        components: Sequence[int] | None = None,
+    ) -> MapDisplay:
+        """Take coordinates.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n, n_components)
+            Map.
+        color : array-like of shape (n,), default=None
+            What colours the rows: labels or values. NaN, None and NA are missing.
+        new : array-like of shape (m, n_components), default=None
+            Coordinates of new rows; drawn as diamonds.
+        new_color : array-like of shape (m,), default=None
+            What colours them. Without it, and without predictions, they are hollow.
+        predicted : array-like of shape (m,) or (n,), default=None
+            Predicted classes, of the new rows if there are any, else of the rows of the map.
+        kind : {"auto", "class", "continuous"}, default="auto"
+            Whether colours are classes or a scale. "auto": a scale for numbers, unless they are at most 20 different
+            whole numbers.
+        name : str, default=None
+            What the colours stand for; None takes the name of `color`, if it has one.
+        class_names : sequence or mapping, default=None
+            Names to show: one for each class in sorted order, or from label to name.
+        components : sequence of int, default=None
+            Which 1, 2 or 3 components to draw; None is all of up to 3, and the first 2 of more.
+
+        Returns
+        -------
+        MapDisplay
+            Ready to `plot`.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or predictions come with a continuous colour.
+        """
+        check_option(kind, "kind", _KINDS)
+        places = check_map(Y)
+        chosen = _components(components, places.shape[1])
+        n = places.shape[0]
+        placed = None if new is None else check_map(new, name="new")
+        if placed is not None and placed.shape[1] != places.shape[1]:
+            message = f"new has {placed.shape[1]} components and the map has {places.shape[1]}. Place new rows in it."
+            raise ValueError(message)
+        if new_color is not None and placed is None:
+            message = "new_color (y_new) was given without new rows. Pass them as new (X_new)."
+            raise ValueError(message)
+        m = n if placed is None else placed.shape[0]
+        _check_length(color, n, "color")
+        _check_length(new_color, m, "new_color")
+        _check_length(predicted, m, "predicted")
+        given = name if name is not None else getattr(color, "name", None)
+        colors: Classes | Values | None = None
+        if color is None and (new_color is not None or predicted is not None):
+            message = "new_color and predicted need the colours of the rows of the map too. Pass color (y)."
+            raise ValueError(message)
+        if color is not None:
+            if _is_class(color, kind, class_names, predicted):
+                colors = _classes(color, new_color, predicted, class_names, new=placed is not None)
+            else:
+                if predicted is not None:
+                    message = (
+                        "predicted marks wrong classes, and the colours are values. Pass kind='class' if they are not."
+                    )
+                    raise ValueError(message)
+                colors = Values(
+                    _numbers(color, "color"), None if new_color is None else _numbers(new_color, "new_color")
+                )
+        return cls(
+            places[:, chosen],
+            color=colors,
+            new=None if placed is None else placed[:, chosen],
+            name=None if given is None else str(given),
+        )
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        theme: str = "auto",
+        legend: bool = True,
+        labels: bool | str = "auto",
+        size: float | None = None,
+        alpha: float | None = None,
+        cmap: Any = None,
+        limits: str | tuple[float, float] = "full",
+        center: float | None = None,
+        shuffle: bool = True,
+        rasterize_above: int = 5_000,
+    ) -> MapDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw, with ``projection="3d"`` for 3 components; None makes a new figure.
+        theme : {"auto", "light", "dark"}, default="auto"
+            "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
+        legend : bool, default=True
+            Whether classes are named beside the map, with their counts, or the scale is shown as a colour bar; it takes
+            its room from `ax`.
+        labels : bool or "auto", default="auto"
+            Whether classes are named on the map, where they are densest; "auto" does in the plane. A name for which
+            there is no room is left out.
+        size : float, default=None
+            Area of a point in pt²; None follows the number of rows and the size of the axes.
+        alpha : float, default=None
+            Opacity; None follows the number of rows.
+        cmap : str or Colormap, default=None
+            Scale of values; None is `manifolia.show.palette.CONTINUOUS`, or `DIVERGING` if there is a `center`.
+        limits : {"full", "robust"} or tuple of float, default="full"
+            Ends of the scale: smallest and largest value, percentiles 1 and 99, or two numbers.
+        center : float, default=None
+            Middle of a diverging scale, such as 0 for values that have a sign.
+        shuffle : bool, default=True
+            Whether rows are drawn in a shuffled order, the same each time, or as they come.
+        rasterize_above : int, default=5000
+            With more rows, points become an image in SVG and PDF; texts and lines stay vectors.
+
+        Returns
+        -------
+        MapDisplay
+            Itself, with `ax_` and what was drawn.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        ValueError
+            If `ax` is flat and the map has 3 components.
+        """
+        import_extra("matplotlib", extra="plot", purpose="MapDisplay.plot")
+        from manifolia.show._draw_map import MapPainter
+
+        check_option(theme, "theme", THEMES)
+        check_bool(legend, "legend")
+        check_option(labels, "labels", (True, False, "auto"))
+        check_number(rasterize_above, "rasterize_above", low=0, integer=True)
+        three = self.Y.shape[1] == 3
+        if ax is None:
+            ax = new_axes("MapDisplay.plot", self._figure_size(legend=legend), three=three)
+        elif three and ax.name != "3d":
+            message = (
+                "the map has 3 components and ax is flat. Make it with figure.add_subplot(projection='3d'), or choose "
+                "two components: components=(0, 1)."
+            )
+            raise ValueError(message)
+        painter = MapPainter(self, ax, theme=theme, size=size, alpha=alpha, rasterize_above=rasterize_above)
+        painter.points(shuffle=shuffle, cmap=cmap, limits=limits, center=center)
+        painter.frame()
+        painter.key(legend=legend)
+        painter.names(wanted=self.Y.shape[1] == 2 if labels == "auto" else bool(labels))
+        self.order_, self.points_, self.new_points_ = painter.order, painter.drawn, painter.new
+        self.wrong_points_, self.labels_ = painter.wrong, painter.texts
+        self.legend_, self.colorbar_ = painter.legend, painter.colorbar
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _figure_size(self, *, legend: bool) -> tuple[float, float]:
+        """Give the map a square and its legend the width that it needs."""
+        width = _SQUARE
+        if legend and isinstance(self.color, Classes):
+            width += 1.5 * (1 + len(self.color.names) // 21)
+        elif legend and isinstance(self.color, Values):
+            width += 0.8
+        if self.Y.shape[1] > 1:
+            return width, _SQUARE
+        n_lanes = len(self.color.names) if isinstance(self.color, Classes) else 4
+        return 7.0, float(np.clip(0.9 + 0.35 * n_lanes, 2.0, 10.0))
+
+
+def _components(components: Sequence[int] | None, available: int) -> list[int]:
+    if components is None:
+        return list(range(available if available <= 3 else 2))
+    chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
+    if not 1 <= len(chosen) <= 3:
+        message = f"components must name 1, 2 or 3 of the map's {available} components, got {list(components)}."
+        raise ValueError(message)
+    return chosen
+
+
+def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
+    if values is None:
+        return
+    shape = np.shape(values)
+    if shape != (n,):
+        message = f"{name} must have one entry for each of {n} rows, got shape {shape}."
+        raise ValueError(message)
+
+
+def _numbers(values: ArrayLike, name: str) -> FloatArray:
+    import pandas as pd
+
+    try:
+        numbers: FloatArray = pd.to_numeric(pd.Series(values)).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        message = f"{name} must be numbers for kind='continuous'. Pass kind='class' for labels."
+        raise ValueError(message) from error
+    return numbers
+
+
+def _is_class(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
+    """Whether the colours are classes: said so, or few whole numbers, or no numbers."""
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    if kind != "auto":
+        return kind == "class"
+    if class_names is not None or predicted is not None:
+        return True
+    column = pd.Series(color)
+    if isinstance(column.dtype, pd.CategoricalDtype) or is_bool_dtype(column.dtype):
+        return True
+    if not is_numeric_dtype(column.dtype):
+        try:
+            column = pd.to_numeric(column) if column.dtype == object else column.astype(str)
+        except (TypeError, ValueError):
+            return True
+        if not is_numeric_dtype(column.dtype) or any(isinstance(one, (str, bool)) for one in color):
+            return True
+    known = column.dropna().to_numpy(dtype=np.float64)
+    return len(np.unique(known)) <= _FEW and bool((known == np.floor(known)).all())
+
+
+def _classes(
+    color: ArrayLike, new_color: ArrayLike | None, predicted: ArrayLike | None, class_names: Any, *, new: bool
+) -> Classes:
+    """Give all labels, known, new and predicted, one order."""
+    import pandas as pd
+
+    parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]
+    palette = class_palette(pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0])
+    found = np.split(palette.codes, np.cumsum([len(part) for part in parts])[:-1])
+    codes = found.pop(0)
+    new_codes = found.pop(0) if new_color is not None else None
+    guessed = found.pop(0) if predicted is not None else None
+    wrong = None
+    if guessed is not None:
+        truth = new_codes if new else codes
+        # Pooled classes share a code: what was compared must be the labels themselves.
+        compared = _differ(new_color if new else color, predicted) if truth is not None else None
+        wrong = None if compared is None or truth is None else compared & (truth >= 0) & (guessed >= 0)
+        if new and new_codes is None:
+            new_codes = guessed
+    names = _rename(palette.names, palette.values, class_names)
+    return Classes(names, codes, new_codes, guessed, wrong, palette.pooled)
+
+
+def _differ(truth: ArrayLike | None, predicted: ArrayLike | None) -> BoolArray:
+    import pandas as pd
+
+    both = pd.concat([pd.Series(truth).reset_index(drop=True), pd.Series(predicted).reset_index(drop=True)])
+    codes = pd.factorize(both)[0]
+    half = len(codes) // 2
+    different: BoolArray = codes[:half] != codes[half:]
+    return different
+
+
+def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
+    """Put the user's names in the place of the labels; "other" at the end, if there is one, keeps its name."""
+    if class_names is None:
+        return names
+    if isinstance(class_names, Mapping):
+        return [str(class_names.get(value, name)) for value, name in zip(values, names, strict=False)] + names[
+            len(values) :
+        ]
+    given = [str(one) for one in class_names]
+    if len(given) != len(values) or len(names) != len(values):
+        message = (
+            f"class_names has {len(given)} names and there are {len(values)} classes with a colour of their own. Pass "
+            f"one for each, in sorted order, or a mapping from label to name."
+        )
+        raise ValueError(message)
+    return given
