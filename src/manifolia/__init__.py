@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = attach(
         "metrics",
         "operators",
         "show",
+        "tables",
     ],
     names={
         "RFPHATE": "manifolia.methods.rf_phate",

@@ -1,0 +1,417 @@
+"""One column → numbers, by its role; every value is treated by itself, so that a row never depends on its batch.
+
+============  ==============================================================================================
+numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers
+booleans      0 and 1; the texts true / false, yes / no, t / f, y / n in any case
+moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31)
+keys          categories as texts: 3, 3.0 and "3" are the same category
+============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import fractions
+import numbers
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
+from manifolia.exceptions import TableError
+
+__all__ = [
+    "is_iso_date",
+    "key_of",
+    "kind_of",
+    "refuse",
+    "to_booleans",
+    "to_days",
+    "to_keys",
+    "to_moments",
+    "to_numbers",
+]
+
+_KINDS = {
+    "string": "text",
+    "empty": "missing",
+    "boolean": "boolean",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "decimal": "number",
+    "datetime": "date",
+    "datetime64": "date",
+    "date": "date",
+    "timedelta": "duration",
+    "timedelta64": "duration",
+    "interval": "category",
+    "period": "date",
+    "time": "text",
+}
+_BOOLEANS = {
+    "true": 1.0,
+    "yes": 1.0,
+    "t": 1.0,
+    "y": 1.0,
+    "1": 1.0,
+    "false": 0.0,
+    "no": 0.0,
+    "f": 0.0,
+    "n": 0.0,
+    "0": 0.0,
+}
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?")
+_DAY = 86_400_000_000  # microseconds
+
+
+def kind_of(column: pd.Series, name: str) -> str:
+    """Tell what a column holds, by its type or, if that says nothing, by its values.
+
+    Parameters
+    ----------
+    column : Series
+        The column.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    str
+        "number", "boolean", "date", "duration", "category", "ordered", "text" or "missing" (no value at all).
+
+    Raises
+    ------
+    TypeError
+        If it holds lists, dicts or the like.
+    ValueError
+        If it holds complex numbers.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "ordered" if dtype.ordered else "category"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_complex_dtype(dtype):
+        message = f"Complex data not supported: column {name!r} holds complex numbers. Pass real and imaginary parts."
+        raise ValueError(message)
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "number"
+    if isinstance(dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(dtype):
+        return "date"
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        return "duration"
+    if isinstance(dtype, pd.IntervalDtype):
+        return "category"
+    if isinstance(dtype, pd.StringDtype):
+        return "text" if column.notna().any() else "missing"
+    return _kind_of_objects(_objects(column), name)
+
+
+def _objects(column: pd.Series) -> Array:
+    values = column.to_numpy(dtype=object, na_value=None)
+    return values
+
+
+def _kind_of_objects(values: Array, name: str) -> str:
+    inferred = pd.api.types.infer_dtype(values, skipna=True)
+    if inferred in _KINDS:
+        return _KINDS[inferred]
+    if inferred == "complex":
+        message = f"Complex data not supported: column {name!r} holds complex numbers. Pass real and imaginary parts."
+        raise ValueError(message)
+    present = np.flatnonzero(~pd.isna(values))
+    strange = [i for i in present if not isinstance(values[i], (str, numbers.Real, decimal.Decimal, np.bool_))]
+    if strange:
+        value = values[strange[0]]
+        message = (
+            f"a table's argument must be a string or a number in every cell: column {name!r} holds "
+            f"{value!r} ({type(value).__name__}) in row {strange[0] + 1}. Turn it into one or several plain columns."
+        )
+        raise TypeError(message)
+    texts = any(isinstance(values[i], str) for i in present)
+    return "text" if texts else "number"
+
+
+def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableError:
+    """Make the error for a value that a column cannot hold.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    value : object
+        The value.
+    row : int
+        Its row, from 0.
+    wanted : str
+        What the column holds.
+    hint : str
+        What to do, as a sentence.
+
+    Returns
+    -------
+    TableError
+        To be raised. Rows are counted from 1 in the message.
+    """
+    return TableError(f"column {name!r} holds {wanted}, and row {row + 1} has {value!r}. {hint}")
+
+
+def to_numbers(column: pd.Series, name: str) -> FloatArray:
+    """Return a column's numbers; missing values are NaN.
+
+    Parameters
+    ----------
+    column : Series of length n
+        Numbers, booleans, lengths of time, or texts that read as numbers.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n,)
+        The numbers.
+
+    Raises
+    ------
+    TableError
+        If a value is none; the message names column, value and row.
+    """
+    kind = kind_of(column, name)
+    if kind == "missing":
+        return np.full(len(column), np.nan)
+    if kind == "duration":
+        delta = pd.to_timedelta(column).to_numpy(dtype="timedelta64[ns]")
+        return np.where(np.isnat(delta), np.nan, delta.astype(np.int64) / (1000.0 * _DAY))
+    if kind == "date":
+        row = int(np.argmax(column.notna().to_numpy()))
+        raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
+    if kind in ("number", "boolean") and column.dtype != object:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _by_value(column, name, _number, "numbers", _number_hint)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str):
+        text = value.strip()
+        # Python's own reading would take 1_000 and digits of other scripts.
+        if not text.isascii() or "_" in text:
+            raise ValueError
+        number = float(text)
+        if number != number:  # the text "nan" is not a number, and nobody said that it means "missing"
+            raise ValueError
+        return number
+    if isinstance(value, (numbers.Real, decimal.Decimal, fractions.Fraction, np.bool_)):
+        return float(value)
+    raise ValueError
+
+
+def _number_hint(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[\d.]*,\d+\s*", value):
+        return "Is the comma the decimal sign? Pass decimal=',' when the file is read."
+    return "Correct it, or leave the cell empty (in a file, na_values names texts that mean “missing”)."
+
+
+def to_booleans(column: pd.Series, name: str) -> FloatArray:
+    """Return a column's booleans as 0 and 1; missing values are NaN.
+
+    Parameters
+    ----------
+    column : Series of length n
+        Booleans, the numbers 0 and 1, or texts for them.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n,)
+        Zeros and ones.
+
+    Raises
+    ------
+    TableError
+        If a value is none of them.
+    """
+    if kind_of(column, name) == "boolean" and column.dtype != object:
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _by_value(column, name, _boolean, "true or false", lambda _: "Write true or false, yes or no, 1 or 0.")
+
+
+def _boolean(value: Any) -> float:
+    if isinstance(value, (numbers.Real, np.bool_)) and value in (0, 1):
+        return float(value)
+    if isinstance(value, str) and value.strip().lower() in _BOOLEANS:
+        return _BOOLEANS[value.strip().lower()]
+    raise ValueError
+
+
+def is_iso_date(text: object) -> bool:
+    """Tell whether a text is a date in ISO form: the only one that reads the same everywhere.
+
+    Parameters
+    ----------
+    text : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for 2024-05-31, with or without time and zone.
+    """
+    try:
+        _moment(text)
+    except (ValueError, OverflowError):
+        return False
+    return isinstance(text, str)
+
+
+def to_moments(column: pd.Series, name: str) -> Array:
+    """Return a column's dates and times; those with a zone as UTC.
+
+    Parameters
+    ----------
+    column : Series of length n
+        Dates, or texts in ISO form.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    ndarray of datetime64[us] of shape (n,)
+        Missing ones are NaT.
+
+    Raises
+    ------
+    TableError
+        If a value is no date.
+    """
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = column.dt.to_timestamp()
+    if column.dtype.kind == "M" and not isinstance(column.dtype, pd.ArrowDtype):
+        zoned = isinstance(column.dtype, pd.DatetimeTZDtype)
+        plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else column
+        return plain.to_numpy().astype("datetime64[us]")
+    hint = "Write dates as 2024-05-31, or turn the column into dates before."
+    return _by_value(column, name, _moment, "dates", lambda _: hint, dtype="datetime64[us]")
+
+
+def _moment(value: Any) -> np.datetime64:
+    if isinstance(value, str):
+        text = value.strip()
+        if not _ISO.fullmatch(text):
+            raise ValueError
+        value = datetime.datetime.fromisoformat(re.sub(r"\s(?=Z|[+-])", "", text))
+    if isinstance(value, pd.Period):
+        value = value.to_timestamp()
+    if isinstance(value, pd.Timestamp):
+        value = value.tz_convert("UTC").tz_localize(None) if value.tzinfo else value
+        return value.to_datetime64().astype("datetime64[us]")
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return np.datetime64(value, "us")
+    raise ValueError
+
+
+def to_days(column: pd.Series, name: str, origin: str) -> FloatArray:
+    """Return the days from an origin; missing dates are NaN.
+
+    Parameters
+    ----------
+    column : Series of length n
+        Dates, or texts in ISO form.
+    name : str
+        Its name, for the message.
+    origin : str
+        The moment that is 0, in ISO form.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n,)
+        Days, with fractions.
+    """
+    moments = to_moments(column, name)
+    since = (moments - np.datetime64(origin, "us")).astype(np.int64)
+    return np.where(np.isnat(moments), np.nan, since / _DAY)
+
+
+def _by_value(
+    column: pd.Series,
+    name: str,
+    convert: Callable[[Any], Any],
+    wanted: str,
+    hint: Callable[[object], str],
+    dtype: str = "float64",
+) -> Array:
+    """Convert each distinct value once; the first that cannot be is refused."""
+    values = _objects(column)
+    missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
+    found = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
+    known: dict[tuple[type, Any], Any] = {}  # with the type: True == 1 == 1.0
+    for row in np.flatnonzero(~missing):
+        value = values[row]
+        key = (type(value), value)
+        if key not in known:
+            try:
+                known[key] = convert(value)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise refuse(name, value, int(row), wanted, hint(value)) from error
+        found[row] = known[key]
+    return found
+
+
+def key_of(value: Any) -> str:
+    """Write a category as a text, the same for 3, 3.0 and "3", so that a file's format does not matter.
+
+    Parameters
+    ----------
+    value : object
+        A category; not missing.
+
+    Returns
+    -------
+    str
+        The text.
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        whole = isinstance(value, numbers.Integral)
+        return str(int(value)) if whole or number.is_integer() else repr(number)
+    return str(value)
+
+
+def to_keys(column: pd.Series, name: str) -> tuple[IntArray, list[str]]:
+    """Return a column's categories as texts, and which of them each row has.
+
+    Parameters
+    ----------
+    column : Series of length n
+        Categories of any kind.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n,)
+        Position in `keys`; −1 where the value is missing.
+    keys : list of str
+        Distinct; in the order of the categories' own, else of first occurrence.
+    """
+    kind_of(column, name)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy().astype(np.intp)
+        values = list(column.cat.categories)
+    else:
+        codes, uniques = pd.factorize(_objects(column))
+        values = list(uniques)
+    keys: dict[str, int] = {}
+    places = np.array([keys.setdefault(key_of(value), len(keys)) for value in values] + [-1], dtype=np.intp)
+    return places[codes], list(keys)  # code −1 takes the last place

@@ -1,0 +1,158 @@
+"""Names in messages: the nearest one, a listing that stays short, and names made distinct."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from manifolia.exceptions import TableError
+
+__all__ = ["column_names", "distinct", "listing", "nearest", "repeated", "unknown_name"]
+
+
+def nearest(name: object, names: Iterable[object], n: int = 1) -> list[str]:
+    """Return the names most like a given one, whatever their case.
+
+    Parameters
+    ----------
+    name : object
+        What was asked for.
+    names : iterable
+        What is there.
+    n : int, default=1
+        How many at most.
+
+    Returns
+    -------
+    list of str
+        The nearest first; empty if none is near.
+    """
+    lower: dict[str, str] = {}
+    for known in names:
+        lower.setdefault(str(known).lower(), str(known))
+    return [lower[found] for found in difflib.get_close_matches(str(name).lower(), list(lower), n=n)]
+
+
+def listing(values: Iterable[object], limit: int = 5) -> str:
+    """Write values as a short list.
+
+    Parameters
+    ----------
+    values : iterable
+        Anything with a ``repr``.
+    limit : int, default=5
+        How many are written out.
+
+    Returns
+    -------
+    str
+        Such as ``"'a', 'b' and 7 more"``.
+    """
+    everything = list(values)
+    # One more than the limit is written out: "and 1 more" would be no shorter.
+    shown = everything if len(everything) <= limit + 1 else everything[:limit]
+    texts = [_short(value) for value in shown]
+    rest = len(everything) - len(shown)
+    if rest:
+        return f"{', '.join(texts)} and {rest:,} more"
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}" if texts else "none"
+
+
+def _short(value: object, width: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}"
+
+
+def unknown_name(name: object, names: Sequence[object], what: str = "column") -> TableError:
+    """Make the error for a name that is not there.
+
+    Parameters
+    ----------
+    name : object
+        What was asked for.
+    names : sequence
+        What is there.
+    what : str, default="column"
+        What kind of thing has the name.
+
+    Returns
+    -------
+    TableError
+        To be raised; it suggests the nearest names, or lists some.
+    """
+    near = nearest(name, names, n=3)
+    hint = f"Did you mean {' or '.join(repr(text) for text in near)}?" if near else f"There are {listing(names)}."
+    return TableError(f"there is no {what} {name!r}. {hint}")
+
+
+def repeated(names: Iterable[Any]) -> list[Any]:
+    """Return the names that occur more than once.
+
+    Parameters
+    ----------
+    names : iterable
+        Names.
+
+    Returns
+    -------
+    list
+        Each once, in the order of their first occurrence.
+    """
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def column_names(labels: Iterable[Any], *, source: str = "the table") -> list[str]:
+    """Turn the labels of columns into distinct texts.
+
+    Parameters
+    ----------
+    labels : iterable
+        Labels; those of several levels are joined.
+    source : str, default="the table"
+        What the message calls the table.
+
+    Returns
+    -------
+    list of str
+        One name a column.
+
+    Raises
+    ------
+    TableError
+        If two are the same.
+    """
+    names = [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels]
+    twice = repeated(names)
+    if twice:
+        message = f"{source} has several columns named {listing(twice)}. Give each column a name of its own."
+        raise TableError(message)
+    return names
+
+
+def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Make names distinct by a number in parentheses.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names, maybe with repetitions.
+    taken : iterable of str, default=()
+        Names that are not free.
+
+    Returns
+    -------
+    list of str
+        The same names; a later one that is taken gets ``" (2)"``, ``" (3)"``, ….
+    """
+    used = set(taken)
+    found = []
+    for name in names:
+        unique, count = name, 1
+        while unique in used:
+            count += 1
+            unique = f"{name} ({count})"
+        used.add(unique)
+        found.append(unique)
+    return found

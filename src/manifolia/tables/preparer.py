@@ -1,0 +1,456 @@
+"""`TablePreparer`: a raw table → a float matrix, as one scikit-learn transformer that is saved with the model.
+
+Two steps, each elementwise, so that a row never depends on its batch:
+
+1. *encode*: one number a cell (a date as days, a level as its position, −1 for an unknown level, NaN for missing);
+2. *expand*: fill what must be filled, one column a level for categorical columns, indicators, standardise.
+
+What ``fit`` learns is plain data only (str, float, bool, lists, dicts with text keys, NumPy arrays of numbers), so
+that it can be saved without pickle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from manifolia._core.memory import require
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
+from manifolia._core.warnings import warn
+from manifolia.exceptions import TableError
+from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers
+from manifolia.tables.inputs import Source, open_source
+from manifolia.tables.naming import distinct, listing, nearest
+from manifolia.tables.reporting import describe
+from manifolia.tables.roles import LEFT_OUT, check_roles
+from manifolia.tables.survey import Survey, check_finite, safe_scale, survey
+
+__all__ = ["TablePreparer"]
+
+_OTHER = "other"
+
+
+class TablePreparer(TransformerMixin, BaseEstimator):
+    """Turn a raw table into numbers: roles of columns, missing values, categories, scale.
+
+    Columns are found by name, in any order; those that ``fit`` did not see are left aside. A level that ``fit`` did
+    not see becomes zeros in every column of its category. A column that is absent counts as missing while at least
+    half of the columns are there. Each of these gives a warning that counts and names.
+
+    A sparse matrix stays sparse and keeps every column: its cells are numbers, and there are no roles to find.
+
+    Parameters
+    ----------
+    roles : dict, default=None
+        Column to role, where the one found is not right: "numeric", "categorical", "ordered", "boolean", "date",
+        "identifier" or "drop" (both left out), or a list of levels from lowest to highest.
+    missing : {"keep", "impute"}, default="keep"
+        "keep" leaves missing values as NaN, for forests. "impute" fills them by the median or the most frequent
+        level and adds a column that marks them. In both cases a value that is missing in a column which was
+        complete at ``fit`` is filled, with a warning: trees cannot send it anywhere.
+    scale : bool, default=False
+        Whether numbers get mean 0 and standard deviation 1, for methods that use distances. Columns of 0 and 1
+        that stand for levels, booleans and missing values stay as they are; a sparse matrix is divided only.
+    max_levels : int, default=30
+        The most columns that one categorical column becomes; rarer levels share the column "other".
+
+    Attributes
+    ----------
+    roles_ : dict
+        Every raw column to its role: one of those of `roles`, or "constant" or "missing" (both left out).
+    notes_ : list of str
+        Sentences on what was done: what was left out, encoded, kept missing or filled, and why.
+    used_ : list of str
+        The raw columns that take part, in the order of the table.
+    sources_ : list of str
+        For each output column the raw column it comes from, so that importances can be added up.
+    names_out_ : list of str
+        Names of the output columns.
+    levels_ : dict
+        Categorical and ordered columns to their levels.
+    pooled_ : dict
+        Categorical columns to the levels that share the column "other".
+    origins_ : dict
+        Date columns to the moment that is day 0.
+    fill_ : ndarray of shape (n_used,)
+        What stands in for a missing value: the median, or the position of the most frequent level.
+    had_missing_ : ndarray of bool of shape (n_used,)
+        Whether the column had missing values at ``fit``.
+    center_, scale_ : ndarray of shape (n_out,) or None
+        What is subtracted and divided by, if `scale`.
+    sparse_ : bool
+        Whether ``fit`` saw a sparse matrix.
+    n_features_in_ : int
+        How many raw columns there were.
+    feature_names_in_ : ndarray of str
+        Their names, if they had any.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from manifolia.tables import TablePreparer
+    >>> frame = pd.DataFrame({"age": [30.0, None, 50.0, 41.0], "sex": ["f", "m", "f", "f"]})
+    >>> preparer = TablePreparer(missing="impute").fit(frame)
+    >>> preparer.transform(frame)
+    array([[30.,  0.,  1.,  0.],
+           [41.,  1.,  0.,  1.],
+           [50.,  0.,  1.,  0.],
+           [41.,  0.,  1.,  0.]])
+    >>> preparer.get_feature_names_out()
+    array(['age', 'age (missing)', 'sex=f', 'sex=m'], dtype=object)
+    """
+
+    def __init__(
+        self, roles: dict[str, Any] | None = None, *, missing: str = "keep", scale: bool = False, max_levels: int = 30
+    ) -> None:
+        self.roles = roles
+        self.missing = missing
+        self.scale = scale
+        self.max_levels = max_levels
+
+    def fit(self, X: ArrayLike, y: ArrayLike = None) -> TablePreparer:
+        """Find the role of each column, and what encoding needs.
+
+        Parameters
+        ----------
+        X : Table, DataFrame, polars or Arrow table, array-like or sparse matrix of shape (n, d)
+            The raw table, without the target.
+        y : object, default=None
+            Not used; there for pipelines.
+
+        Returns
+        -------
+        TablePreparer
+            Itself.
+
+        Raises
+        ------
+        TableError
+            If no column is left, or a column's values need a decision; the message names column, value and row.
+        """
+        check_option(self.missing, "missing", ("keep", "impute"))
+        check_bool(self.scale, "scale")
+        max_levels = check_number(self.max_levels, "max_levels", low=2, integer=True)
+        source = open_source(X)
+        given = check_roles(self.roles, source.names)
+        n_rows, n_columns = source.shape
+        if n_rows < 2:
+            message = "the table has 1 sample (row): nothing differs in it. A map needs several rows."
+            raise TableError(message)
+        self.n_features_in_ = n_columns
+        if source.named:
+            self.feature_names_in_ = np.array(source.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.sparse_ = is_sparse(source.values)
+        if self.sparse_:
+            return self._fit_sparse(source, given)
+        found = survey(source, given, max_levels)
+        self._set_columns(source, found)
+        self.notes_ = describe(source.names, found, missing=self.missing, scale=self.scale)
+        self.center_ = self.scale_ = None
+        if self.scale:
+            self._set_scale(self._encode(source))
+        return self
+
+    def _set_columns(self, source: Source, found: Survey) -> None:
+        self.roles_ = dict(zip(source.names, found.roles, strict=True))
+        used = [i for i, role in enumerate(found.roles) if role not in LEFT_OUT]
+        if not used:
+            told = [f"{name!r} ({role})" for name, role in self.roles_.items()]
+            shown = ", ".join(told[:8]) + (f" and {len(told) - 8:,} more" if len(told) > 8 else "")
+            message = (
+                f"no column can be used: {shown}. Pass roles={{column: role}} to use one that was left out, or other "
+                f"data."
+            )
+            raise TableError(message)
+        self.used_ = [source.names[i] for i in used]
+        self.positions_ = np.array(used, dtype=np.intp)
+        plans = {source.names[i]: found.plans[i] for i in used if i in found.plans}
+        self.levels_ = {name: list(plan.levels) for name, plan in plans.items() if plan.levels}
+        self.pooled_ = {name: list(plan.pooled) for name, plan in plans.items() if plan.pooled}
+        self.origins_ = {name: plan.origin for name, plan in plans.items() if plan.origin}
+        self.fill_ = found.fill[used]
+        self.had_missing_ = found.n_missing[used] > 0
+        self._set_output_columns()
+
+    def _set_output_columns(self) -> None:
+        """Lay out the output: where each used column begins, how many columns it takes, and their names."""
+        names: list[str] = []
+        sources: list[str] = []
+        starts = np.zeros(len(self.used_), dtype=np.intp)
+        marks = np.full(len(self.used_), -1, dtype=np.intp)
+        marked = self.had_missing_ & (self.missing == "impute")
+        for j, name in enumerate(self.used_):
+            starts[j] = len(names)
+            if self.roles_[name] == "categorical":
+                own = [f"{name}={level}" for level in self.levels_[name]]
+                if name in self.pooled_:
+                    # A level may itself be called "other".
+                    own += distinct([f"{name}={_OTHER}"], own)
+            else:
+                own = [name]
+            if marked[j]:
+                marks[j] = len(names) + len(own)
+                own = [*own, f"{name} (missing)"]
+            names += own
+            sources += [name] * len(own)
+        self.starts_, self.marks_ = starts, marks
+        self.names_out_, self.sources_ = distinct(names), sources
+
+    def _fit_sparse(self, source: Source, given: dict[str, Any]) -> TablePreparer:
+        wrong = {name: role for name, role in given.items() if role not in ("numeric", "drop")}
+        if wrong:
+            message = (
+                f"the cells of a sparse matrix are numbers, and roles says {wrong!r}. Only 'numeric' and 'drop' are "
+                f"possible; pass a frame for other roles."
+            )
+            raise TableError(message)
+        _check_sparse(source)
+        dropped = {name for name, role in given.items() if role == "drop"}
+        keep = [i for i, name in enumerate(source.names) if name not in dropped]
+        if not keep:
+            message = "roles drops every column of the sparse matrix. Leave at least one."
+            raise TableError(message)
+        self.roles_ = {name: "drop" if name in dropped else "numeric" for name in source.names}
+        self.used_ = [source.names[i] for i in keep]
+        self.positions_ = np.array(keep, dtype=np.intp)
+        self.names_out_, self.sources_ = list(self.used_), list(self.used_)
+        self.levels_, self.pooled_, self.origins_ = {}, {}, {}
+        self.fill_ = np.zeros(len(keep))
+        self.had_missing_ = np.zeros(len(keep), dtype=bool)
+        self.center_ = self.scale_ = None
+        self.notes_ = ["The sparse matrix is used as it is; roles of columns are not looked for in it."]
+        if dropped:
+            self.notes_.append(f"Left out as asked: {listing(sorted(dropped))}.")
+        if self.scale:
+            values = source.values[:, keep].astype(np.float64)
+            mean = np.asarray(values.mean(axis=0)).ravel()
+            square = np.asarray(values.multiply(values).mean(axis=0)).ravel()
+            self.center_, self.scale_ = (
+                np.zeros(len(keep)),
+                safe_scale(np.sqrt(np.maximum(square - mean**2, 0.0)), mean),
+            )
+            self.notes_.append("Columns are divided by their standard deviation, and not centred: zeros stay zeros.")
+        return self
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Turn a raw table into numbers.
+
+        Parameters
+        ----------
+        X : Table, DataFrame, polars or Arrow table, array-like or sparse matrix of shape (n, d)
+            Rows with the columns of ``fit``, found by name; without names, by place.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n, n_out)
+            float32 if every raw column is, else float64. A row is the same, to the bit, in any batch.
+
+        Raises
+        ------
+        TableError
+            If more than half of the columns are absent, or a value does not fit its column.
+        """
+        check_is_fitted(self)
+        source = open_source(X)
+        if is_sparse(source.values) != self.sparse_:
+            kinds = ("a sparse matrix", "a dense table")
+            now, then = kinds if is_sparse(source.values) else kinds[::-1]
+            message = f"X is {now} and fit saw {then}. Pass the same kind."
+            raise TableError(message)
+        if not self.sparse_:
+            return self._expand(self._encode(source))
+        _check_sparse(source)
+        places = self._places(source)
+        if (places < 0).any():
+            message = f"the sparse matrix lacks {listing(np.array(self.used_, dtype=object)[places < 0])}. Add them."
+            raise TableError(message)
+        whole = len(places) == source.shape[1] and bool((np.diff(places) == 1).all())
+        out = (source.values if whole else source.values[:, places]).astype(source.dtype())
+        if self.scale_ is not None:
+            out.data /= self.scale_.astype(out.dtype)[out.indices]
+        return out
+
+    def get_feature_names_out(self, input_features: ArrayLike = None) -> Array:
+        """Return the names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the raw columns; must be those of ``fit`` if they had names.
+
+        Returns
+        -------
+        ndarray of str of shape (n_out,)
+            A level's column is called "column=level", a mark of missing values "column (missing)".
+        """
+        check_is_fitted(self)
+        if input_features is None:
+            return np.array(self.names_out_, dtype=object)
+        given = [str(name) for name in input_features]
+        if len(given) != self.n_features_in_:
+            message = f"input_features should have length equal to {self.n_features_in_}, got {len(given)}."
+            raise ValueError(message)
+        own = list(self.roles_)
+        if hasattr(self, "feature_names_in_"):
+            if given != own:
+                message = "input_features is not equal to feature_names_in_. Leave it out."
+                raise ValueError(message)
+            return np.array(self.names_out_, dtype=object)
+        renamed = dict(zip(own, given, strict=True))
+        pairs = zip(self.names_out_, self.sources_, strict=True)
+        return np.array([renamed[source] + name[len(source) :] for name, source in pairs], dtype=object)
+
+    def _places(self, source: Source) -> IntArray:
+        """Return where each used column is in a new table; −1 where it is absent."""
+        fitted_names = hasattr(self, "feature_names_in_")
+        if not (source.named and fitted_names):
+            if source.shape[1] != self.n_features_in_:
+                message = (
+                    f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    f"features as input."
+                )
+                raise TableError(message)
+            if fitted_names:
+                warn("X does not have valid feature names, and fit saw some: its columns are taken in fit's order.")
+            elif source.named:
+                warn("X has feature names, and fit saw none: its columns are taken in their order.")
+            return self.positions_
+        if source.names == list(self.roles_):
+            return self.positions_
+        where = {name: i for i, name in enumerate(source.names)}
+        places = np.array([where.get(name, -1) for name in self.used_], dtype=np.intp)
+        self._report_columns(source.names, [name for name in self.used_ if name not in where])
+        return places
+
+    def _report_columns(self, names: list[str], absent: list[str]) -> None:
+        extra = [name for name in names if name not in self.roles_]
+        if absent:
+            near = {name: nearest(name, extra) for name in absent[:5]} if len(extra) < 1000 else {}
+            pairs = ", ".join(f"{found[0]!r} for {name!r}" for name, found in near.items() if found)
+            hint = f" Was a column renamed ({pairs})?" if pairs else ""
+            text = f"{len(absent):,} of the {len(self.used_):,} columns that the model uses: {listing(absent)}"
+            if 2 * len(absent) > len(self.used_):
+                message = f"the table lacks {text}.{hint} At least half of them must be there."
+                raise TableError(message)
+            warn(f"The table lacks {text}; each counts as missing.{hint}")
+        if extra:
+            some = "column that fit did not see is" if len(extra) == 1 else "columns that fit did not see are"
+            warn(f"{len(extra):,} {some} left aside: {listing(extra)}.")
+
+    def _encode(self, source: Source) -> FloatArray:
+        """Return one number a cell of the used columns."""
+        places = self._places(source)
+        n_rows, n_used = source.shape[0], len(self.used_)
+        dtype = source.dtype()
+        require(
+            2.0 * n_rows * (n_used + len(self.names_out_)) * np.dtype(dtype).itemsize,
+            step=f"preparing {n_rows:,} rows of {n_used:,} columns",
+            remedy="Pass fewer rows at a time, fewer columns (roles={column: 'drop'}), or a sparse matrix.",
+        )
+        direct = self._plain() & (places >= 0)
+        direct[direct] = source.numeric()[places[direct]]
+        if direct.all():
+            encoded = source.block(places, dtype)
+        else:
+            encoded = np.full((n_rows, n_used), np.nan, dtype=dtype)
+            if direct.any():
+                encoded[:, direct] = source.block(places[direct], dtype)
+            for j in np.flatnonzero(~direct & (places >= 0)):
+                encoded[:, j] = self._encode_column(source, int(places[j]), self.used_[j])
+        check_finite(encoded, self.used_)
+        return encoded
+
+    def _plain(self) -> BoolArray:
+        """Tell which used columns are taken as the numbers they are."""
+        return np.array([self.roles_[name] == "numeric" for name in self.used_], dtype=bool)
+
+    def _encode_column(self, source: Source, place: int, name: str) -> FloatArray:
+        column, role = source.column(place), self.roles_[name]
+        if role == "numeric":
+            return to_numbers(column, name)
+        if role == "boolean":
+            return to_booleans(column, name)
+        if role == "date":
+            return to_days(column, name, self.origins_[name])
+        codes, keys = to_keys(column, name)
+        levels = self.levels_[name]
+        place_of = {level: float(i) for i, level in enumerate(levels)}
+        place_of |= dict.fromkeys(self.pooled_.get(name, []), float(len(levels)))
+        numbers = np.array([place_of.get(key, -1.0) for key in keys] + [np.nan])[codes]
+        unknown = np.flatnonzero(numbers == -1.0)
+        if len(unknown):
+            values = sorted({keys[code] for code in codes[unknown]})
+            what = "no level" if role == "categorical" else "missing"
+            warn(
+                f"{len(unknown):,} of {len(codes):,} rows have values of {name!r} that fit did not see: "
+                f"{listing(values)}; each counts as {what}."
+            )
+            if role == "ordered":
+                numbers[unknown] = np.nan
+        return numbers
+
+    def _expand(self, encoded: FloatArray, *, scaled: bool = True) -> FloatArray:
+        """Fill what must be filled, and spread levels and marks over their columns."""
+        gaps = np.isnan(encoded)
+        gapped = gaps.any(axis=0)
+        keep = self.had_missing_ & (self.missing == "keep")
+        new = gapped & ~self.had_missing_
+        if new.any():
+            counts = gaps[:, new].sum(axis=0)
+            names = [name for name, is_new in zip(self.used_, new, strict=True) if is_new]
+            told = listing([f"{name} ({count:,})" for name, count in zip(names, counts, strict=True)])
+            warn(
+                f"{int(counts.sum()):,} values are missing in columns that were complete at fit, and are filled by "
+                f"the median or the most frequent level: {told}."
+            )
+        for j in np.flatnonzero(gapped & ~keep):
+            encoded[gaps[:, j], j] = self.fill_[j]
+        if len(self.names_out_) == len(self.used_) and not self.levels_:
+            out = encoded
+        else:
+            out = np.zeros((len(encoded), len(self.names_out_)), dtype=encoded.dtype)
+            many = np.array([self.roles_[name] == "categorical" for name in self.used_], dtype=bool)
+            out[:, self.starts_[~many]] = encoded[:, ~many]
+            for j in np.flatnonzero(many):
+                name, start = self.used_[j], self.starts_[j]
+                width = len(self.levels_[name]) + (name in self.pooled_)
+                out[:, start : start + width] = encoded[:, [j]] == np.arange(width)
+                out[np.isnan(encoded[:, j]), start : start + width] = np.nan
+            marked = self.marks_ >= 0
+            out[:, self.marks_[marked]] = gaps[:, marked]
+        if scaled and self.scale_ is not None:
+            out -= self.center_.astype(out.dtype)
+            out /= self.scale_.astype(out.dtype)
+        return out
+
+    def _set_scale(self, encoded: FloatArray) -> None:
+        out = self._expand(encoded, scaled=False)
+        self.center_, self.scale_ = np.zeros(out.shape[1]), np.ones(out.shape[1])
+        numbers = np.array([self.roles_[name] in ("numeric", "date", "ordered") for name in self.used_], dtype=bool)
+        for start in self.starts_[numbers]:
+            values = out[:, start][~np.isnan(out[:, start])].astype(np.float64)
+            self.center_[start] = values.mean()
+            self.scale_[start] = safe_scale(np.array([values.std()]), self.center_[[start]])[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _check_sparse(source: Source) -> None:
+    if not np.isfinite(source.values.data).all():
+        message = (
+            "the sparse matrix holds NaN or infinity, which forests take in dense tables only. Pass a dense array or "
+            "a frame, or remove those values."
+        )
+        raise TableError(message)

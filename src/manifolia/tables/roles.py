@@ -1,0 +1,283 @@
+"""What each column is for, found from its values or given by the user.
+
+===============  =============================================================  ======================================
+role             found where                                                    becomes
+===============  =============================================================  ======================================
+``numeric``      numbers, lengths of time, texts that all read as numbers       the number
+``boolean``      booleans                                                       0 or 1
+``date``         dates, texts that are all ISO dates                            days since the earliest at ``fit``
+``categorical``  categories, texts with repetitions                             one column of 0 and 1 for each level
+``ordered``      ordered categories of pandas, or given as a list of levels     0, 1, 2, … in their order
+``identifier``   texts nearly all of which differ                               left out
+``constant``     a single value, never missing                                  left out
+``missing``      no value at all                                                left out
+``drop``         given only                                                     left out
+===============  =============================================================  ======================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.validate import check_option
+from manifolia.exceptions import TableError
+from manifolia.tables.columns import (
+    is_iso_date,
+    key_of,
+    kind_of,
+    refuse,
+    to_booleans,
+    to_days,
+    to_keys,
+    to_moments,
+    to_numbers,
+)
+from manifolia.tables.naming import listing, repeated, unknown_name
+from manifolia.tables.text import reads_as_comma_numbers
+
+__all__ = ["GIVEN", "LEFT_OUT", "ColumnPlan", "check_roles", "plan_column"]
+
+#: What `roles` may say.
+GIVEN = ("numeric", "categorical", "ordered", "boolean", "date", "identifier", "drop")
+#: What takes no part in the map.
+LEFT_OUT = ("identifier", "constant", "missing", "drop")
+#: A text column with more distinct values than this share of its rows names them rather than groups them …
+_NAMING_SHARE = 0.5
+#: … and with more than this share it does so even if it has few rows.
+_SURE_SHARE = 0.9
+#: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
+_NUMBER_SHARE = 0.9
+
+
+class ColumnPlan(NamedTuple):
+    """What ``fit`` learns of one column.
+
+    Parameters
+    ----------
+    role : str
+        The role.
+    values : ndarray of float64 of shape (n,) or None
+        The column as numbers; for a categorical one the position of the level. None if it is left out.
+    levels : list of str
+        The levels of a categorical or ordered column; a pool of rare ones is not among them.
+    pooled : list of str
+        Rare levels that share one column.
+    origin : str
+        The moment that is day 0.
+    note : str
+        What is to be told of it, after its name.
+    """
+
+    role: str
+    values: Any = None
+    levels: Sequence[str] = ()
+    pooled: Sequence[str] = ()
+    origin: str = ""
+    note: str = ""
+
+
+def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Check the roles that a user gave.
+
+    Parameters
+    ----------
+    roles : mapping or None
+        Column to role, or to the list of its levels in order.
+    names : sequence of str
+        The table's columns.
+
+    Returns
+    -------
+    dict
+        Column to role, or to a list of levels as texts.
+
+    Raises
+    ------
+    TableError
+        If a column is not there.
+    TypeError
+        If `roles` is no mapping.
+    ValueError
+        If a role is unknown; the message suggests the nearest.
+    """
+    if roles is None:
+        return {}
+    if not isinstance(roles, Mapping):
+        message = f"roles must map columns to roles, such as {{'Pclass': 'categorical'}}, got {roles!r}."
+        raise TypeError(message)
+    known = set(names)
+    found: dict[str, Any] = {}
+    for column, role in roles.items():
+        if str(column) not in known:
+            raise unknown_name(column, list(names))
+        if isinstance(role, (list, tuple)):
+            levels = [key_of(level) for level in role]
+            if len(levels) < 2 or repeated(levels):
+                message = f"roles[{column!r}] must list two or more different levels in order, got {role!r}."
+                raise ValueError(message)
+            found[str(column)] = levels
+        else:
+            found[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
+    return found
+
+
+def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> ColumnPlan:
+    """Decide what becomes of one column.
+
+    Parameters
+    ----------
+    column : Series of length n
+        The raw values.
+    name : str
+        Its name.
+    given : str, list of str or None
+        The role that the user gave, or the levels in order.
+    max_levels : int
+        The most columns that a categorical one may become.
+
+    Returns
+    -------
+    ColumnPlan
+        Role, numbers, and what ``transform`` needs.
+
+    Raises
+    ------
+    TableError
+        If values contradict the role, or a role cannot be found without the user.
+    """
+    if given in ("drop", "identifier"):
+        return ColumnPlan(given)
+    if not column.notna().any():
+        return ColumnPlan("missing")
+    role, note = (given, "") if given is not None else _find_role(column, name, max_levels)
+    if isinstance(role, list):
+        return _plan_ordered(column, name, role, note)
+    if role == "numeric":
+        plan = ColumnPlan(role, to_numbers(column, name), note=note)
+    elif role == "boolean":
+        plan = ColumnPlan(role, to_booleans(column, name), note=note)
+    elif role == "date":
+        origin = str(np.nanmin(to_moments(column, name)))
+        plan = ColumnPlan(role, to_days(column, name, origin), origin=origin, note=note)
+    elif role == "ordered":
+        return _plan_ordered(column, name, None, note)
+    elif role == "categorical":
+        return _plan_categorical(column, name, max_levels, note)
+    else:
+        return ColumnPlan(role, note=note)
+    return ColumnPlan("constant") if _is_constant(plan.values) else plan
+
+
+def _is_constant(values: Any) -> bool:
+    return bool((values == values[0]).all())  # never with a missing value: NaN differs from itself
+
+
+def _find_role(column: pd.Series, name: str, max_levels: int) -> tuple[str, str]:
+    kind = kind_of(column, name)
+    if kind == "duration":
+        return "numeric", "in days"
+    if kind == "text":
+        return _find_role_of_text(column, name, max_levels)
+    return {"number": "numeric", "category": "categorical"}.get(kind, kind), ""
+
+
+def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> tuple[str, str]:
+    present = column.dropna()
+    counts = present.astype(object).value_counts(sort=False)
+    values = list(counts.index)
+    reads = np.array([_reads_as_number(value) for value in values])
+    if reads.all():
+        return "numeric", "text that reads as numbers"
+    if all(is_iso_date(value) for value in values):
+        return "date", ""
+    if reads_as_comma_numbers(present.astype(str)):
+        message = (
+            f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal sign. "
+            f"Pass decimal=',' when the file is read, or roles={{{name!r}: 'categorical'}} to take them as texts."
+        )
+        raise TableError(message)
+    share = counts.to_numpy()[reads].sum() / len(present)
+    if share >= _NUMBER_SHARE and int(reads.sum()) > max_levels:
+        odd = values[int(np.argmin(reads))]
+        row = int(np.argmax((column == odd).to_numpy(dtype=bool, na_value=False)))
+        hint = (
+            f"Correct it, name the texts that mean “missing” when the file is read (na_values=[{odd!r}]), or pass "
+            f"roles={{{name!r}: 'categorical'}} or 'drop'."
+        )
+        raise refuse(name, odd, row, f"numbers in {share:.0%} of its rows", hint)
+    naming = len(values) / len(present)
+    if naming > _SURE_SHARE or (naming > _NAMING_SHARE and len(values) > max_levels):
+        return "identifier", f"{len(values):,} different texts in {len(present):,} rows"
+    return "categorical", ""
+
+
+def _reads_as_number(value: object) -> bool:
+    if not isinstance(value, str):
+        return True  # a number beside texts
+    text = value.strip()
+    unsigned = text.lstrip("+-")
+    if len(unsigned) > 1 and unsigned[0] == "0" and unsigned.isdigit():
+        return False  # 01234 is a code: the zero would be lost
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text and number == number
+
+
+def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: str) -> ColumnPlan:
+    codes, keys = to_keys(column, name)
+    if levels is None:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            levels = keys
+        elif kind_of(column, name) in ("number", "boolean"):
+            levels = sorted(keys, key=lambda key: float({"True": "1", "False": "0"}.get(key, key)))
+        else:
+            message = (
+                f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, "
+                f"roles={{{name!r}: [lowest, …, highest]}}."
+            )
+            raise TableError(message)
+    place = {key: i for i, key in enumerate(levels)}
+    unknown = [key for i, key in enumerate(keys) if key not in place and (codes == i).any()]
+    if unknown:
+        message = (
+            f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}. "
+            f"roles[{name!r}] must list all of them."
+        )
+        raise TableError(message)
+    numbers = np.array([place.get(key, -1) for key in keys] + [np.nan], dtype=np.float64)[codes]
+    if _is_constant(numbers):
+        return ColumnPlan("constant")
+    return ColumnPlan("ordered", numbers, levels=list(levels), note=note)
+
+
+def _plan_categorical(column: pd.Series, name: str, max_levels: int, note: str) -> ColumnPlan:
+    codes, keys = to_keys(column, name)
+    counts = np.bincount(codes[codes >= 0], minlength=len(keys))
+    seen = [i for i in range(len(keys)) if counts[i]]
+    if len(seen) == 1 and (codes >= 0).all():
+        return ColumnPlan("constant")
+    pooled: list[int] = []
+    if len(seen) > max_levels:
+        # The most frequent keep a column of their own; by name where counts are equal, whatever the rows' order.
+        by_count = sorted(seen, key=lambda i: (-counts[i], keys[i]))
+        seen, pooled = by_count[: max_levels - 1], by_count[max_levels - 1 :]
+    levels = sorted((keys[i] for i in seen), key=_natural)
+    rest = sorted((keys[i] for i in pooled), key=_natural)
+    place = {key: float(i) for i, key in enumerate(levels)} | dict.fromkeys(rest, float(len(levels)))
+    values = np.array([place.get(key, np.nan) for key in keys] + [np.nan])[codes]
+    return ColumnPlan("categorical", values, levels=levels, pooled=rest, note=note)
+
+
+def _natural(key: str) -> tuple[int, float, str]:
+    """Order numbers as numbers, before texts."""
+    try:
+        number = float(key)
+    except ValueError:
+        return (1, 0.0, key)
+    return (0, number, key) if number == number else (1, 0.0, key)

@@ -1,0 +1,178 @@
+"""What ``fit`` learns of all columns together: blocks of numbers at once, other columns one by one."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia.exceptions import TableError
+from manifolia.tables.inputs import Source
+from manifolia.tables.roles import ColumnPlan, plan_column
+
+__all__ = ["Survey", "check_finite", "safe_scale", "survey"]
+
+#: Numbers that are looked at together: 64 MiB.
+_CHUNK = 2**23
+#: Fewer rows may well be in order by chance.
+_NUMBERED_ROWS = 10
+#: A spread this small beside the mean is rounding: the column is constant to the precision of its numbers.
+_ROUNDING = 1e-12
+_NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
+
+
+class Survey(NamedTuple):
+    """What is known of each raw column after one look at the table.
+
+    Parameters
+    ----------
+    roles : list of str
+        The role of each column.
+    plans : dict
+        Position to `ColumnPlan`, for the columns that were not taken as a block.
+    fill : ndarray of shape (d,)
+        The median, or the position of the most frequent level; NaN for a column that is left out.
+    n_missing : ndarray of int of shape (d,)
+        Missing values.
+    numbered : ndarray of bool of shape (d,)
+        Whether a column of whole numbers looks like a row's number.
+    """
+
+    roles: list[str]
+    plans: dict[int, ColumnPlan]
+    fill: FloatArray
+    n_missing: IntArray
+    numbered: BoolArray
+
+
+def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
+    """Look at every column once.
+
+    Parameters
+    ----------
+    source : Source
+        The raw table; not sparse.
+    given : dict
+        Roles given by the user.
+    max_levels : int
+        The most columns that a categorical one may become.
+
+    Returns
+    -------
+    Survey
+        Roles, plans, fillings and counts.
+    """
+    n_columns = source.shape[1]
+    found = Survey(
+        ["drop"] * n_columns, {}, np.full(n_columns, np.nan), np.zeros(n_columns, np.intp), np.zeros(n_columns, bool)
+    )
+    booleans = source.booleans()
+    block = source.numeric()
+    for i, name in enumerate(source.names) if given else ():
+        # A role that leaves numbers as they are needs no look at the single column.
+        block[i] &= given.get(name, "numeric") == "numeric" and not (booleans[i] and name in given)
+    _survey_block(source, np.flatnonzero(block), booleans, found)
+    for i in np.flatnonzero(~block):
+        plan = plan_column(source.column(int(i)), source.names[i], given.get(source.names[i]), max_levels)
+        found.roles[i], found.plans[int(i)] = plan.role, plan
+        if plan.values is None:
+            continue
+        check_finite(plan.values[:, None], [source.names[i]])
+        gaps = np.isnan(plan.values)
+        found.n_missing[i] = gaps.sum()
+        found.fill[i] = _middle(plan.values[~gaps], plan.role)
+    return found
+
+
+def _middle(values: FloatArray, role: str) -> float:
+    if role == "categorical":
+        return float(np.bincount(values.astype(np.intp)).argmax())
+    if role in ("ordered", "boolean"):
+        return float(np.sort(values)[(len(values) - 1) // 2])  # a level that exists, not the middle of two
+    return float(np.median(values))
+
+
+def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, found: Survey) -> None:
+    n_rows = source.shape[0]
+    step = max(1, _CHUNK // n_rows)
+    for start in range(0, len(positions), step):
+        places = positions[start : start + step]
+        values = source.block(places)
+        check_finite(values, [source.names[i] for i in places])
+        gaps = np.isnan(values)
+        n_missing = gaps.sum(axis=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value: NaN is what it gets
+            middle = np.nanmedian(values, axis=0) if n_missing.any() else np.median(values, axis=0)
+        constant = (values == values[0]).all(axis=0)
+        found.n_missing[places] = n_missing
+        found.fill[places] = np.where(booleans[places], np.floor(middle), middle)
+        found.numbered[places] = _numbered(values, [source.names[i] for i in places]) & ~booleans[places]
+        for i, boolean, same, empty in zip(places, booleans[places], constant, n_missing == n_rows, strict=True):
+            usual = "boolean" if boolean else "numeric"
+            found.roles[i] = "missing" if empty else "constant" if same else usual
+
+
+def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
+    """Tell which columns count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
+    n_rows, n_columns = values.shape
+    found = np.zeros(n_columns, dtype=bool)
+    if n_rows < _NUMBERED_ROWS:
+        return found
+    first = np.diff(values[:_NUMBERED_ROWS], axis=0)
+    candidates = np.flatnonzero((first > 0).all(axis=0) | (first < 0).all(axis=0))
+    named = [j for j, name in enumerate(names) if _NAMED_ID.search(name)]
+    for j in {*candidates.tolist(), *named}:
+        column = values[:, j]
+        if not (column == np.floor(column)).all():
+            continue
+        steps = np.diff(column)
+        found[j] = (steps > 0).all() or (steps < 0).all() or (j in named and len(np.unique(column)) == n_rows)
+    return found
+
+
+def check_finite(values: FloatArray, names: list[str]) -> None:
+    """Refuse infinity.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, k)
+        Numbers; NaN is allowed.
+    names : list of str
+        The columns' names.
+
+    Raises
+    ------
+    TableError
+        If a value is infinite; the message names column and row.
+    """
+    infinite = np.isinf(values)
+    if not infinite.any():
+        return
+    row, column = (int(place) for place in np.argwhere(infinite)[0])
+    message = (
+        f"column {names[column]!r} has an infinite value in row {row + 1}, which no method can use. Correct it, or "
+        f"leave the cell empty."
+    )
+    raise TableError(message)
+
+
+def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:
+    """Return standard deviations to divide by: 1 where a column does not vary.
+
+    Parameters
+    ----------
+    spread : ndarray
+        Standard deviations.
+    mean : ndarray
+        Means, beside which a spread may be no more than rounding.
+
+    Returns
+    -------
+    ndarray
+        Positive numbers.
+    """
+    return np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)

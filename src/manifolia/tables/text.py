@@ -1,0 +1,372 @@
+"""Delimited text: its encoding, its separator, its decimal sign, and rows that do not fit.
+
+The file is gone through once with Python's ``csv`` reader, which finds rows of the wrong length (pandas would fill
+short ones up in silence), and then read by pandas. Numbers are read to the nearest float (``round_trip``), so that a
+table gives the same bits from CSV as from Parquet.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia.exceptions import TableError
+from manifolia.tables.naming import column_names, listing, repeated
+
+__all__ = ["TextTable", "read_text", "reads_as_comma_numbers"]
+
+#: In the order of preference where two explain a file equally well: the comma is also a decimal sign and punctuation.
+_SEPARATORS = ("\t", ";", "|", ",")
+_NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
+_SNIFFED_ROWS = 200
+_HEAD = 2**16
+#: Beyond this share of control characters, the start of a file is no text.
+_CONTROL_SHARE = 0.02
+#: UTF-32's mark begins with UTF-16's, so it comes first.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_KNOWN_BINARY = (
+    (b"PAR1", "a Parquet file: give its name the suffix .parquet"),
+    (b"ARROW1", "an Arrow file: give its name the suffix .arrow"),
+    (b"\x89HDF", "an HDF5 file: give its name the suffix .h5ad if it holds AnnData"),
+    (b"\x93NUMPY", "a NumPy file: give its name the suffix .npy"),
+    (b"PK\x03\x04", "a zip archive, such as a spreadsheet (.xlsx) or .npz: save a spreadsheet as CSV first"),
+    (b"\xd0\xcf\x11\xe0", "an old spreadsheet (.xls): save it as CSV first"),
+    (b"%PDF", "a PDF file"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"BZh", "compressed by bzip2: unpack it first"),
+    (b"\xfd7zXZ", "compressed by xz: unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"),
+)
+#: Such as 12,5 and −0,25 and 1.234,5: a comma before the decimals, maybe points between the thousands.
+_COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?"
+_WHOLE_NUMBER = r"[+-]?\d+"
+#: Such as 1,234 and 12,345,678: these may as well be thousands.
+_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
+
+
+class TextTable(NamedTuple):
+    """What a text file holds.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The columns, typed by pandas.
+    row_names : list of str or None
+        The first column where it has no name and is distinct.
+    notes : list of str
+        What the reader decided.
+    """
+
+    frame: pd.DataFrame
+    row_names: list[str] | None
+    notes: list[str]
+
+
+class _Layout(NamedTuple):
+    header: list[str]
+    #: Whether rows have one field more than the header: the first is the row's name, as R writes it.
+    unnamed_first: bool
+
+
+def read_text(
+    path: Path, *, sep: str | None = None, decimal: str | None = None, na_values: Sequence[str] = ()
+) -> TextTable:
+    """Read a delimited text file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; one compressed by gzip is unpacked on the way.
+    sep : str, default=None
+        The separator; None finds it among tab, semicolon, bar and comma.
+    decimal : {".", ","}, default=None
+        The decimal sign; None takes the point, or the comma where columns can only be read so.
+    na_values : sequence of str, default=()
+        Texts that mean "missing", besides those of pandas (empty, ``NA``, ``n/a``, ``NaN``, ``null``, …).
+
+    Returns
+    -------
+    TextTable
+        Frame, row names and notes.
+
+    Raises
+    ------
+    TableError
+        If it is empty, binary, in another encoding, ragged, or has no row below the header.
+    """
+    _check_sign(sep, decimal)
+    encoding = _encoding(path)
+    notes: list[str] = []
+    if sep is None:
+        sep = _sniff(path, encoding)
+    layout = _survey(path, encoding, sep)
+    frame = _parse(path, encoding, sep, decimal or ".", layout, na_values)
+    if decimal is None:
+        columns = _comma_columns(frame)
+        if columns:
+            _refuse_doubtful_commas(path, frame, columns)
+            notes.append(
+                f"{path.name}: the comma was read as the decimal sign ({listing(columns)}). Set decimal='.' or ',' to "
+                f"choose."
+            )
+            frame = _parse(path, encoding, sep, ",", layout, na_values)
+    frame, row_names, more = _name_columns(frame, layout, path)
+    return TextTable(frame, row_names, notes + more)
+
+
+def _check_sign(sep: str | None, decimal: str | None) -> None:
+    if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in '"\r\n'):
+        message = (
+            f"sep must be a single character such as ',', ';' or a tab, got {sep!r}. Leave it out to have it found."
+        )
+        raise TableError(message)
+    if decimal is not None and decimal not in (".", ","):
+        message = f"decimal must be '.' or ',', got {decimal!r}."
+        raise TableError(message)
+    if sep is not None and sep == decimal:
+        message = f"sep and decimal are both {sep!r}. They must differ, or no number could be told from two fields."
+        raise TableError(message)
+
+
+def _open_bytes(path: Path) -> IO[bytes]:
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
+
+
+def _open_text(path: Path, encoding: str) -> IO[str]:
+    return io.TextIOWrapper(_open_bytes(path), encoding=encoding, newline="")
+
+
+def _encoding(path: Path) -> str:
+    """Return the encoding that the byte order mark tells, else UTF-8; refuse what is no text."""
+    try:
+        with _open_bytes(path) as stream:
+            head = stream.read(_HEAD)
+    except (gzip.BadGzipFile, EOFError, OSError) as error:
+        message = f"{path} cannot be read: {error}."
+        raise TableError(message) from error
+    if not head.strip():
+        message = f"{path} is empty. A table needs a header line and at least one row."
+        raise TableError(message)
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    for magic, what in _KNOWN_BINARY:
+        if head.startswith(magic):
+            message = f"{path} is not text but {what}."
+            raise TableError(message)
+    codes = np.frombuffer(head, dtype=np.uint8)
+    control = (codes < 32) & (codes != 9) & (codes != 10) & (codes != 12) & (codes != 13)
+    if (codes == 0).any() or control.mean() > _CONTROL_SHARE:
+        message = (
+            f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). manifolia reads "
+            f"CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files."
+        )
+        raise TableError(message)
+    return "utf-8"
+
+
+def _sniff(path: Path, encoding: str) -> str:
+    """Return the separator that splits the most rows into as many fields as the header has."""
+    lines = []
+    try:
+        with _open_text(path, encoding) as stream:
+            for line in stream:
+                lines.append(line)
+                if len(lines) >= _SNIFFED_ROWS:
+                    break
+    except UnicodeError as error:
+        raise _not_this_encoding(path, encoding, error) from error
+    best, best_score = ",", (0.0, 0)
+    for sep in _SEPARATORS:
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=sep) if row]
+        except csv.Error:
+            continue
+        if not widths or widths[0] < 2:
+            continue
+        score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
+        if score > best_score:
+            best, best_score = sep, score
+    return best
+
+
+def _not_this_encoding(path: Path, encoding: str, error: UnicodeError) -> TableError:
+    where = f" (byte {error.object[error.start]:#04x})" if isinstance(error, UnicodeDecodeError) else ""
+    name = {"utf-8-sig": "UTF-8"}.get(encoding, encoding.upper())
+    return TableError(
+        f"{path} is not {name} text{where}. It may be in an older encoding such as Latin-1 or Windows-1252: "
+        f"save it as UTF-8, or read it with pandas.read_csv(..., encoding=...) and pass the frame."
+    )
+
+
+def _survey(path: Path, encoding: str, sep: str) -> _Layout:
+    """Go through the rows: header, ragged rows, no rows."""
+    header: list[str] = []
+    unnamed_first = False
+    expected = n_rows = 0
+    try:
+        with _open_text(path, encoding) as stream:
+            reader = csv.reader(stream, delimiter=sep)
+            for row in reader:
+                if not row:
+                    continue
+                if not header:
+                    header = [name.strip() for name in row]
+                    expected = len(header)
+                    continue
+                n_rows += 1
+                if n_rows == 1 and len(row) == len(header) + 1:
+                    unnamed_first, expected = True, len(row)
+                if len(row) != expected:
+                    raise _ragged(path, reader.line_num, len(row), expected, sep)
+    except csv.Error as error:
+        message = f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
+        raise TableError(message) from error
+    except UnicodeError as error:
+        raise _not_this_encoding(path, encoding, error) from error
+    except (EOFError, OSError) as error:
+        message = f"{path} cannot be read: {error}."
+        raise TableError(message) from error
+    if not header:
+        message = f"{path} is empty. A table needs a header line and at least one row."
+        raise TableError(message)
+    if len(header) == 1:
+        other = [sign for sign in _SEPARATORS if sign != sep and sign in header[0]]
+        if other:
+            message = (
+                f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates fields. "
+                f"The separator looks like {_NAMES[other[0]]}: pass sep={other[0]!r}."
+            )
+            raise TableError(message)
+    if not n_rows:
+        message = f"{path} has a header and no rows. A table needs at least one row."
+        raise TableError(message)
+    twice = [name for name in repeated(header) if name]
+    if twice:
+        message = f"{path} has several columns named {listing(twice)}. Give each column a name of its own."
+        raise TableError(message)
+    return _Layout(header, unnamed_first)
+
+
+def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
+    return TableError(
+        f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to be "
+        f"{_NAMES.get(sep, repr(sep))}; pass sep= if it is another one, or mend the line (texts that hold the separator "
+        f"need quotation marks)."
+    )
+
+
+def _parse(
+    path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, na_values: Sequence[str]
+) -> pd.DataFrame:
+    names = list(range(len(layout.header) + layout.unnamed_first))  # by place: a header may have empty names
+    try:
+        with _open_text(path, encoding) as stream:
+            frame = pd.read_csv(
+                stream,
+                sep=sep,
+                decimal=decimal,
+                header=0,
+                names=names,
+                index_col=False,
+                na_values=list(na_values),
+                skipinitialspace=True,
+                low_memory=False,
+                float_precision="round_trip",
+            )
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        message = f"{path} cannot be read as a table: {error}."
+        raise TableError(message) from error
+    return frame
+
+
+def _is_text(column: pd.Series) -> bool:
+    return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
+
+
+def reads_as_comma_numbers(texts: pd.Series) -> bool:
+    """Tell whether texts are numbers with a comma before the decimals.
+
+    Parameters
+    ----------
+    texts : Series of str
+        No missing values.
+
+    Returns
+    -------
+    bool
+        True if each is one, or a whole number, and at least one has the comma.
+    """
+    values = pd.Series(texts.unique()).astype(str).str.strip()
+    commas = values.str.fullmatch(_COMMA_NUMBER)
+    return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
+
+
+def _comma_columns(frame: pd.DataFrame) -> list[int]:
+    texts = [name for name in frame.columns if _is_text(frame[name])]
+    return [name for name in texts if reads_as_comma_numbers(frame[name].dropna())]
+
+
+def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[int]) -> None:
+    present = pd.concat([frame[name].dropna().astype(str).str.strip() for name in columns])
+    points = [
+        name
+        for name in frame.columns
+        if isinstance(frame[name].dtype, np.dtype)
+        and frame[name].dtype.kind == "f"
+        and (frame[name].dropna() % 1).any()
+    ]
+    example = present.iloc[int(present.str.contains(",").argmax())]
+    if present.str.contains(",").any() and present[present.str.contains(",")].str.fullmatch(_THOUSANDS).all():
+        message = (
+            f"{path} has numbers such as {example!r}, where the comma may separate thousands or decimals. Pass "
+            f"decimal=',' if it is the decimal sign; else write the numbers without separators of thousands."
+        )
+        raise TableError(message)
+    if points:
+        message = (
+            f"{path} has numbers with a decimal comma (such as {example!r}) and columns with a decimal point. "
+            f"Write all of them with the same sign, or pass decimal= and treat the others as you need."
+        )
+        raise TableError(message)
+
+
+def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
+    """Give columns their names; a first column without one that is distinct names the rows."""
+    labels = ([""] if layout.unnamed_first else []) + layout.header
+    notes: list[str] = []
+    row_names: list[str] | None = None
+    if len(labels) > 1 and not labels[0] and frame[0].notna().all() and frame[0].is_unique:
+        row_names = [str(value) for value in frame[0]]
+        notes.append(f"{path.name}: the first column has no name; it names the rows and is no feature.")
+        frame, labels = frame.iloc[:, 1:], labels[1:]
+    keep, names, empty = [], [], 0
+    for i, label in enumerate(labels):
+        if not label and frame.iloc[:, i].isna().all():
+            empty += 1  # a separator at the end of each line
+            continue
+        keep.append(i)
+        names.append(label or f"column {i + 1}")
+    if empty:
+        notes.append(f"{path.name}: {empty} empty column{'s' * (empty > 1)} without a name left out.")
+    frame = frame.iloc[:, keep]
+    frame.columns = pd.Index(column_names(names, source=str(path)), dtype=object)
+    return frame, row_names, notes
