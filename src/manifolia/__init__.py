@@ -24,13 +24,17 @@ __getattr__, __dir__, __all__ = attach(
         "methods",
         "metrics",
         "operators",
+        "registry",
         "show",
         "tables",
     ],
     names={
         "RFPHATE": "manifolia.methods.rf_phate",
+        "load": "manifolia.persist",
         "explore": "manifolia.show.explorer",
+        "estimate_memory": "manifolia._core.memory",
         "memory_limit": "manifolia._core.memory",
+        "save": "manifolia.persist",
     },
 )
 __all__ += ["__version__"]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import manifolia
+import manifolia as mf
 from manifolia._core import memory
 from manifolia._core.memory import available, format_bytes, limit_now, memory_limit, parse_bytes, require
 from manifolia.exceptions import ManifoliaError, MemoryLimitError
@@ -150,3 +156,59 @@ def test_the_smaller_of_machine_and_container_counts_and_never_less_than_nothing
     assert available() == 70
     monkeypatch.setattr(memory, "_container_rooms", lambda: [-5])
     assert available() == 0
+
+
+# The need of a whole fit
+
+
+def test_the_need_grows_with_rows_trees_and_classes():
+    X = np.zeros((10_000, 4))
+    few = mf.estimate_memory(mf.RFPHATE(n_trees=100), X, np.arange(10_000) % 2)
+    assert mf.estimate_memory(mf.RFPHATE(n_trees=400), X, np.arange(10_000) % 2) > few
+    assert mf.estimate_memory(mf.RFPHATE(n_trees=100), X, np.arange(10_000) % 20) > few
+    assert mf.estimate_memory(mf.RFPHATE(n_trees=100), np.zeros((50_000, 4)), np.arange(50_000) % 2) > few
+    exact = mf.estimate_memory(mf.RFPHATE(n_trees=100, n_landmarks=None), X, np.arange(10_000) % 2)
+    assert exact > 10_000**2 * 8 * 5 > few
+
+
+def test_the_need_of_a_pipeline_is_that_of_its_last_step():
+    X, y = np.zeros((5000, 4)), np.linspace(0, 1, 5000)
+    model = mf.RFPHATE(forest=ExtraTreesRegressor(70, bootstrap=True))
+    assert mf.estimate_memory(make_pipeline(StandardScaler(), model), X, y) == mf.estimate_memory(model, X, y)
+    assert mf.estimate_memory(mf.RFPHATE(n_trees=70), X, y) == mf.estimate_memory(model, X, y)
+
+
+def test_an_estimator_that_cannot_tell_says_so():
+    with pytest.raises(TypeError, match="StandardScaler does not say what it needs"):
+        mf.estimate_memory(StandardScaler(), np.zeros((3, 2)))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc to see the memory in use")
+@pytest.mark.parametrize("target", ["classes", "numbers"])
+def test_the_estimate_is_right_within_a_factor_of_two(target):
+    code = f"""
+import threading, time
+import numpy as np
+import manifolia as mf
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30_000, 20)).astype(np.float32)
+total = X[:, :5].sum(axis=1) + rng.normal(size=len(X))
+y = total if {target!r} == "numbers" else np.digitize(total, [-3, -1, 0, 1, 3])
+mf.RFPHATE(n_trees=5, random_state=0).fit(X[:3000], y[:3000])
+used = lambda: int(open("/proc/self/statm").read().split()[1]) * 4096
+before, peak, over = used(), 0, False
+def watch():
+    global peak
+    while not over:
+        peak = max(peak, used() - before)
+        time.sleep(0.005)
+watcher = threading.Thread(target=watch)
+watcher.start()
+mf.RFPHATE(n_trees=100, random_state=0).fit(X, y)
+over = True
+watcher.join()
+print(mf.estimate_memory(mf.RFPHATE(n_trees=100), X, y) / peak)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.5 < float(done.stdout) < 2.0

@@ -13,10 +13,11 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from manifolia.exceptions import MemoryLimitError
 
-__all__ = ["available", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
+__all__ = ["available", "estimate_memory", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
 
 _ENVIRONMENT = "MANIFOLIA_MEMORY_LIMIT"
 _SHARE = 0.8  # leaves room for the interpreter, the allocator's slack and the user's other work
@@ -201,3 +202,47 @@ def require(size: float, *, step: str, remedy: str) -> None:
             f"variable {_ENVIRONMENT}, sets another.)"
         )
         raise MemoryLimitError(message)
+
+
+def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
+    """Tell how much memory a fit will take at its peak, before it is run.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of manifolia's methods, or a pipeline that ends in one. It need not be fitted.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        The data; only its shape is looked at.
+    y : array-like of shape (n,), default=None
+        Target: the number of its classes counts.
+
+    Returns
+    -------
+    int
+        Bytes on top of the data itself. What a forest takes depends on how many leaves it needs, so read it as right
+        within a factor of two.
+
+    Raises
+    ------
+    TypeError
+        If the estimator cannot tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import manifolia as mf
+    >>> X = np.empty((100_000, 20), dtype=np.float32)
+    >>> mf.estimate_memory(mf.RFPHATE(n_trees=100), X) > 2**29
+    True
+    """
+    steps = getattr(estimator, "steps", None)
+    model = steps[-1][1] if steps else estimator
+    ask = getattr(model, "_memory_need", None)
+    if ask is None:
+        message = (
+            f"estimate_memory knows manifolia's own methods, such as RFPHATE, and pipelines that end in one; "
+            f"{type(model).__name__} does not say what it needs."
+        )
+        raise TypeError(message)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return int(ask(n, y))

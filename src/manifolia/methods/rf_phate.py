@@ -52,6 +52,10 @@ __all__ = ["RFPHATE"]
 
 _PLACEMENT_STEPS = 1
 _T_CURVE = 100  # steps of the entropy curve from which t is read
+_LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
+_NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
+_BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
+_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
 _SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 
@@ -299,6 +303,26 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             _SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
             step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
             remedy="Set n_landmarks='auto' or a smaller number.",
+        )
+
+    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the forest, its leaves, the walk. (Counted on sizes from 2,000 to 100,000.)"""
+        given = check_forest(self.forest)
+        n_trees = self.n_trees if given is None else given.n_estimators
+        n_values, n_leaves = 2, n_trees * _LEAVES_PER_ROW * n
+        target = None if y is None else read_target(y, n, self.task, forest=given)
+        if target is None or target.y is None:
+            n_leaves *= 2  # a forest without a target is trained on a shuffled copy too
+        else:
+            outputs = target.y.reshape(len(target.y), -1)
+            n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
+        m = resolve_n_landmarks(self.n_landmarks, n) or n
+        return (
+            2 * n_leaves * (_NODE_BYTES + 8 * n_values)
+            + 8 * n_leaves * max(n_values, self.n_components)
+            + _BYTES_PER_LEAF_ID * n_trees * n
+            + _TALL_ARRAYS * 8 * 32 * n
+            + _SQUARE_ARRAYS * 8 * m**2
         )
 
     def _grow(

@@ -1,0 +1,190 @@
+"""Every method by name: manifolia's own, scikit-learn's, and peers that happen to be installed.
+
+``registry.get("rf-phate")`` returns a class; nothing is imported before that. The command line offers the same names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+from typing import Any, NamedTuple
+
+__all__ = ["Method", "default_method", "find", "get", "names", "register"]
+
+
+class Method(NamedTuple):
+    """What is known of a method without importing it.
+
+    Attributes
+    ----------
+    name : str
+        As in ``--method``.
+    path : str
+        Where the class is, as ``"module:Class"``.
+    summary : str
+        One line.
+    distribution : str
+        What to install when it is missing, as ``pip`` names it.
+    supervised : bool, default=False
+        Whether the target shapes the map.
+    takes_missing : bool, default=False
+        Whether missing values may stay missing.
+    needs_scale : bool, default=True
+        Whether it compares distances, so that columns have to be on one scale.
+    """
+
+    name: str
+    path: str
+    summary: str
+    distribution: str
+    supervised: bool = False
+    takes_missing: bool = False
+    needs_scale: bool = True
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the package that holds it can be found."""
+        return importlib.util.find_spec(self.path.partition(":")[0].partition(".")[0]) is not None
+
+    def load(self) -> Any:
+        """Import the class.
+
+        Returns
+        -------
+        type
+            An estimator with ``fit_transform``.
+
+        Raises
+        ------
+        ImportError
+            If its package is not installed.
+        """
+        module, _, name = self.path.partition(":")
+        if not self.is_installed:
+            message = f"method {self.name!r} needs the package {self.distribution}: pip install {self.distribution}"
+            raise ImportError(message)
+        return getattr(importlib.import_module(module), name)
+
+
+_METHODS: dict[str, Method] = {}
+
+
+def register(method: Method) -> Method:
+    """Add a method, or replace one of the same name.
+
+    Parameters
+    ----------
+    method : Method
+        What to add.
+
+    Returns
+    -------
+    Method
+        The same.
+    """
+    _METHODS[method.name] = method
+    return method
+
+
+for _method in (
+    Method(
+        "rf-phate", "manifolia.methods.rf_phate:RFPHATE", "forest proximities, diffusion and MDS; places new rows",
+        "manifolia", supervised=True, takes_missing=True, needs_scale=False,
+    ),
+    Method("pca", "sklearn.decomposition:PCA", "the plane of largest variance", "scikit-learn"),
+    Method("tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn"),
+    Method("isomap", "sklearn.manifold:Isomap", "geodesic distances", "scikit-learn"),
+    Method("lle", "sklearn.manifold:LocallyLinearEmbedding", "locally linear embedding", "scikit-learn"),
+    Method("mds", "sklearn.manifold:MDS", "multidimensional scaling; cannot place new rows", "scikit-learn"),
+    Method("umap", "umap:UMAP", "UMAP", "umap-learn"),
+    Method("pacmap", "pacmap:PaCMAP", "PaCMAP", "pacmap"),
+    Method("trimap", "trimap:TRIMAP", "TriMap", "trimap"),
+    Method("phate", "phate:PHATE", "PHATE of Moon et al.", "phate"),
+):  # fmt: skip
+    register(_method)
+
+
+def names(*, installed: bool = True) -> list[str]:
+    """List the methods.
+
+    Parameters
+    ----------
+    installed : bool, default=True
+        Only those whose package is there.
+
+    Returns
+    -------
+    list of str
+        Manifolia's first, then by name.
+    """
+    found = [method for method in _METHODS.values() if method.is_installed or not installed]
+    return [method.name for method in sorted(found, key=lambda m: (m.distribution != "manifolia", m.name))]
+
+
+def find(name: str) -> Method:
+    """Find what is known of a method.
+
+    Parameters
+    ----------
+    name : str
+        Its name; case and underscores do not matter.
+
+    Returns
+    -------
+    Method
+        What is known without importing it.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    plain = str(name).lower().replace("_", "-")
+    if plain not in _METHODS:
+        near = difflib.get_close_matches(plain, _METHODS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        message = f"there is no method {name!r}.{hint} Installed: {', '.join(names())}."
+        raise ValueError(message)
+    return _METHODS[plain]
+
+
+def get(name: str) -> Any:
+    """Import a method by name.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+
+    Returns
+    -------
+    type
+        An estimator with ``fit_transform``.
+
+    Examples
+    --------
+    >>> from manifolia import registry
+    >>> registry.get("rf-phate").__name__
+    'RFPHATE'
+    """
+    return find(name).load()
+
+
+def default_method(*, supervised: bool) -> str:
+    """Name the method to take where the user names none.
+
+    Parameters
+    ----------
+    supervised : bool
+        Whether there is a target.
+
+    Returns
+    -------
+    str
+        Its name: forests learn the target, and without one they learn what tells the rows from shuffled copies.
+    """
+    return "rf-phate" if supervised else _UNSUPERVISED
+
+
+_UNSUPERVISED = "rf-phate"

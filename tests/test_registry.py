@@ -1,0 +1,55 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.manifold import Isomap
+
+import manifolia as mf
+from manifolia import registry
+
+
+@pytest.fixture
+def restored():
+    before = dict(registry._METHODS)
+    yield
+    registry._METHODS.clear()
+    registry._METHODS.update(before)
+
+
+def test_names_lead_to_classes():
+    assert registry.get("rf-phate") is mf.RFPHATE
+    assert registry.get("RF_PHATE") is mf.RFPHATE
+    assert registry.get("isomap") is Isomap
+
+
+def test_every_installed_method_loads_and_is_an_estimator():
+    for name in registry.names():
+        assert hasattr(registry.get(name), "fit_transform"), name
+
+
+def test_manifolias_own_come_first():
+    assert registry.names()[0] == "rf-phate"
+    assert set(registry.names()) <= set(registry.names(installed=False))
+
+
+def test_a_misspelt_name_gets_the_nearest():
+    with pytest.raises(ValueError, match=r"no method .rfphate.\..*Did you mean .rf-phate."):
+        registry.get("rfphate")
+    with pytest.raises(ValueError, match="Installed: rf-phate"):
+        registry.get("zzz")
+
+
+def test_what_is_not_installed_is_named_and_not_listed(restored):
+    registry.register(registry.Method("nowhere", "no_such_package:Thing", "nothing", "no-such-package"))
+    assert "nowhere" not in registry.names()
+    assert "nowhere" in registry.names(installed=False)
+    with pytest.raises(ImportError, match="'nowhere' needs the package no-such-package"):
+        registry.get("nowhere")
+
+
+def test_the_default_for_any_task_takes_the_data_as_it_is():
+    for supervised in (True, False):
+        method = registry.find(registry.default_method(supervised=supervised))
+        assert method.is_installed
+        assert method.takes_missing
