@@ -20,15 +20,16 @@ from matplotlib.colors import to_hex, to_rgb
 
 N_CLASSES = 40
 STEP = 8  # of the grid of candidates, in 1/255
-STRETCH = {"normal": 1.0, "protan": 1.5, "deutan": 1.5, "tritan": 2.0}  # tritanopia is some hundred times rarer
+STRETCH = {"normal": 1.0, "protan": 2.0, "deutan": 2.0, "tritan": 3.0}  # tritanopia is some hundred times rarer
 DARKEST = 33.0  # lightness of a candidate: below, hues cannot be named, whatever their distance
 OTHER = "#8C8C8C"
-#: Background, smallest contrast with it, the first eight colours.
+#: Background, smallest contrast with it, the first colours: the eight, and on white two more by hand, because the two
+#: farthest ones are both purple for most people.
 THEMES = {
     "light": (
         "#FFFFFF",
         2.0,
-        ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#564C00"],
+        ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#564C00", "#6800F8", "#A81060"],
     ),
     "dark": (
         "#15181D",
