@@ -17,7 +17,7 @@ from manifolia._core.parallel import current_n_jobs, map_blocks, threads
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_matrix
 
-__all__ = ["LeafTable", "Trees", "check_forest_input", "leaf_ids", "leaf_table", "tree_structure"]
+__all__ = ["LeafTable", "Trees", "check_forest_input", "check_table", "leaf_ids", "leaf_table", "tree_structure"]
 
 
 class Trees(NamedTuple):
@@ -254,6 +254,35 @@ def leaf_table(
         counts = _in_bag_counts(forest, checked.shape[0], train_rows)
     _check_same_rows(leaf, counts, trees, partial=train_rows is not None)
     return LeafTable(leaf, counts, bool(getattr(forest, "bootstrap", False)), trees)
+
+
+def check_table(table: LeafTable, forest: Any) -> None:
+    """Check that a table which came from a file fits a forest: kernels index with it and do not look.
+
+    Parameters
+    ----------
+    table : LeafTable
+        The table.
+    forest : scikit-learn forest
+        Fitted, its trees checked.
+
+    Raises
+    ------
+    ValueError
+        If a leaf is not one of its tree, or an array has another shape or type.
+    """
+    expected = tree_structure(forest)
+    same = len(table.trees) == len(expected) and all(
+        found.dtype == wanted.dtype and np.array_equal(found, wanted)
+        for found, wanted in zip(table.trees, expected, strict=True)
+    )
+    leaf, counts = table.leaf, table.counts
+    same = same and leaf.ndim == 2 and leaf.shape == counts.shape and leaf.shape[0] == expected.n_trees
+    same = same and leaf.dtype == np.int32 and counts.dtype in (np.uint8, np.uint16, np.uint32)
+    first, end = expected.offsets[:-1, np.newaxis], expected.offsets[1:, np.newaxis]
+    if not same or ((leaf < first) | (leaf >= end)).any():
+        message = "the table of leaves does not fit the forest."
+        raise ValueError(message)
 
 
 def _in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None) -> IntArray:

@@ -16,7 +16,7 @@ from manifolia._core.types import ArrayLike, FloatArray, Sparse
 from manifolia._core.validate import check_is_fitted, validate_data
 from manifolia.affinity.forest import proximity_from_leaves
 from manifolia.affinity.grow import Target
-from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids
+from manifolia.affinity.leaves import LeafTable, check_forest_input, check_table, leaf_ids
 from manifolia.explain.importance import Importance, contrast_importance, importance_from_counts
 from manifolia.extension.novelty import novelty, ranges_from_counts
 
@@ -178,6 +178,34 @@ class ForestAnswers:
                 self._node_ranges()
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]  # the estimator's, not object's
         return {name: value for name, value in state.items() if name not in _NOT_SAVED}
+
+    def _check_restored(self) -> None:
+        """Check that arrays which came from a file fit the forest: kernels index with them and do not look.
+
+        Raises
+        ------
+        ValueError
+            If they do not.
+        """
+        state = vars(self)
+        if "embedding_" not in state:
+            return
+        check_table(self._table, self.forest_)
+        trees, n = self._table.trees, self._table.n_rows
+        fits = self.forest_.n_features_in_ == state["n_features_in_"] and state["embedding_"].shape[0] == n
+        if self._weight is not None:
+            fits = fits and self._weight.shape == (n,) and self._weight.dtype == np.float64
+        if "_leaves" in state:
+            values, filled = state["_leaves"]
+            fits = fits and values.ndim == 2 and values.dtype == np.float64 and len(values) == trees.n_leaves
+            fits = fits and filled.shape == (trees.n_leaves,) and filled.dtype == bool
+        if "_ranges" in state:
+            low, high, span = self._ranges
+            fits = fits and low.shape == high.shape == (len(trees.low),) and span.shape == (state["n_features_in_"],)
+            fits = fits and low.dtype == high.dtype == span.dtype == np.float32
+        if not fits:
+            message = "the leaves, ranges or weights of the model do not fit its forest."
+            raise ValueError(message)
 
     def _check_new(self, X: ArrayLike) -> Any:
         return validate_data(

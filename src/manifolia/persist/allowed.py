@@ -1,0 +1,102 @@
+"""What a model file may hold. A class that is not named here, or by the caller, is neither saved nor loaded.
+
+An estimator joins by its full name in `OWN`; the named tuples that it keeps join in `TUPLES`. If compiled code uses
+arrays of its fitted state as indices, its class has a method ``_check_restored(self)``, which raises ``ValueError`` if
+they do not fit together; `load` calls it.
+
+Of scikit-learn, only estimators whose fitted state is read by NumPy, which checks bounds, are named, and trees, which
+`manifolia.persist.trees` checks. Support vector machines, gradient boosting and nearest neighbours hand their arrays to
+compiled code that does not look.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FORESTS", "OBJECTS", "OWN", "PARTS", "SCALAR_TYPES", "TREES", "TUPLES", "full_name"]
+
+#: Estimators of this library.
+OWN = frozenset({"manifolia.methods.rf_phate.RFPHATE", "manifolia.tables.preparer.TablePreparer"})
+
+#: Named tuples that their fitted state holds.
+TUPLES = frozenset(
+    {
+        "manifolia.affinity.leaves.LeafTable",
+        "manifolia.affinity.leaves.Trees",
+        "manifolia.explain.importance.Importance",
+        "manifolia.extension.leaf_map.LeafValues",
+        "manifolia.extension.novelty.NodeRanges",
+    }
+)
+
+#: What stands in for objects that skops does not write, or not safely.
+PARTS = frozenset(
+    f"manifolia.persist.parts.{name}"
+    for name in ("ObjectArray", "Pairs", "RandomStream", "Scalar", "SparseMatrix", "TreeAt", "TreeList")
+)
+
+FORESTS = frozenset(
+    f"sklearn.ensemble._forest.{name}"
+    for name in ("ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor")
+)
+
+TREES = frozenset(
+    f"sklearn.tree._classes.{name}"
+    for name in ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
+)
+
+_TRANSFORMERS = frozenset(
+    {
+        "sklearn.compose._column_transformer.ColumnTransformer",
+        "sklearn.compose._column_transformer._RemainderColsList",
+        "sklearn.decomposition._pca.PCA",
+        "sklearn.decomposition._truncated_svd.TruncatedSVD",
+        "sklearn.feature_selection._variance_threshold.VarianceThreshold",
+        "sklearn.frozen._frozen.FrozenEstimator",
+        "sklearn.impute._base.MissingIndicator",
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.pipeline.FeatureUnion",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.preprocessing._data.Binarizer",
+        "sklearn.preprocessing._data.MaxAbsScaler",
+        "sklearn.preprocessing._data.MinMaxScaler",
+        "sklearn.preprocessing._data.Normalizer",
+        "sklearn.preprocessing._data.PowerTransformer",
+        "sklearn.preprocessing._data.QuantileTransformer",
+        "sklearn.preprocessing._data.RobustScaler",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._discretization.KBinsDiscretizer",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.preprocessing._encoders.OrdinalEncoder",
+        # Without a function: what ColumnTransformer makes of "passthrough". Functions are not saved.
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
+        "sklearn.preprocessing._label.LabelBinarizer",
+        "sklearn.preprocessing._label.LabelEncoder",
+        "sklearn.preprocessing._polynomial.PolynomialFeatures",
+        "sklearn.preprocessing._target_encoder.TargetEncoder",
+    }
+)
+
+#: Every class of which a file may hold an instance with attributes.
+OBJECTS = OWN | FORESTS | TREES | _TRANSFORMERS
+
+#: Classes that may stand for themselves, such as ``OneHotEncoder(dtype=numpy.float64)``.
+SCALAR_TYPES = frozenset(
+    {f"builtins.{name}" for name in ("bool", "float", "int", "str")}
+    | {f"numpy.{name}" for name in ("bool", "bool_", "float32", "float64", "object_", "str_")}
+    | {f"numpy.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
+
+
+def full_name(kind: type) -> str:
+    """Return the name under which a class is looked up here.
+
+    Parameters
+    ----------
+    kind : type
+        A class.
+
+    Returns
+    -------
+    str
+        Its module and name.
+    """
+    return f"{kind.__module__}.{kind.__qualname__}"
