@@ -11,10 +11,12 @@ from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_number, check_option
 from manifolia.show._labels import anchors, push_apart
 from manifolia.show._style import (
+    LEGEND_NAME,
     apply_theme,
     axes_points,
     color_map,
     drawing_order,
+    legible,
     plain,
     point_alpha,
     point_size,
@@ -27,9 +29,10 @@ from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, class_color
 __all__ = ["MapPainter"]
 
 _EDGES_BELOW = 2_000  # rows: with fewer, a thin edge in the colour of the background tells points apart
-_LEGEND_NAME = 32  # characters
 _MAP_NAME = 22
 _ROBUST = (1.0, 99.0)
+_TIE_FROM = 1.2  # heights of a name: moved farther, a line ties it to its place
+_HOLLOW = 0.8  # pt, the line of points of which nothing is known
 _LANE = 0.32  # half the height of the strip in which a class of a map on a line is spread
 
 
@@ -68,7 +71,8 @@ class MapPainter:
         self.values: Any = display.color if isinstance(display.color, Values) else None
         self.theme = resolve_theme(theme, ax)
         apply_theme(ax, self.theme, backgrounds=theme != "auto")
-        self.size = point_size(self.n, ax) if size is None else check_number(size, "size", low=0.0, open_low=True)
+        usual = point_size(self.n, ax, line=self.Y.shape[1] == 1)
+        self.size = usual if size is None else check_number(size, "size", low=0.0, open_low=True)
         self.alpha = point_alpha(self.n) if alpha is None else check_number(alpha, "alpha", low=0.0, high=1.0)
         self.rasterized = self.n > rasterize_above
         self.colors = self._class_colors()
@@ -91,15 +95,19 @@ class MapPainter:
         self._scale(cmap, limits, center)
         beneath = self._beneath()
         self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
-        edge = self.theme.background if self.n < _EDGES_BELOW else "none"
         faces = self._faces(None if self.classes is None else self.classes.codes, self.values and self.values.values)
-        faces[:, 3] = np.where(beneath, 0.7, 1.0) * self.alpha
+        faces[:, 3] = self.alpha
+        edges = np.tile(self.mcolors.to_rgba(self.theme.background), (self.n, 1))
+        widths = np.full(self.n, 0.35 if self.n < _EDGES_BELOW else 0.0)
+        unknown = self._unknown()  # hollow: a grey disc could be read as a class or as the middle of a scale
+        edges[unknown], widths[unknown] = self.mcolors.to_rgba(MISSING_COLOR, self.alpha), _HOLLOW
+        faces[unknown, 3] = 0.0
         self.drawn = self.ax.scatter(
             *self._places(self.Y, self.classes and self.classes.codes)[self.order].T,
             s=self.size,
             c=faces[self.order],
-            edgecolors=edge,
-            linewidths=0.35 if self.n < _EDGES_BELOW else 0.0,
+            edgecolors=edges[self.order],
+            linewidths=widths[self.order],
             rasterized=self.rasterized,
             **self._depth(2),
         )
@@ -114,9 +122,16 @@ class MapPainter:
 
     def _beneath(self) -> BoolArray:
         """Rows without a class or value of their own: drawn first."""
+        beneath = self._unknown()
+        if self.classes is not None and self.classes.pooled:
+            beneath = beneath | (self.classes.codes == len(self.classes.names) - 1)
+        return beneath
+
+    def _unknown(self) -> BoolArray:
+        """Rows whose label or value is missing."""
         if self.classes is not None:
-            last = len(self.classes.names) - 1 if self.classes.pooled else -1
-            return (self.classes.codes < 0) | (self.classes.codes == last)
+            unknown: BoolArray = self.classes.codes < 0
+            return unknown
         return np.isnan(self.values.values) if self.values is not None else np.zeros(self.n, dtype=bool)
 
     def _faces(self, codes: IntArray | None, values: FloatArray | None) -> FloatArray:
@@ -154,13 +169,9 @@ class MapPainter:
             low, high = low - 0.5, high + 0.5
         self.norm = self.mcolors.Normalize(low, high)
         own = color_map(self.theme, diverging=center is not None)
-        self.scale = (
-            own
-            if cmap is None
-            else import_extra("matplotlib", extra="plot", purpose="a colour scale").colormaps[cmap]
-            if isinstance(cmap, str)
-            else cmap
-        )
+        self.scale = own if cmap is None else cmap
+        if isinstance(cmap, str):
+            self.scale = import_extra("matplotlib", extra="plot", purpose="a colour scale").colormaps[cmap]
         below, above = bool((known < low).any()), bool((known > high).any())
         self.extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[(below, above)]
         self.any_known = bool(known.size)
@@ -212,11 +223,10 @@ class MapPainter:
         """Take the ticks away and give both axes one scale."""
         ax, n_components = self.ax, self.Y.shape[1]
         if n_components == 3:
-            ax.set(xticklabels=[], yticklabels=[], zticklabels=[])
+            ax.set(xticks=[], yticks=[], zticks=[])
             for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
                 axis.set_pane_color(self.mcolors.to_rgba(self.theme.faint, 0.25))
                 axis.line.set_color(self.theme.faint)
-                axis.set_tick_params(length=0)
             ax.set_aspect("equal")
             return
         ax.set_xticks([])
@@ -236,7 +246,7 @@ class MapPainter:
             ax.set_yticks([])
             ax.set_ylim(-1.2, 1.2)
             return
-        names = [shorten(name, _LEGEND_NAME) for name in self.classes.names]
+        names = [shorten(name, LEGEND_NAME) for name in self.classes.names]
         nameless = bool((self.classes.codes < 0).any()) or (self.new is not None and self.classes.new_codes is None)
         names += ["no label"] * nameless
         ax.set_yticks(np.arange(len(names)), names)
@@ -263,7 +273,7 @@ class MapPainter:
         if self.classes is None or self.Y.shape[1] == 1:  # lanes carry the names
             return []
         counts = np.bincount(self.classes.codes[self.classes.codes >= 0], minlength=len(self.colors))
-        names = [shorten(name, _LEGEND_NAME) for name in self.classes.names]
+        names = [shorten(name, LEGEND_NAME) for name in self.classes.names]
         if self.classes.pooled:
             names[-1] = f"{len(self.classes.pooled)} other classes"
         return [
@@ -275,17 +285,17 @@ class MapPainter:
         entries = []
         if self.classes is not None and self.Y.shape[1] > 1:
             n_missing = int((self.classes.codes < 0).sum())
-            entries += [(self._handle("o", MISSING_COLOR), f"no label ({n_missing:,})")] * bool(n_missing)
+            entries += [(self._handle("o", "none", edge=MISSING_COLOR), f"no label ({n_missing:,})")] * bool(n_missing)
         if self.values is not None:
             n_missing = int(np.isnan(self.values.values).sum())
-            entries += [(self._handle("o", MISSING_COLOR), f"missing ({n_missing:,})")] * bool(n_missing)
+            entries += [(self._handle("o", "none", edge=MISSING_COLOR), f"missing ({n_missing:,})")] * bool(n_missing)
         if self.new is not None:
             handle = self._handle("D", "none", edge=self.theme.text)
             entries.append((handle, f"new rows ({len(self.display.new):,})"))
         if self.classes is not None and self.classes.wrong is not None:
             wrong, n = int(self.classes.wrong.sum()), len(self.classes.wrong)
             handle = self._handle("D" if self.new is not None else "o", "none", edge=self.theme.text, width=1.5)
-            text = f"wrong ({wrong:,} of {n:,}), ring: predicted" if wrong else f"none of {n:,} predicted wrongly"
+            text = f"{wrong:,} of {n:,} wrong\n(ring: predicted)" if wrong else f"none of {n:,} wrong"
             entries.append((handle, text))
         return entries
 
@@ -313,7 +323,7 @@ class MapPainter:
             ncols=-(-len(entries) // rows),
             loc="upper left",
             bbox_to_anchor=(1.01, 1.0),
-            title=None if self.display.name is None else shorten(self.display.name, _LEGEND_NAME),
+            title=None if self.display.name is None else shorten(self.display.name, LEGEND_NAME),
         )
         self.legend.set_in_layout(True)
         steal_room(self.ax, [self.legend])
@@ -357,9 +367,19 @@ class MapPainter:
         bar.outline.set_visible(False)
         bar.ax.tick_params(colors=self.theme.muted, labelcolor=self.theme.text, length=2.5, labelsize=9)
         if self.display.name is not None:
-            bar.set_label(shorten(self.display.name, _LEGEND_NAME + 16), color=self.theme.text)
+            bar.set_label(shorten(self.display.name, LEGEND_NAME + 16), color=self.theme.text)
             plain(bar.ax.yaxis.label)
         self.colorbar = bar
+
+    def settle(self) -> None:
+        """Lay the figure out, then fit the limits to the room that the map was given.
+
+        Limits of axes with one scale only ever grow: those fitted to the box before the layout would be too wide.
+        """
+        self.ax.figure.canvas.figure.draw_without_rendering()
+        if self.Y.shape[1] == 2:
+            self.ax.autoscale_view()
+            self.ax.apply_aspect()
 
     # --- names on the map -------------------------------------------------------------------------------------------
 
@@ -375,26 +395,34 @@ class MapPainter:
         counts = np.bincount(codes[codes >= 0], minlength=n_own)[:n_own]
         groups = [int(group) for group in np.argsort(-counts, kind="stable") if counts[group]]
         font = 10.0 if n_own <= 12 else 8.5 if n_own <= 24 else 7.5
-        halo = [_part("patheffects").withStroke(linewidth=2.6, foreground=self.theme.background, alpha=0.9)]
+        halo = [_part("patheffects").withStroke(linewidth=3.0, foreground=self.theme.background)]
         texts = []
         for group in groups:
             text = self.ax.text(
                 *places[group], "", fontsize=font, fontweight="bold", ha="center", va="center", zorder=6
             )
             plain(text)
-            text.set(text=shorten(self.classes.names[group], _MAP_NAME), color=self.theme.text, path_effects=halo)
-            text.set_in_layout(False)
+            text.set(text=shorten(self.classes.names[group], _MAP_NAME), path_effects=halo, in_layout=False)
+            text.set_color(legible(self.colors[group], self.theme))
             texts.append(text)
-        # Axes get their final place when the figure is laid out; texts are measured after that.
-        self.ax.figure.canvas.figure.draw_without_rendering()
+        self._arrange(texts, places[groups])
+
+    def _arrange(self, texts: list[Any], places: FloatArray) -> None:
+        """Push names apart, tie those that went far to their place, and take away those without room."""
         boxes = [text.get_window_extent() for text in texts]
-        sizes = np.array([[box.width + 2.0, box.height] for box in boxes])
+        sizes = np.array([[box.width + 3.0, box.height + 1.0] for box in boxes])
         transform = self.ax.transData
-        centres = transform.transform(places[groups])
-        room = self.ax.get_window_extent()
+        # Above their place, so that a small group is not hidden under its own name.
+        centres = transform.transform(places) + np.column_stack([np.zeros(len(texts)), 0.8 * sizes[:, 1]])
+        room = self.ax.get_window_extent().padded(-3.0)
         moved, clear = push_apart(centres, sizes, (room.x0, room.y0, room.x1, room.y1))
-        for text, place, is_clear in zip(texts, transform.inverted().transform(moved), clear, strict=True):
-            text.set_position(place)
+        back = transform.inverted()
+        for text, place, start, height, is_clear in zip(texts, moved, centres, sizes[:, 1], clear, strict=True):
             if not is_clear:
                 text.remove()
-        self.texts = [text for text, is_clear in zip(texts, clear, strict=True) if is_clear]
+                continue
+            text.set_position(back.transform(place))
+            self.texts.append(text)
+            if np.hypot(*(place - start)) > _TIE_FROM * height:
+                ends = back.transform([start, place])
+                self.ax.plot(*ends.T, color=text.get_color(), linewidth=0.8, zorder=5, scalex=False, scaley=False)

@@ -23,6 +23,7 @@ from manifolia.show.palette import (
 )
 
 __all__ = [
+    "LEGEND_NAME",
     "THEMES",
     "apply_theme",
     "color_map",
@@ -36,7 +37,9 @@ __all__ = [
 ]
 
 THEMES = ("auto", "light", "dark")
+LEGEND_NAME = 32  # characters of a name in a legend
 _DARK_BELOW = 0.35  # luminance of a background on which light text reads better
+_READABLE = 9.0  # contrast of small names over points of the same colour; WCAG asks for 4.5 on a plain ground
 _MISSING_GLYPH = ("\u25a1", "?")  # what stands for a sign that no font has, and for want of that
 _SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # points of 30 pt² for 150 rows; four times the rows, half the area
 _SIZE_SIDE = 320.0  # on axes of so many points a side
@@ -82,6 +85,30 @@ def color_map(theme: Theme, *, diverging: bool = False) -> Any:
     else:
         stops, name = (CONTINUOUS_DARK if dark else CONTINUOUS), "manifolia-continuous"
     return colors.LinearSegmentedColormap.from_list(name, stops)
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of WCAG, from 0 (black) to 1 (white)."""
+    rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of WCAG, from 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def legible(color: str, theme: Theme) -> str:
+    """Mix a colour with that of the text until it can be read on the background."""
+    ends = [np.array([int(one[i : i + 2], 16) for i in (1, 3, 5)]) for one in (color, theme.text)]
+    for share in np.linspace(0.25, 1.0, 16):
+        r, g, b = np.round((1 - share) * ends[0] + share * ends[1]).astype(int)
+        mixed = f"#{r:02X}{g:02X}{b:02X}"
+        if contrast(mixed, theme.background) >= _READABLE:
+            return mixed
+    return theme.text
 
 
 # --- text -----------------------------------------------------------------------------------------------------------
@@ -148,9 +175,9 @@ def axes_points(ax: Any) -> tuple[float, float]:
     return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi
 
 
-def point_size(n: int, ax: Any) -> float:
-    """Return the area of a point, in pt²: smaller the more there are, larger on larger axes."""
-    side = min(axes_points(ax)) / _SIZE_SIDE
+def point_size(n: int, ax: Any, *, line: bool = False) -> float:
+    """Return the area of a point, in pt²: smaller the more there are, larger on larger axes, of a line on longer."""
+    side = (0.5 * axes_points(ax)[0] if line else min(axes_points(ax))) / _SIZE_SIDE
     return float(np.clip(_SIZE * (n / _SIZE_ROWS) ** _SIZE_POWER * side**2, 0.4, 45.0))
 
 

@@ -20,7 +20,7 @@ from manifolia._core.validate import (
     check_number,
     check_option,
 )
-from manifolia.show._style import THEMES, new_axes
+from manifolia.show._style import LEGEND_NAME, THEMES, new_axes, shorten
 from manifolia.show.palette import class_palette
 
 if TYPE_CHECKING:
@@ -368,6 +368,7 @@ class MapDisplay:
         painter.points(shuffle=shuffle, cmap=cmap, limits=limits, center=center)
         painter.frame()
         painter.key(legend=legend)
+        painter.settle()
         painter.names(wanted=self.Y.shape[1] == 2 if labels == "auto" else bool(labels))
         self.order_, self.points_, self.new_points_ = painter.order, painter.drawn, painter.new
         self.wrong_points_, self.labels_ = painter.wrong, painter.texts
@@ -379,7 +380,10 @@ class MapDisplay:
         """Give the map a square and its legend the width that it needs."""
         width = _SQUARE
         if legend and isinstance(self.color, Classes):
-            width += 1.5 * (1 + len(self.color.names) // 21)
+            longest = max([len(shorten(name, LEGEND_NAME)) for name in self.color.names], default=0)
+            marks = 16 * (self.new is not None or self.color.wrong is not None)  # characters of "new rows (1,234)"
+            n_columns = 1 + len(self.color.names) // 21
+            width += n_columns * (0.3 + 0.075 * max(longest + 8, marks))
         elif legend and isinstance(self.color, Values):
             width += 0.8
         if self.Y.shape[1] > 1:
