@@ -14,8 +14,10 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
+        "annotated",
         "columns",
         "inputs",
+        "matrices",
         "naming",
         "preparer",
         "reading",
@@ -24,11 +26,14 @@ __getattr__, __dir__, __all__ = attach(
         "survey",
         "table",
         "text",
+        "writing",
     ],
     names={
         "Table": "manifolia.tables.table",
         "TableError": "manifolia.exceptions",
         "TablePreparer": "manifolia.tables.preparer",
         "read": "manifolia.tables.reading",
+        "write": "manifolia.tables.writing",
+        "write_anndata": "manifolia.tables.annotated",
     },
 )

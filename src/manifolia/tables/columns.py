@@ -113,8 +113,7 @@ def kind_of(column: pd.Series, name: str) -> str:
 
 
 def _objects(column: pd.Series) -> Array:
-    values = column.to_numpy(dtype=object, na_value=None)
-    return values
+    return column.astype(object).to_numpy()
 
 
 def _kind_of_objects(values: Array, name: str) -> str:
@@ -311,9 +310,11 @@ def _moment(value: Any) -> np.datetime64:
         value = value.tz_convert("UTC").tz_localize(None) if value.tzinfo else value
         return value.to_datetime64().astype("datetime64[us]")
     if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    if isinstance(value, (datetime.date, np.datetime64)):
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    if isinstance(value, datetime.date):
         return np.datetime64(value, "us")
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[us]")
     raise ValueError
 
 
@@ -381,10 +382,11 @@ def key_of(value: Any) -> str:
         return value
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
     if isinstance(value, numbers.Real):
         number = float(value)
-        whole = isinstance(value, numbers.Integral)
-        return str(int(value)) if whole or number.is_integer() else repr(number)
+        return str(int(number)) if number.is_integer() else repr(number)
     return str(value)
 
 

@@ -151,9 +151,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         found = survey(source, given, max_levels)
         self._set_columns(source, found)
         self.notes_ = describe(source.names, found, missing=self.missing, scale=self.scale)
-        self.center_ = self.scale_ = None
+        self.center_: FloatArray | None = None
+        self.scale_: FloatArray | None = None
         if self.scale:
-            self._set_scale(self._encode(source))
+            self.center_, self.scale_ = self._find_scale(self._encode(source))
         return self
 
     def _set_columns(self, source: Source, found: Survey) -> None:
@@ -394,7 +395,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 numbers[unknown] = np.nan
         return numbers
 
-    def _expand(self, encoded: FloatArray, *, scaled: bool = True) -> FloatArray:
+    def _expand(self, encoded: FloatArray) -> FloatArray:
         """Fill what must be filled, and spread levels and marks over their columns."""
         gaps = np.isnan(encoded)
         gapped = gaps.any(axis=0)
@@ -423,19 +424,20 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 out[np.isnan(encoded[:, j]), start : start + width] = np.nan
             marked = self.marks_ >= 0
             out[:, self.marks_[marked]] = gaps[:, marked]
-        if scaled and self.scale_ is not None:
+        if self.center_ is not None and self.scale_ is not None:
             out -= self.center_.astype(out.dtype)
             out /= self.scale_.astype(out.dtype)
         return out
 
-    def _set_scale(self, encoded: FloatArray) -> None:
-        out = self._expand(encoded, scaled=False)
-        self.center_, self.scale_ = np.zeros(out.shape[1]), np.ones(out.shape[1])
+    def _find_scale(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
+        out = self._expand(encoded)
+        center, scale = np.zeros(out.shape[1]), np.ones(out.shape[1])
         numbers = np.array([self.roles_[name] in ("numeric", "date", "ordered") for name in self.used_], dtype=bool)
         for start in self.starts_[numbers]:
             values = out[:, start][~np.isnan(out[:, start])].astype(np.float64)
-            self.center_[start] = values.mean()
-            self.scale_[start] = safe_scale(np.array([values.std()]), self.center_[[start]])[0]
+            center[start] = values.mean()
+            scale[start] = safe_scale(np.array([values.std()]), center[[start]])[0]
+        return center, scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

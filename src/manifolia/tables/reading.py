@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.optional import import_extra
-from manifolia._core.types import Array
 from manifolia._core.validate import is_sparse, to_csr
 from manifolia.exceptions import TableError
+from manifolia.tables.matrices import default_row_names, read_numpy
 from manifolia.tables.naming import column_names, nearest
 from manifolia.tables.table import Table
+from manifolia.tables.text import read_text
 
 __all__ = ["as_frame", "read"]
 
@@ -132,8 +134,6 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
 
         return read_anndata(path, layer=layer, obsm=obsm)
     if suffix in (".npz", ".npy"):
-        from manifolia.tables.matrices import read_numpy
-
         return read_numpy(path)
     if suffix in (".parquet", ".pq") or suffix in _ARROW:
         table = _frame_table(_read_columnar(path, suffix), source=str(path))
@@ -142,12 +142,10 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
 
 
 def _text_table(path: Path, suffix: str, **text: Any) -> Table:
-    from manifolia.tables.text import read_text
-
     if text["sep"] is None and suffix in (".tsv", ".tab"):
         text["sep"] = "\t"
     found = read_text(path, **text)
-    names = _default_names(len(found.frame)) if found.row_names is None else np.array(found.row_names, dtype=object)
+    names = default_row_names(len(found.frame)) if found.row_names is None else np.array(found.row_names, dtype=object)
     columns = [str(name) for name in found.frame.columns]
     empty = pd.DataFrame(index=found.frame.index)
     return Table(found.frame, columns, empty, names, str(path), tuple(found.notes))
@@ -247,14 +245,10 @@ def as_frame(source: Any) -> pd.DataFrame | None:
     return _from_arrow(table)
 
 
-def _default_names(n_rows: int) -> Array:
-    return np.arange(n_rows).astype(str).astype(object)
-
-
 def _matrix_table(values: Any, *, source: str) -> Table:
     n_rows, n_columns = values.shape
     names = [f"x{i}" for i in range(n_columns)]
-    return Table(values, names, pd.DataFrame(index=range(n_rows)), _default_names(n_rows), source)
+    return Table(values, names, pd.DataFrame(index=range(n_rows)), default_row_names(n_rows), source)
 
 
 def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
@@ -264,7 +258,7 @@ def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
         frame = frame.set_axis(names, axis=1)
     index = frame.index
     plain = isinstance(index, pd.RangeIndex) or (index.nlevels == 1 and index.dtype.kind in "iu" and index.name is None)
-    row_names = _default_names(len(frame)) if plain else np.array(column_labels(index), dtype=object)
+    row_names = default_row_names(len(frame)) if plain else np.array(column_labels(index), dtype=object)
     return Table(frame, names, pd.DataFrame(index=index), row_names, source)
 
 
@@ -285,8 +279,6 @@ def column_labels(index: pd.Index) -> list[str]:
 
 
 def _mark_missing(table: Table, marks: list[str]) -> Table:
-    from dataclasses import replace
-
     frame = table.features.copy(deep=False)
     for name in frame.columns:
         column = frame[name]

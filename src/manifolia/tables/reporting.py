@@ -112,4 +112,4 @@ def _ends(levels: Sequence[str], limit: int = 5) -> list[str]:
 
 def _day(origin: str) -> str:
     day, _, time = origin.partition("T")
-    return day if not time or time.startswith("00:00:00") and not time.strip("0:.") else origin
+    return day if not time or (time.startswith("00:00:00") and not time.strip("0:.")) else origin

@@ -235,7 +235,7 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
         if isinstance(column.dtype, pd.CategoricalDtype):
             levels = keys
         elif kind_of(column, name) in ("number", "boolean"):
-            levels = sorted(keys, key=lambda key: float({"True": "1", "False": "0"}.get(key, key)))
+            levels = sorted(keys, key=lambda key: _natural({"True": "1", "False": "0"}.get(key) or key))
         else:
             message = (
                 f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, "

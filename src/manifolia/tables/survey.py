@@ -75,9 +75,9 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         # A role that leaves numbers as they are needs no look at the single column.
         block[i] &= given.get(name, "numeric") == "numeric" and not (booleans[i] and name in given)
     _survey_block(source, np.flatnonzero(block), booleans, found)
-    for i in np.flatnonzero(~block):
-        plan = plan_column(source.column(int(i)), source.names[i], given.get(source.names[i]), max_levels)
-        found.roles[i], found.plans[int(i)] = plan.role, plan
+    for i in np.flatnonzero(~block).tolist():
+        plan = plan_column(source.column(i), source.names[i], given.get(source.names[i]), max_levels)
+        found.roles[i], found.plans[i] = plan.role, plan
         if plan.values is None:
             continue
         check_finite(plan.values[:, None], [source.names[i]])

@@ -11,10 +11,9 @@ import codecs
 import csv
 import gzip
 import io
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -79,8 +78,9 @@ class TextTable(NamedTuple):
 
 
 class _Layout(NamedTuple):
+    #: With an empty name before the first, where rows have one field more: the row's name, as R writes it.
+    #: With one after the last, where that further field is always empty: a separator at the end of each row.
     header: list[str]
-    #: Whether rows have one field more than the header: the first is the row's name, as R writes it.
     unnamed_first: bool
 
 
@@ -121,10 +121,8 @@ def read_text(
         columns = _comma_columns(frame)
         if columns:
             _refuse_doubtful_commas(path, frame, columns)
-            notes.append(
-                f"{path.name}: the comma was read as the decimal sign ({listing(columns)}). Set decimal='.' or ',' to "
-                f"choose."
-            )
+            told = listing([layout.header[i] for i in columns])
+            notes.append(f"{path.name}: the comma was read as the decimal sign, for {told}. Set decimal to choose.")
             frame = _parse(path, encoding, sep, ",", layout, na_values)
     frame, row_names, more = _name_columns(frame, layout, path)
     return TextTable(frame, row_names, notes + more)
@@ -176,8 +174,8 @@ def _encoding(path: Path) -> str:
     control = (codes < 32) & (codes != 9) & (codes != 10) & (codes != 12) & (codes != 13)
     if (codes == 0).any() or control.mean() > _CONTROL_SHARE:
         message = (
-            f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). manifolia reads "
-            f"CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files."
+            f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). These can be "
+            f"read: CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad)."
         )
         raise TableError(message)
     return "utf-8"
@@ -220,7 +218,7 @@ def _not_this_encoding(path: Path, encoding: str, error: UnicodeError) -> TableE
 def _survey(path: Path, encoding: str, sep: str) -> _Layout:
     """Go through the rows: header, ragged rows, no rows."""
     header: list[str] = []
-    unnamed_first = False
+    longer, open_end = False, True
     expected = n_rows = 0
     try:
         with _open_text(path, encoding) as stream:
@@ -234,9 +232,10 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                     continue
                 n_rows += 1
                 if n_rows == 1 and len(row) == len(header) + 1:
-                    unnamed_first, expected = True, len(row)
+                    longer, expected = True, len(row)
                 if len(row) != expected:
                     raise _ragged(path, reader.line_num, len(row), expected, sep)
+                open_end &= not row[-1].strip()
     except csv.Error as error:
         message = f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
         raise TableError(message) from error
@@ -263,21 +262,23 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
     if twice:
         message = f"{path} has several columns named {listing(twice)}. Give each column a name of its own."
         raise TableError(message)
-    return _Layout(header, unnamed_first)
+    if longer:
+        header = [*header, ""] if open_end else ["", *header]
+    return _Layout(header, longer and not open_end)
 
 
 def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
     return TableError(
-        f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to be "
-        f"{_NAMES.get(sep, repr(sep))}; pass sep= if it is another one, or mend the line (texts that hold the separator "
-        f"need quotation marks)."
+        f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to "
+        f"be {_NAMES.get(sep, repr(sep))}; pass sep= if it is another one, or mend the line (texts that hold the "
+        f"separator need quotation marks)."
     )
 
 
 def _parse(
     path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, na_values: Sequence[str]
 ) -> pd.DataFrame:
-    names = list(range(len(layout.header) + layout.unnamed_first))  # by place: a header may have empty names
+    names = list(range(len(layout.header)))  # by place: a header may have empty names
     try:
         with _open_text(path, encoding) as stream:
             frame = pd.read_csv(
@@ -320,12 +321,12 @@ def reads_as_comma_numbers(texts: pd.Series) -> bool:
     return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
 
 
-def _comma_columns(frame: pd.DataFrame) -> list[int]:
+def _comma_columns(frame: pd.DataFrame) -> list[Any]:
     texts = [name for name in frame.columns if _is_text(frame[name])]
     return [name for name in texts if reads_as_comma_numbers(frame[name].dropna())]
 
 
-def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[int]) -> None:
+def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any]) -> None:
     present = pd.concat([frame[name].dropna().astype(str).str.strip() for name in columns])
     points = [
         name
@@ -351,13 +352,19 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[int])
 
 def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
     """Give columns their names; a first column without one that is distinct names the rows."""
-    labels = ([""] if layout.unnamed_first else []) + layout.header
+    labels = layout.header
     notes: list[str] = []
     row_names: list[str] | None = None
     if len(labels) > 1 and not labels[0] and frame[0].notna().all() and frame[0].is_unique:
         row_names = [str(value) for value in frame[0]]
         notes.append(f"{path.name}: the first column has no name; it names the rows and is no feature.")
         frame, labels = frame.iloc[:, 1:], labels[1:]
+    elif layout.unnamed_first:
+        message = (
+            f"{path} has one field more in its rows than in its header, and the first is no distinct name of the row. "
+            f"Give every column a name."
+        )
+        raise TableError(message)
     keep, names, empty = [], [], 0
     for i, label in enumerate(labels):
         if not label and frame.iloc[:, i].isna().all():

@@ -1,0 +1,174 @@
+"""NumPy's files: one matrix with what is known of its rows, a sparse matrix, or columns side by side."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from manifolia._core.types import Array
+from manifolia._core.validate import to_csr
+from manifolia.exceptions import TableError
+from manifolia.tables.naming import column_names, listing
+from manifolia.tables.table import Table
+
+__all__ = ["default_row_names", "read_numpy"]
+
+#: The arrays that are taken for the matrix where a file has several, in this order.
+_MATRICES = ("X", "x", "data", "arr_0")
+#: The arrays that name its columns and rows.
+_COLUMNS = ("feature_names", "columns", "var_names")
+_ROWS = ("row_names", "sample_names", "obs_names")
+_SPARSE = {"indices", "indptr", "format", "shape", "data"}
+
+
+def default_row_names(n_rows: int) -> Array:
+    """Return row numbers from 0 as texts.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many.
+
+    Returns
+    -------
+    ndarray of str of shape (n_rows,)
+        "0", "1", ….
+    """
+    return np.arange(n_rows).astype(str).astype(object)
+
+
+def read_numpy(path: Path) -> Table:
+    """Read an npz or npy file.
+
+    A file of one matrix gives the matrix; one-dimensional arrays beside it with one entry a row describe the rows
+    (``Table.meta``), and ``feature_names`` names the columns. A file that SciPy's ``save_npz`` wrote gives a sparse
+    matrix. A file of one-dimensional arrays only gives a frame.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Table
+        The matrix or the frame.
+
+    Raises
+    ------
+    TableError
+        If it is damaged, needs pickle, or holds no table.
+    """
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        if "pickle" in str(error).lower() and "Object arrays" in str(error):
+            message = (
+                f"{path} holds objects that only pickle could load, which might run foreign code. Save numbers and "
+                f"texts with a type of their own, such as array.astype(str)."
+            )
+            raise TableError(message) from error
+        message = f"{path} cannot be read as a NumPy file; it may be damaged or of another kind."
+        raise TableError(message) from error
+    if "" in arrays:
+        return _from_single(path, arrays[""])
+    if set(arrays) >= _SPARSE - {"indices", "indptr"} and "format" in arrays:
+        return _from_sparse(path)
+    return _from_several(path, arrays)
+
+
+def _from_single(path: Path, values: Array) -> Table:
+    if values.dtype.names and values.ndim == 1:
+        return _from_columns(path, {name: values[name] for name in values.dtype.names})
+    return _matrix(path, values, {}, notes=[])
+
+
+def _from_sparse(path: Path) -> Table:
+    try:
+        matrix = to_csr(sp.load_npz(path))
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{path} cannot be read as a sparse matrix: {error}."
+        raise TableError(message) from error
+    return _matrix(path, matrix, {}, notes=[])
+
+
+def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
+    wide = [name for name, values in arrays.items() if values.ndim >= 2]
+    chosen = next((name for name in _MATRICES if name in wide), wide[0] if len(wide) == 1 else None)
+    if chosen is not None:
+        rest = {name: values for name, values in arrays.items() if name != chosen}
+        return _matrix(path, arrays[chosen], rest, notes=[])
+    shapes = {values.shape for values in arrays.values()}
+    if not wide and len(shapes) == 1 and len(next(iter(shapes))) == 1:
+        return _from_columns(path, arrays)
+    found = ", ".join(f"{name} {values.shape}" for name, values in arrays.items()) or "nothing"
+    message = (
+        f"{path} holds {found}, of which none can be told to be the table. Name the matrix X, or save columns of equal "
+        f"length."
+    )
+    raise TableError(message)
+
+
+def _from_columns(path: Path, arrays: dict[str, Array]) -> Table:
+    frame = pd.DataFrame({name: _plain(values) for name, values in arrays.items()})
+    names = column_names(frame.columns, source=str(path))
+    return Table(frame, names, pd.DataFrame(index=frame.index), default_row_names(len(frame)), str(path))
+
+
+def _plain(values: Array) -> Array:
+    """Return texts as objects; an empty one is missing, as `write` saves it."""
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8")
+    if values.dtype.kind != "U":
+        return values
+    texts = values.astype(object)
+    texts[values == ""] = None
+    return texts
+
+
+def _matrix(path: Path, values: Any, beside: dict[str, Array], notes: list[str]) -> Table:
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim == 0:
+        message = f"{path} holds a single value. A table needs rows and columns."
+        raise TableError(message)
+    if values.ndim > 2:
+        notes.append(
+            f"{path.name}: the array of shape {values.shape} was taken as {values.shape[0]:,} rows, flattened."
+        )
+        values = values.reshape(len(values), -1)
+    n_rows, n_columns = values.shape
+    beside = {name: np.atleast_1d(other) for name, other in beside.items()}
+    columns = next((beside[name] for name in _COLUMNS if name in beside and beside[name].shape == (n_columns,)), None)
+    names = [f"x{i}" for i in range(n_columns)] if columns is None else column_names(columns, source=str(path))
+    rows = next((beside[name] for name in _ROWS if name in beside and beside[name].shape == (n_rows,)), None)
+    meta, aside = _describe_rows(beside, n_rows)
+    if aside:
+        notes.append(f"{path.name}: arrays without one entry a row were left aside: {listing(aside)}.")
+    row_names = default_row_names(n_rows) if rows is None else rows.astype(str).astype(object)
+    if values.dtype.kind not in "biuf":
+        frame = pd.DataFrame({name: _plain(values[:, i]) for i, name in enumerate(names)})
+        return Table(frame, names, meta, row_names, str(path), tuple(notes))
+    return Table(values, names, meta, row_names, str(path), tuple(notes))
+
+
+def _describe_rows(beside: dict[str, Array], n_rows: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return what describes rows, a matrix with one column for each of its own, and the names of the rest."""
+    columns: dict[str, Array] = {}
+    aside = []
+    for name, values in beside.items():
+        if name in _ROWS or name in _COLUMNS:
+            continue
+        if values.shape == (n_rows,):
+            columns[name] = _plain(values)
+        elif values.ndim == 2 and values.shape[0] == n_rows:
+            columns |= {f"{name}_{j}": _plain(values[:, j]) for j in range(values.shape[1])}
+        else:
+            aside.append(name)
+    return pd.DataFrame(columns, index=range(n_rows)), aside

@@ -1,0 +1,170 @@
+"""`write`: a frame to a file by its suffix; the file appears only when it is complete."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import Array
+from manifolia.exceptions import TableError
+from manifolia.tables.naming import column_names
+
+__all__ = ["WRITABLE", "replacing", "write"]
+
+#: The suffixes that `write` knows.
+WRITABLE = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npz", ".json")
+_TEXT = (".csv", ".tsv")
+
+
+def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None) -> Path:
+    """Write a table in the format that the suffix tells.
+
+    Numbers in text files are written with as many digits as bring back the same float. A missing value is an empty
+    cell, ``null`` in JSON, and in npz NaN or an empty text.
+
+    Parameters
+    ----------
+    frame : DataFrame or mapping of str to array-like
+        The columns; an index is not written.
+    path : path
+        One of ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.npz``, ``.json``. A file that is
+        there is replaced in one step.
+    sep : str, default=None
+        Separator of a text file; None takes the comma, the tab for .tsv, the semicolon if `decimal` is a comma.
+    decimal : {".", ","}, default=None
+        Decimal sign of a text file; None takes the point.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Raises
+    ------
+    TableError
+        If the suffix is not known, or `sep` or `decimal` do not fit it.
+    MissingExtraError
+        If the format needs a package that is not installed.
+    """
+    target = Path(path)
+    suffix = target.suffix.lower()
+    if suffix not in WRITABLE:
+        message = f"the format of {target} is not known by its suffix {suffix!r}. Use one of {', '.join(WRITABLE)}."
+        raise TableError(message)
+    if suffix not in _TEXT and (sep is not None or decimal is not None):
+        message = f"sep and decimal are for text files (.csv, .tsv), and {target} is none. Leave them out."
+        raise TableError(message)
+    table = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(dict(frame))
+    table = table.set_axis(column_names(table.columns), axis=1).reset_index(drop=True)
+    with replacing(target) as draft:
+        if suffix in _TEXT:
+            _write_text(table, draft, suffix, sep, decimal)
+        elif suffix == ".npz":
+            _write_arrays({name: _plain(table[name]) for name in table.columns}, draft)
+        elif suffix == ".json":
+            _write_json(table, draft)
+        else:
+            import_extra("pyarrow", extra="parquet", purpose=f"Writing {suffix} files")
+            (table.to_parquet if suffix == ".parquet" else table.to_feather)(draft)
+    return target
+
+
+def _write_text(table: pd.DataFrame, draft: Path, suffix: str, sep: str | None, decimal: str | None) -> None:
+    decimal = "." if decimal is None else decimal
+    if sep is None:
+        sep = "\t" if suffix == ".tsv" else ";" if decimal == "," else ","
+    if len(sep) != 1 or decimal not in (".", ",") or sep == decimal:
+        message = (
+            f"sep must be one character and decimal '.' or ',', and they must differ; got {sep!r} and {decimal!r}."
+        )
+        raise TableError(message)
+    table.to_csv(draft, sep=sep, decimal=decimal, index=False, encoding="utf-8", lineterminator="\n")
+
+
+def _write_arrays(arrays: dict[str, Array], draft: Path) -> None:
+    # numpy.savez takes names as keyword arguments, so that a column could not be called "file".
+    with zipfile.ZipFile(draft, "w", compression=zipfile.ZIP_DEFLATED) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, values, allow_pickle=False)
+
+
+def _write_json(table: pd.DataFrame, draft: Path) -> None:
+    # pandas rounds to 15 digits; Python writes as many as bring back the same float.
+    columns = [[_json_value(value) for value in table[name].astype(object)] for name in table.columns]
+    rows = [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+    draft.write_text(json.dumps(rows, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+
+
+def _json_value(value: Any) -> Any:
+    if pd.isna(value) or (isinstance(value, float) and math.isinf(value)):
+        return None  # JSON knows no infinity
+    value = value.item() if isinstance(value, np.generic) else value
+    return (
+        value
+        if isinstance(value, (str, int, float))
+        else value.isoformat()
+        if hasattr(value, "isoformat")
+        else str(value)
+    )
+
+
+def _plain(column: pd.Series) -> Array:
+    """Return a column as an array that needs no pickle."""
+    kind = column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
+    if kind in "biufmM":
+        return column.to_numpy()
+    if pd.api.types.is_numeric_dtype(column.dtype):  # masked numbers: a missing one is NaN
+        return column.to_numpy(dtype=np.float64, na_value=np.nan) if column.isna().any() else column.to_numpy()
+    return np.array(["" if pd.isna(value) else str(value) for value in column.astype(object)], dtype=str)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a draft beside a file, which takes its place when the block ends well and goes away when not.
+
+    Parameters
+    ----------
+    path : path
+        The file to be.
+
+    Yields
+    ------
+    Path
+        An empty draft in the same folder, with the same suffix.
+
+    Raises
+    ------
+    TableError
+        If the folder is not there, or `path` is one.
+    """
+    target = Path(path)
+    if target.is_dir():
+        message = f"{target} is a folder. Pass the name of a file."
+        raise TableError(message)
+    if not target.parent.is_dir():
+        message = f"{target} cannot be written: the folder {target.parent} does not exist."
+        raise TableError(message)
+    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        # mkstemp lets only the owner read; a new file gets the rights that open() would give it.
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
