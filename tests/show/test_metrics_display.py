@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from manifolia import metrics
 from manifolia.exceptions import MissingExtraError
 from manifolia.show import MetricsDisplay
-from manifolia.show.metrics_display import _COLORS, Coranking, Curves, Shepard, _rank_edges
+from manifolia.show.metrics_display import Coranking, Curves, Shepard, _rank_edges
+from manifolia.show.palette import class_colors
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_lines_show_the_curves_with_their_names_and_areas(pair, ax):
     np.testing.assert_array_equal(random.get_ydata(), 0.0)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == [f"noisy ({display.data.areas['noisy']:.3f})", "same (1.000)", "random map"]
-    assert (noisy.get_color(), same.get_color()) == _COLORS[:2]
+    assert [noisy.get_color(), same.get_color()] == class_colors(2)
     assert noisy.get_linestyle() != same.get_linestyle()
     assert ax.get_xscale() == "log"
     assert ax.get_ylim()[1] >= 1.0

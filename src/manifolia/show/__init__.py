@@ -6,8 +6,11 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=["palette"],
     names={
+        "EntropyDisplay": "manifolia.show.entropy_display",
+        "ImportanceDisplay": "manifolia.show.importance_display",
         "MapDisplay": "manifolia.show.map_display",
         "MetricsDisplay": "manifolia.show.metrics_display",
         "ProximityDisplay": "manifolia.show.proximity_display",
+        "ShepardDisplay": "manifolia.show.shepard_display",
     },
 )

@@ -71,7 +71,7 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
         ax.figure.set_facecolor(theme.background)  # legends and titles stand on it
     for spine in ax.spines.values():
         spine.set_color(theme.faint)
-    ax.tick_params(colors=theme.muted, labelcolor=theme.text)
+    ax.tick_params(which="both", colors=theme.muted, labelcolor=theme.text)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
         text.set_color(theme.text)
 

@@ -20,18 +20,18 @@ from manifolia._core.optional import import_extra
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
+from manifolia.show._style import apply_theme, plain, resolve_theme
+from manifolia.show.palette import DARK, Theme, class_colors
+from manifolia.show.shepard_display import Shepard, count_pairs, draw_pairs_of_distances
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Coranking", "Curves", "MetricsDisplay", "Shepard"]
 
-#: Okabe and Ito's colours without yellow, which is faint on white: told apart with any colour vision. Lines differ in
-#: their dashes too, so that more of them, or a grey print, stay legible.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+#: So many colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
+_N_COLORS = 7
 _DASHES = ("-", "--", "-.", ":")
-_SHEPARD_CELLS = 80
-_MEDIANS = 40
 
 
 class Curves(NamedTuple):
@@ -57,31 +57,6 @@ class Curves(NamedTuple):
     high: dict[str, FloatArray]
     areas: dict[str, float]
     baseline: FloatArray
-
-
-class Shepard(NamedTuple):
-    """Counts of pairs by their two distances.
-
-    Attributes
-    ----------
-    counts : ndarray of int of shape (n_cells, n_cells)
-        Pairs, by distance in the data (rows) and in the map (columns).
-    x_edges, y_edges : ndarray of shape (n_cells + 1,)
-        Borders of the cells in the data and in the map.
-    medians : ndarray of shape (n_medians, 2)
-        Median distance in the data and in the map of pairs with similar distances in the data.
-    goodness : float
-        Spearman's correlation of these pairs.
-    n_pairs : int
-        How many.
-    """
-
-    counts: IntArray
-    x_edges: FloatArray
-    y_edges: FloatArray
-    medians: FloatArray
-    goodness: float
-    n_pairs: int
 
 
 class Coranking(NamedTuple):
@@ -252,22 +227,7 @@ class MetricsDisplay:
         MetricsDisplay
             Ready to `plot`.
         """
-        from manifolia.metrics._sampling import draw_pairs
-        from manifolia.metrics._spaces import spaces
-        from manifolia.metrics._statistics import rank_correlation
-
-        check_number(max_pairs, "max_pairs", low=2, integer=True)
-        data, plane = spaces(X, Y, metric)
-        n_pairs = data.n * (data.n - 1) // 2
-        a, b = np.triu_indices(data.n, 1) if n_pairs <= max_pairs else draw_pairs(data.n, max_pairs, random_state)
-        high, low = data.pairs(a, b), plane.pairs(a, b)
-        limits = [(0.0, float(side.max()) or 1.0) for side in (high, low)]
-        counts, x_edges, y_edges = np.histogram2d(high, low, bins=_SHEPARD_CELLS, range=limits)
-        order = np.argsort(high, kind="stable")
-        groups = np.array_split(order, min(_MEDIANS, order.shape[0]))
-        medians = np.array([[np.median(high[group]), np.median(low[group])] for group in groups])
-        shape = Shepard(counts.astype(np.int64), x_edges, y_edges, medians, rank_correlation(high, low), a.shape[0])
-        return cls(shape)
+        return cls(count_pairs(X, Y, metric=metric, max_pairs=max_pairs, random_state=random_state))
 
     @classmethod
     def from_coranking(
@@ -324,7 +284,13 @@ class MetricsDisplay:
         return cls(Coranking(pairs / chance, edges, n))
 
     def plot(
-        self, ax: Axes | None = None, *, cmap: Any = "cividis", legend: bool = True, colorbar: bool = True
+        self,
+        ax: Axes | None = None,
+        *,
+        theme: str = "auto",
+        cmap: Any = "cividis",
+        legend: bool = True,
+        colorbar: bool = True,
     ) -> MetricsDisplay:
         """Draw it.
 
@@ -332,6 +298,8 @@ class MetricsDisplay:
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
+        theme : {"auto", "light", "dark"}, default="auto"
+            "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
         cmap : str or Colormap, default="cividis"
             Colours of the Shepard diagram and of the co-ranking matrix; the default reads the same with any colour
             vision and in grey.
@@ -353,12 +321,14 @@ class MetricsDisplay:
         colors = import_extra("matplotlib.colors", extra="plot", purpose="MetricsDisplay.plot")
         if ax is None:
             ax = import_extra("matplotlib.pyplot", extra="plot", purpose="MetricsDisplay.plot").subplots()[1]
+        chosen = resolve_theme(theme, ax)
+        apply_theme(ax, chosen, backgrounds=theme != "auto")
         if isinstance(self.data, Curves):
-            self.artists_ = _draw_curves(ax, self.data, legend=legend)
+            self.artists_ = _draw_curves(ax, self.data, chosen, legend=legend)
         elif isinstance(self.data, Shepard):
-            self.artists_ = _draw_shepard(ax, self.data, colors, cmap, colorbar=colorbar)
+            self.artists_ = draw_pairs_of_distances(ax, self.data, cmap, theme=chosen, colorbar=colorbar)
         else:
-            self.artists_ = _draw_coranking(ax, self.data, colors, cmap, colorbar=colorbar)
+            self.artists_ = _draw_coranking(ax, self.data, colors, cmap, chosen, colorbar=colorbar)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -369,45 +339,45 @@ def _rank_edges(n: int, max_cells: int) -> IntArray:
     return edges if edges.shape[0] > 2 else np.array([1, n])
 
 
-def _draw_curves(ax: Any, data: Curves, *, legend: bool) -> list[Any]:
+def _draw_curves(ax: Any, data: Curves, theme: Theme, *, legend: bool) -> list[Any]:
     artists = []
+    names = ["random map"]
+    colors = class_colors(_N_COLORS, dark=theme is DARK)
     for place, (name, values) in enumerate(data.values.items()):
         sizes = np.arange(1, values.shape[0] + 1)
-        color = _COLORS[place % len(_COLORS)]
+        color = colors[place % _N_COLORS]
         dashes = _DASHES[place % len(_DASHES)]  # 7 and 4 have no common factor: 28 different lines
-        label = f"{name} ({data.areas[name]:.3f})"
-        artists += ax.plot(sizes, values, color=color, linestyle=dashes, linewidth=1.8, label=label)
+        names.insert(place, f"{name} ({data.areas[name]:.3f})")
+        artists += ax.plot(sizes, values, color=color, linestyle=dashes, linewidth=1.8)
         if (data.low[name] < data.high[name]).any():
             ax.fill_between(sizes, data.low[name], data.high[name], color=color, alpha=0.2, linewidth=0)
     n = data.baseline.shape[0] + 2
-    artists += ax.plot(np.arange(1, n - 1), data.baseline, color="0.5", linewidth=1.0, label="random map")
+    artists += ax.plot(np.arange(1, n - 1), data.baseline, color="0.5", linewidth=1.0)
     top = {"r_nx": "$R_{NX}(K)$: gain over a random map", "q_nx": "$Q_{NX}(K)$: share of neighbours kept"}[data.name]
     ax.set_xscale("log")
     ax.set(xlim=(1, max(n - 2, 2)), xlabel="size of neighbourhood $K$", ylabel=top)
     ax.set_ylim(top=1.02)
     ax.spines[["top", "right"]].set_visible(False)
     if legend:
-        ax.legend(frameon=False, title="area under $R_{NX}$ in brackets", title_fontsize="small", fontsize="small")
+        title = "area under $R_{NX}$ in brackets"
+        stand_ins = ["map"] * len(artists)  # a name that begins with "_" would be left out
+        box = ax.legend(
+            artists,
+            stand_ins,
+            frameon=False,
+            title=title,
+            title_fontsize="small",
+            fontsize="small",
+            labelcolor=theme.text,
+        )
+        box.get_title().set_color(theme.text)
+        for text, name in zip(box.get_texts(), names, strict=True):
+            plain(text)
+            text.set_text(name)
     return artists
 
 
-def _draw_shepard(ax: Any, data: Shepard, colors: Any, cmap: Any, *, colorbar: bool) -> list[Any]:
-    cells = np.ma.masked_equal(data.counts.T, 0)
-    norm = colors.LogNorm(1, max(int(data.counts.max()), 2))
-    image = ax.pcolormesh(data.x_edges, data.y_edges, cells, cmap=cmap, norm=norm, rasterized=True)
-    # White under black stays visible on every colour of the image.
-    line = ax.plot(*data.medians.T, color="white", linewidth=3.0)
-    line += ax.plot(*data.medians.T, color="black", linewidth=1.4, label="median")
-    ax.set(xlabel="distance in the data", ylabel="distance in the map")
-    ax.set_title(f"Shepard diagram of {data.n_pairs:,} pairs, rank correlation {data.goodness:.3f}", fontsize="medium")
-    ax.legend([line[1]], ["median"], loc="upper left", frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    if colorbar:
-        ax.figure.colorbar(image, ax=ax, label="pairs")
-    return [image, *line]
-
-
-def _draw_coranking(ax: Any, data: Coranking, colors: Any, cmap: Any, *, colorbar: bool) -> list[Any]:
+def _draw_coranking(ax: Any, data: Coranking, colors: Any, cmap: Any, theme: Theme, *, colorbar: bool) -> list[Any]:
     cells = np.ma.masked_equal(data.ratios, 0)
     top = max(float(data.ratios.max()), 2.0)
     norm = colors.LogNorm(1 / top, top)  # chance in the middle
@@ -417,5 +387,7 @@ def _draw_coranking(ax: Any, data: Coranking, colors: Any, cmap: Any, *, colorba
     ax.set(xlabel="rank in the map", ylabel="rank in the data")
     ax.set_title(f"Co-ranking matrix of {data.n:,} points", fontsize="medium")
     if colorbar:
-        ax.figure.colorbar(image, ax=ax, shrink=0.8, label="pairs, as a multiple of chance")
+        bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+        bar.set_label("pairs, as a multiple of chance", color=theme.text)
+        bar.ax.tick_params(which="both", colors=theme.muted, labelcolor=theme.text)
     return [image, *line]
