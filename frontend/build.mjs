@@ -1,0 +1,34 @@
+// Builds the page's script and style into the Python package, where they are committed.
+// `node build.mjs --outdir DIR` builds elsewhere: that is how the tests compare.
+import { build } from "esbuild";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const at = process.argv.indexOf("--outdir");
+const outdir =
+  at > 0 ? resolve(process.argv[at + 1]) : join(here, "..", "src", "manifolia", "show", "explorer", "static");
+
+await build({
+  absWorkingDir: here,
+  entryPoints: { explorer: "src/main.ts" },
+  bundle: true,
+  format: "iife",
+  target: ["chrome109", "firefox115", "safari16.4"],
+  charset: "ascii", // the page is hashed as bytes; nothing may depend on how it is read
+  minify: true,
+  legalComments: "none",
+  outdir,
+  logLevel: "warning",
+});
+await build({
+  absWorkingDir: here,
+  entryPoints: { explorer: "src/style.css" },
+  bundle: true,
+  minify: true,
+  charset: "ascii",
+  target: ["chrome109", "firefox115", "safari16.4"],
+  legalComments: "none",
+  outdir,
+  logLevel: "warning",
+});

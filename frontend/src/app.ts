@@ -1,0 +1,128 @@
+// The page put together.
+
+import { Actions } from "./actions.ts";
+import { h, icon, replace, said } from "./dom.ts";
+import { count, plural } from "./format.ts";
+import { makeHelp } from "./help.ts";
+import { MapView } from "./map.ts";
+import { makePanels } from "./panels/index.ts";
+import { savePicture } from "./picture.ts";
+import type { Data } from "./payload.ts";
+import { makeSearch } from "./search.ts";
+import { Store } from "./store.ts";
+import { followTheme, systemIsDark } from "./theme.ts";
+import { makeChips, makeColorCard, makeDisplay, makeZoom } from "./toolbar.ts";
+import { cardColumns, makeTooltip } from "./tooltip.ts";
+
+const NARROW = matchMedia("(max-width: 760px)");
+
+/** Few points are drawn large and solid, many small and sheer. */
+function look(n: number): { size: number; opacity: number } {
+  const size = Math.max(1, Math.min(5, 7.2 - 1.15 * Math.log10(Math.max(10, n))));
+  const opacity = n < 3000 ? 0.9 : n < 30_000 ? 0.8 : n < 150_000 ? 0.65 : 0.5;
+  return { size: Math.round(size * 4) / 4, opacity };
+}
+
+export function makeApp(data: Data, root: HTMLElement): Actions {
+  const { meta } = data;
+  const store = new Store({
+    colorBy: meta.color_by,
+    hover: -1,
+    pinned: -1,
+    filter: null,
+    emphasis: null,
+    ...look(data.n),
+    labels: true,
+    showNew: true,
+    theme: "auto",
+    dark: systemIsDark(),
+    panel: "overview",
+    panelOpen: !NARROW.matches,
+  });
+  followTheme(store);
+  const map = new MapView(data, store);
+  const live = h("p", { id: "live", class: "visually-hidden", "aria-live": "polite" });
+  const actions = new Actions(data, store, map, live);
+  const help = makeHelp();
+  const card = makeColorCard(actions);
+  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeZoom(actions), makeTooltip(data, store, map));
+  const tool = (name: string, label: string, key: string, onclick: () => void): HTMLButtonElement =>
+    h("button", { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick }, icon(name));
+  const panelButton = tool("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
+  const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""].filter(Boolean).join(" \u00b7 ");
+  const header = h(
+    "header",
+    {},
+    h("div", { class: "titles" }, h("h1", {}, said(meta.title)), h("p", { class: "muted", dir: "auto" }, facts)),
+    makeSearch(actions),
+    h(
+      "div",
+      { class: "tools" },
+      makeDisplay(actions),
+      tool("download", "Save the view as a picture", "", () => savePicture(actions)),
+      tool("help", "Help", "?", () => help.showModal()),
+      panelButton,
+    ),
+  );
+  const frame = h("div", { class: "frame" }, header, stage, makePanels(actions), live);
+  const arrange = (): void => {
+    frame.classList.toggle("closed", !store.state.panelOpen);
+    panelButton.setAttribute("aria-pressed", String(store.state.panelOpen));
+  };
+  store.on(["panelOpen"], arrange);
+  // A click on a point opens the panel where there is room for it; on a narrow screen the card says enough.
+  store.on(["pinned"], (state) => state.pinned >= 0 && !NARROW.matches && store.set({ panelOpen: true }));
+  arrange();
+  replace(root, frame, help);
+  const room = (): void => {
+    const beside = !NARROW.matches && map.element.clientWidth > 640;
+    const left = beside ? card.offsetLeft + card.offsetWidth + 20 : 24;
+    map.setInsets({ left, right: beside ? 64 : 24, top: beside ? 36 : 84, bottom: 36 });
+  };
+  room();
+  NARROW.addEventListener("change", room);
+  window.addEventListener("resize", room);
+  listenToKeys(actions, help);
+  // What the cards need is unpacked after the first picture.
+  setTimeout(() => void prepare(data, store), 0);
+  actions.say(`${meta.title}. ${count(data.n)} rows.`);
+  return actions;
+}
+
+async function prepare(data: Data, store: Store): Promise<void> {
+  const wanted = [data.nameColumn, ...cardColumns(data, store.state.colorBy)];
+  await Promise.all(wanted.map((column) => column?.load()));
+}
+
+function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
+  const { data, store, map } = actions;
+  const keys: Record<string, () => void> = {
+    "+": () => map.zoomBy(1.6),
+    "=": () => map.zoomBy(1.6),
+    "-": () => map.zoomBy(1 / 1.6),
+    "0": () => map.reset(),
+    "[": () => map.step(-1),
+    "]": () => map.step(1),
+    "/": () => document.getElementById("search")!.focus(),
+    c: () => document.getElementById("color-by")!.focus(),
+    t: () => store.set({ labels: !store.state.labels }),
+    n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
+    d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),
+    p: () => store.set({ panelOpen: !store.state.panelOpen }),
+    "?": () => help.showModal(),
+  };
+  document.addEventListener("keydown", (event) => {
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    if (event.key === "Escape") {
+      actions.clear();
+      return;
+    }
+    // Letters belong to whoever is being typed into.
+    if (target.closest("input:not([type=checkbox]):not([type=radio]), select, textarea")) return;
+    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!act) return;
+    act();
+    event.preventDefault();
+  });
+}

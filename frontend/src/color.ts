@@ -1,0 +1,154 @@
+// From columns to colours: groups of classes, ranges of numbers, and a packed colour for each point.
+
+import type { Column, Data, Meta } from "./payload.ts";
+
+/** An entry of the legend for a column of classes. */
+export interface Item {
+  name: string;
+  count: number;
+  color: string;
+  role: "class" | "other" | "missing";
+}
+
+export interface Groups {
+  items: Item[];
+  /** Entry of the legend for each code. */
+  of: Uint16Array;
+}
+
+export interface Range {
+  min: number;
+  max: number;
+  /** Ends of the colour scale: without the outermost per cent where a few values would use up most of the scale. */
+  low: number;
+  high: number;
+  n_missing: number;
+  bins: number[];
+}
+
+const BINS = 36;
+
+export function groupsOf(column: Column, meta: Meta, dark: boolean): Groups {
+  const { levels = [], colored, missing = 255 } = column.spec;
+  const palette = meta.palette[dark ? "dark" : "light"].classes;
+  const own = colored ?? levels.map((_, i) => i);
+  const codes = column.codes!;
+  const n = new Array<number>(missing + 1).fill(0);
+  for (let i = 0; i < meta.n_rows; i++) n[codes[i]]++; // new rows have an entry of their own
+  const items: Item[] = own.map((level, i) => ({
+    name: levels[level],
+    count: n[level],
+    color: palette[i],
+    role: "class",
+  }));
+  const of = new Uint16Array(missing + 1);
+  own.forEach((level, i) => (of[level] = i));
+  if (own.length < levels.length) {
+    const pooled = new Set(own);
+    let rows = 0;
+    levels.forEach((_, level) => {
+      if (pooled.has(level)) return;
+      of[level] = items.length;
+      rows += n[level];
+    });
+    const name = `other (${levels.length - own.length} more)`;
+    items.push({ name, count: rows, color: meta.palette.other, role: "other" });
+  }
+  of[missing] = items.length;
+  if (n[missing]) items.push({ name: "missing", count: n[missing], color: meta.palette.missing, role: "missing" });
+  return { items, of };
+}
+
+export function rangeOf(column: Column, n: number): Range {
+  const values = new Float64Array(n);
+  let found = 0;
+  for (let i = 0; i < n; i++) {
+    const value = column.number(i);
+    if (Number.isFinite(value)) values[found++] = value;
+  }
+  const sorted = values.subarray(0, found).sort();
+  const at = (share: number): number => sorted[Math.round(share * (found - 1))];
+  if (!found) return { min: NaN, max: NaN, low: 0, high: 1, n_missing: n, bins: [] };
+  const [min, max] = [sorted[0], sorted[found - 1]];
+  let [low, high] = [min, max];
+  const [p1, p99] = [at(0.01), at(0.99)];
+  if (p99 > p1 && max - min > 3 * (p99 - p1)) {
+    if (min < p1 - (p99 - p1)) low = p1;
+    if (max > p99 + (p99 - p1)) high = p99;
+  }
+  const bins = new Array<number>(BINS).fill(0);
+  for (let i = 0; i < found; i++) bins[binOf(sorted[i], low, high)]++;
+  return { min, max, low, high, n_missing: n - found, bins };
+}
+
+export function binOf(value: number, low: number, high: number): number {
+  if (!(high > low)) return BINS >> 1;
+  return Math.max(0, Math.min(BINS - 1, Math.floor(((value - low) / (high - low)) * BINS)));
+}
+
+export function rgb(hex: string): [number, number, number] {
+  const n = parseInt(hex.slice(1), 16);
+  return [n >> 16, (n >> 8) & 255, n & 255];
+}
+
+/** As the bytes of ImageData on a little-endian machine: 0xAABBGGRR. */
+export function packed(hex: string): number {
+  const [r, g, b] = rgb(hex);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
+export function ramp(stops: string[], steps = 256): string[] {
+  const parsed = stops.map(rgb);
+  return Array.from({ length: steps }, (_, i) => {
+    const t = (i / (steps - 1)) * (parsed.length - 1);
+    const k = Math.min(parsed.length - 2, Math.floor(t));
+    const part = parsed[k].map((c, j) => Math.round(c + (t - k) * (parsed[k + 1][j] - c)));
+    return `#${part.map((c) => c.toString(16).padStart(2, "0")).join("")}`;
+  });
+}
+
+export interface Coloring {
+  column: Column | null;
+  groups: Groups | null;
+  range: Range | null;
+  /** Packed colour of each point. */
+  colors: Uint32Array;
+  /** Colour of a point as text. */
+  hex(i: number): string;
+  /** Colour of a value between 0 and 1. */
+  scale: string[];
+}
+
+export function coloringOf(data: Data, column: Column | null, dark: boolean): Coloring {
+  const { meta, total } = data;
+  const colors = new Uint32Array(total);
+  const scale = ramp(meta.palette[dark ? "dark" : "light"].continuous);
+  const hex = (i: number): string => {
+    const c = colors[i];
+    return `#${[c & 255, (c >> 8) & 255, (c >> 16) & 255].map((v) => v.toString(16).padStart(2, "0")).join("")}`;
+  };
+  if (!column) {
+    colors.fill(packed(dark ? "#56b4e9" : "#0072b2"));
+    return { column, groups: null, range: null, colors, hex, scale };
+  }
+  if (column.kind === "class") {
+    const groups = groupsOf(column, meta, dark);
+    const lookup = Uint32Array.from(groups.of, (item) => packed(groups.items[item]?.color ?? meta.palette.missing));
+    const codes = column.codes!;
+    for (let i = 0; i < total; i++) colors[i] = lookup[codes[i]];
+    return { column, groups, range: null, colors, hex, scale };
+  }
+  const range = rangeOf(column, data.n);
+  const lookup = Uint32Array.from(scale, packed);
+  const missing = packed(meta.palette.missing);
+  const span = range.high - range.low;
+  for (let i = 0; i < total; i++) {
+    const value = column.number(i);
+    if (!Number.isFinite(value)) colors[i] = missing;
+    else {
+      const t = span > 0 ? (value - range.low) / span : 0.5;
+      colors[i] = lookup[Math.max(0, Math.min(255, Math.floor(t * 256)))];
+    }
+  }
+  return { column, groups: null, range, colors, hex, scale };
+}

@@ -1,0 +1,39 @@
+// What keys and pointer do.
+
+import { h, icon } from "./dom.ts";
+
+const KEYS: [string[], string][] = [
+  [["drag", "\u2190 \u2191 \u2192 \u2193"], "move the map"],
+  [["wheel", "pinch", "+", "\u2212"], "zoom"],
+  [["double click"], "zoom in there; with Shift, out"],
+  [["0"], "the whole map"],
+  [["click"], "open a row"],
+  [["[", "]"], "the row before, the next row"],
+  [["C"], "choose the colour"],
+  [["/"], "find a column, class or row"],
+  [["T"], "names of classes on or off"],
+  [["N"], "new rows on or off"],
+  [["D"], "light or dark"],
+  [["P"], "panel on or off"],
+  [["Esc"], "close the row, then remove the filter"],
+];
+
+export function makeHelp(): HTMLDialogElement {
+  const rows = KEYS.map(([keys, does]) =>
+    h("tr", {}, h("th", { scope: "row" }, ...keys.map((key) => h("kbd", {}, key))), h("td", {}, does)),
+  );
+  const dialog = h("dialog", { class: "help", "aria-label": "Help" });
+  dialog.append(
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", {}, "Keys and pointer"),
+      h("button", { type: "button", class: "square", "aria-label": "Close", onclick: () => dialog.close() }, icon("close")),
+    ),
+    h("table", { class: "keys" }, h("tbody", {}, ...rows)),
+  );
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  return dialog;
+}

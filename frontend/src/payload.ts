@@ -1,0 +1,192 @@
+// The data of the page: a description in JSON, and arrays in base64 that are unpacked when they are first needed.
+
+export type Kind = "class" | "number" | "date" | "text";
+
+export interface ColumnSpec {
+  id: string;
+  name: string;
+  role: "value" | "name";
+  kind: Kind;
+  offset?: number;
+  scale?: number;
+  missing?: number;
+  whole?: boolean;
+  unit?: "day" | "ms";
+  coded?: boolean;
+  levels?: string[];
+  counts?: number[];
+  colored?: number[];
+}
+
+export interface Meta {
+  format: string;
+  version: number;
+  title: string;
+  subtitle: string;
+  n_rows: number;
+  n_new: number;
+  coordinates: Record<"x" | "y", { offset: number; scale: number }>;
+  columns: ColumnSpec[];
+  color_by: number | null;
+  importances: { name: string; value: number; error: number | null }[];
+  findings: string[];
+  notes: string[];
+  left_out: string[];
+  palette: Record<"light" | "dark", { classes: string[]; continuous: string[] }> & { other: string; missing: string };
+  arrays: Record<string, { dtype: "u1" | "u2" | "u4" | "f4" | "f8"; length: number }>;
+}
+
+export type Numbers = Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
+
+const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+
+/** Where the arrays come from: this file; a live page or a notebook will have sources of their own. */
+export interface Source {
+  meta: Meta;
+  bytes(name: string): Promise<ArrayBuffer>;
+}
+
+export function sourceOfPage(): Source {
+  const text = (id: string): string => {
+    const element = document.getElementById(id);
+    if (!element) throw new Error(`The file is not complete: ${id} is missing.`);
+    return element.textContent ?? "";
+  };
+  return {
+    meta: JSON.parse(text("meta")) as Meta,
+    bytes: (name) => inflate(fromBase64(text(`array-${name}`))),
+  };
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).arrayBuffer();
+}
+
+/** One column; its values are there once `load` has come back. */
+export class Column {
+  codes: Numbers | null = null;
+  private texts: (string | null)[] | null = null;
+  private loading: Promise<void> | null = null;
+
+  constructor(
+    readonly index: number,
+    readonly spec: ColumnSpec,
+    private readonly data: Data,
+  ) {}
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  get kind(): Kind {
+    return this.spec.kind;
+  }
+
+  get ready(): boolean {
+    return this.codes !== null || this.texts !== null;
+  }
+
+  load(): Promise<void> {
+    this.loading ??= this.read();
+    return this.loading;
+  }
+
+  private async read(): Promise<void> {
+    const { id, kind, coded } = this.spec;
+    if (kind === "text") {
+      const bytes = await this.data.source.bytes(`${id}.text`);
+      this.texts = JSON.parse(new TextDecoder().decode(bytes)) as (string | null)[];
+    }
+    if (kind !== "text" || coded) this.codes = await this.data.array(id);
+  }
+
+  /** The number at a point, or NaN. Dates are days or milliseconds. */
+  number(i: number): number {
+    const { missing, offset = 0, scale = 1 } = this.spec;
+    const code = this.codes![i];
+    return missing === undefined ? code : code === missing ? NaN : offset + scale * code;
+  }
+
+  /** The text at a point, or null. */
+  text(i: number): string | null {
+    const { kind, missing, levels, coded } = this.spec;
+    if (kind === "class") return this.codes![i] === missing ? null : levels![this.codes![i]];
+    if (kind !== "text") return null;
+    if (!coded) return this.texts![i];
+    return this.codes![i] === missing ? null : this.texts![this.codes![i]];
+  }
+}
+
+export class Data {
+  readonly columns: Column[];
+  readonly n: number;
+  readonly total: number;
+  x!: Float32Array;
+  y!: Float32Array;
+  /** Row number of each training point, and the point of each row. */
+  row!: Numbers;
+  pointOfRow!: Int32Array;
+
+  constructor(readonly source: Source) {
+    const { meta } = source;
+    this.n = meta.n_rows;
+    this.total = meta.n_rows + meta.n_new;
+    this.columns = meta.columns.map((spec, index) => new Column(index, spec, this));
+  }
+
+  get meta(): Meta {
+    return this.source.meta;
+  }
+
+  async array(name: string): Promise<Numbers> {
+    const { dtype, length } = this.meta.arrays[name];
+    const values = new TYPES[dtype](await this.source.bytes(name));
+    if (values.length !== length) throw new Error(`The file is damaged: ${name} has ${values.length} of ${length} values.`);
+    return values;
+  }
+
+  async load(): Promise<void> {
+    const { color_by } = this.meta;
+    const wanted = [this.array("x"), this.array("y"), this.array("row")] as const;
+    if (color_by !== null) await this.columns[color_by].load();
+    const [x, y, row] = await Promise.all(wanted);
+    // Coordinates are used only for drawing and for finding neighbours: units do not matter, proportions do.
+    const { x: sx, y: sy } = this.meta.coordinates;
+    const unit = Math.max(sx.scale, sy.scale) || 1;
+    this.x = Float32Array.from(x, (value) => value * (sx.scale / unit));
+    this.y = Float32Array.from(y, (value) => value * (sy.scale / unit));
+    this.row = row;
+    this.pointOfRow = new Int32Array(this.n);
+    for (let i = 0; i < this.n; i++) this.pointOfRow[row[i]] = i;
+  }
+
+  isNew(i: number): boolean {
+    return i >= this.n;
+  }
+
+  /** Row number as the user counts: from 0, as in Python; new rows have their own count. */
+  rowNumber(i: number): number {
+    return this.isNew(i) ? i - this.n : this.row[i];
+  }
+
+  get nameColumn(): Column | undefined {
+    return this.columns.find((column) => column.spec.role === "name");
+  }
+
+  /** What to call a point. */
+  title(i: number): string {
+    const name = this.nameColumn?.ready ? this.nameColumn.text(i) : null;
+    if (name !== null) return name;
+    return `${this.isNew(i) ? "New row" : "Row"} ${this.rowNumber(i)}`;
+  }
+}

@@ -1,0 +1,134 @@
+// What floats over the map: the colour, its legend, how points look, and zooming.
+
+import type { Actions } from "./actions.ts";
+import { h, icon, replace, said } from "./dom.ts";
+import { groupsOf } from "./color.ts";
+import { makeLegend } from "./legend.ts";
+import type { Theme } from "./store.ts";
+
+export function makeColorCard(actions: Actions): HTMLElement {
+  const { data, store, map } = actions;
+  const options = data.columns
+    .filter((column) => column.kind !== "text")
+    .map((column) => h("option", { value: column.index, dir: "auto" }, column.name));
+  const select = h("select", {
+    id: "color-by",
+    disabled: options.length === 0,
+    onchange: (event: Event) => void actions.colorBy(Number((event.target as HTMLSelectElement).value)),
+  });
+  select.append(...(options.length ? options : [h("option", {}, "no columns")]));
+  const show = (): void => {
+    select.value = String(store.state.colorBy ?? "");
+  };
+  store.on(["colorBy"], show);
+  show();
+  const card = h(
+    "details",
+    { class: "card color-card", open: !matchMedia("(max-width: 760px)").matches },
+    h("summary", { "aria-label": "Legend" }, h("label", { for: "color-by" }, "Colour"), select),
+    makeLegend(data, store, map),
+  );
+  // The summary holds the choice of the colour: only its arrow opens and closes.
+  for (const type of ["click", "keydown", "keyup"]) select.addEventListener(type, (event) => event.stopPropagation());
+  return card;
+}
+
+/** What is filtered, also when the colours show something else. */
+export function makeChips(actions: Actions): HTMLElement {
+  const { data, store } = actions;
+  const chips = h("div", { class: "chips" });
+  const update = (): void => {
+    const { filter } = store.state;
+    if (!filter) return replace(chips);
+    const column = data.columns[filter.column];
+    const { items } = groupsOf(column, data.meta, store.state.dark);
+    const names = [...filter.items].sort((a, b) => a - b).map((i) => items[i]?.name ?? "");
+    const text = `${column.name}: ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;
+    return replace(
+      chips,
+      h(
+        "button",
+        { class: "chip", type: "button", "aria-label": `Only ${text}. Remove this filter`, onclick: () => store.set({ filter: null }) },
+        h("span", { class: "muted" }, "Only"),
+        said(text),
+        icon("close"),
+      ),
+    );
+  };
+  store.on(["filter", "dark"], update);
+  return chips;
+}
+
+export function makeZoom(actions: Actions): HTMLElement {
+  const { map } = actions;
+  const button = (name: string, label: string, key: string, onclick: () => void): HTMLElement =>
+    h("button", { type: "button", class: "square", title: `${label} (${key})`, "aria-label": label, onclick }, icon(name));
+  return h(
+    "div",
+    { class: "card zoom", role: "group", "aria-label": "Zoom" },
+    button("plus", "Zoom in", "+", () => map.zoomBy(1.6)),
+    button("minus", "Zoom out", "\u2212", () => map.zoomBy(1 / 1.6)),
+    button("fit", "Show the whole map", "0", () => map.reset()),
+  );
+}
+
+export function makeDisplay(actions: Actions): HTMLElement {
+  const { store } = actions;
+  const slider = (label: string, key: "size" | "opacity", min: number, max: number, step: number, unit: (v: number) => string): HTMLElement => {
+    const shown = h("output", {}, unit(store.state[key]));
+    const input = h("input", {
+      type: "range",
+      min,
+      max,
+      step,
+      value: store.state[key],
+      "data-setting": key,
+      oninput: (event: Event) => store.set({ [key]: Number((event.target as HTMLInputElement).value) }),
+    });
+    store.on([key], () => {
+      input.value = String(store.state[key]);
+      shown.textContent = unit(store.state[key]);
+    });
+    return h("label", { class: "setting" }, h("span", {}, label), input, shown);
+  };
+  const labels = h("input", {
+    type: "checkbox",
+    checked: store.state.labels,
+    onchange: (event: Event) => store.set({ labels: (event.target as HTMLInputElement).checked }),
+  });
+  store.on(["labels"], () => (labels.checked = store.state.labels));
+  const themes: Theme[] = ["auto", "light", "dark"];
+  const radios = themes.map((theme) =>
+    h(
+      "label",
+      {},
+      h("input", { type: "radio", name: "theme", value: theme, checked: store.state.theme === theme, onchange: () => store.set({ theme }) }),
+      h("span", {}, theme[0].toUpperCase() + theme.slice(1)),
+    ),
+  );
+  store.on(["theme"], () => radios.forEach((label, i) => (label.querySelector("input")!.checked = themes[i] === store.state.theme)));
+  const body = h(
+    "div",
+    { class: "card popover" },
+    slider("Point size", "size", 0.5, 12, 0.25, (v) => `${v}`),
+    slider("Opacity", "opacity", 0.05, 1, 0.05, (v) => `${Math.round(v * 100)} %`),
+    h("label", { class: "setting check" }, labels, h("span", {}, "Names of classes on the map")),
+    h("fieldset", { class: "segmented" }, h("legend", {}, "Theme"), ...radios),
+  );
+  const menu = h("details", { class: "menu" }, h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")), body);
+  closeOutside(menu);
+  return menu;
+}
+
+/** A menu closes when something else is chosen, or with Escape. */
+export function closeOutside(menu: HTMLDetailsElement): void {
+  document.addEventListener("pointerdown", (event) => {
+    if (menu.open && !menu.contains(event.target as Node)) menu.open = false;
+  });
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary")!.focus();
+    event.stopPropagation();
+  });
+}
