@@ -15,7 +15,7 @@ CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-all test-no-jit test-oldest lint format bench docs
+.PHONY: help demo test test-all test-no-jit test-oldest lint format bench docs frontend check-frontend
 .DEFAULT_GOAL := help
 
 help:
@@ -26,6 +26,7 @@ help:
 	@echo "make format    let ruff rewrite what it can"
 	@echo "make bench     speed and memory against peers"
 	@echo "make docs      the site, in docs/_build/html"
+	@echo "make frontend  rebuild the page's script and style (needs Node); check-frontend compares with what is committed"
 	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
 
 demo: $(VENV)/.installed-demo
@@ -68,6 +69,22 @@ bench: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_offline.py docs/_build/html
+
+# The page's script and style are committed: only who changes frontend/ needs Node.
+STATIC := src/manifolia/show/explorer/static
+
+frontend:
+	cd frontend && npm ci --silent --no-audit --no-fund && npx --no-install tsc && node build.mjs
+
+check-frontend:
+	@if ! command -v node >/dev/null || ! command -v npm >/dev/null; then \
+		echo "check-frontend: left out, because Node is not installed."; \
+	elif ! (cd frontend && npm ci --silent --no-audit --no-fund --fetch-retries=0 --fetch-timeout=20000); then \
+		echo "check-frontend: left out, because the build tools could not be installed."; \
+	else \
+		(cd frontend && npx --no-install tsc && node build.mjs) && git diff --exit-code --stat -- $(STATIC) || \
+			{ echo "check-frontend: $(STATIC) is not what frontend/ builds: run make frontend and commit." >&2; exit 1; }; \
+	fi
 
 # --- environments -------------------------------------------------------------------------------------------------
 
