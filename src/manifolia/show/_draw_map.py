@@ -91,7 +91,19 @@ class MapPainter:
     # --- points -----------------------------------------------------------------------------------------------------
 
     def points(self, *, shuffle: bool, cmap: Any, limits: Any, center: float | None) -> None:
-        """Draw the rows, the rings around wrong predictions and the new rows."""
+        """Draw the rows, the new rows and the rings around wrong predictions.
+
+        Parameters
+        ----------
+        shuffle : bool
+            Whether rows are drawn in a shuffled order.
+        cmap : str, Colormap or None
+            Scale of values.
+        limits : {"full", "robust"} or tuple of float
+            Its ends.
+        center : float or None
+            Its middle.
+        """
         self._scale(cmap, limits, center)
         beneath = self._beneath()
         self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
@@ -258,7 +270,13 @@ class MapPainter:
     # --- legend and colour bar --------------------------------------------------------------------------------------
 
     def key(self, *, legend: bool) -> None:
-        """Say what the colours and marks mean."""
+        """Say what the colours and marks mean.
+
+        Parameters
+        ----------
+        legend : bool
+            Whether to.
+        """
         if not legend:
             return
         entries = self._class_entries() + self._mark_entries()
@@ -384,7 +402,13 @@ class MapPainter:
     # --- names on the map -------------------------------------------------------------------------------------------
 
     def names(self, *, wanted: bool) -> None:
-        """Write the classes on the map, the largest first; those without room are left to the legend."""
+        """Write the classes on the map, the largest first; those without room are left to the legend.
+
+        Parameters
+        ----------
+        wanted : bool
+            Whether to.
+        """
         if not wanted or self.classes is None or self.Y.shape[1] != 2:
             return
         n_own = len(self.classes.names) - bool(self.classes.pooled)

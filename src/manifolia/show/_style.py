@@ -46,14 +46,42 @@ _SIZE_SIDE = 320.0  # on axes of so many points a side
 
 
 def new_axes(purpose: str, size: tuple[float, float], *, three: bool = False) -> Any:
-    """Return the axes of a new figure that pyplot knows, so that ``plt.show()`` shows it."""
+    """Make axes in a new figure that pyplot knows, so that ``plt.show()`` shows it.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs matplotlib, for the message if it is missing.
+    size : tuple of float
+        Width and height in inches.
+    three : bool, default=False
+        Whether the axes are in space.
+
+    Returns
+    -------
+    matplotlib Axes
+        In a figure that lays itself out.
+    """
     pyplot = import_extra("matplotlib.pyplot", extra="plot", purpose=purpose)
     figure = pyplot.figure(figsize=size, layout="constrained")
     return figure.add_subplot(projection="3d") if three else figure.add_subplot()
 
 
 def resolve_theme(theme: str, ax: Any) -> Theme:
-    """Return the theme by name; "auto" looks at the background of the axes."""
+    """Find the theme by name.
+
+    Parameters
+    ----------
+    theme : {"auto", "light", "dark"}
+        "auto" looks at the background of the axes.
+    ax : matplotlib Axes
+        The axes.
+
+    Returns
+    -------
+    Theme
+        Light or dark.
+    """
     check_option(theme, "theme", THEMES)
     if theme != "auto":
         return LIGHT if theme == "light" else DARK
@@ -65,7 +93,17 @@ def resolve_theme(theme: str, ax: Any) -> Theme:
 
 
 def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
-    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to."""
+    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    theme : Theme
+        The colours.
+    backgrounds : bool
+        Whether to colour the backgrounds of axes and figure too.
+    """
     if backgrounds:
         ax.set_facecolor(theme.background)
         ax.figure.set_facecolor(theme.background)  # legends and titles stand on it
@@ -77,7 +115,20 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
 
 
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:
-    """Return our scale for that background as a matplotlib Colormap."""
+    """Make our scale for that background a matplotlib Colormap.
+
+    Parameters
+    ----------
+    theme : Theme
+        Light or dark.
+    diverging : bool, default=False
+        Whether the scale has a middle.
+
+    Returns
+    -------
+    matplotlib Colormap
+        The scale.
+    """
     colors = import_extra("matplotlib.colors", extra="plot", purpose="a colour scale")
     dark = theme is DARK
     if diverging:
@@ -88,20 +139,55 @@ def color_map(theme: Theme, *, diverging: bool = False) -> Any:
 
 
 def luminance(color: str) -> float:
-    """Relative luminance of WCAG, from 0 (black) to 1 (white)."""
+    """Compute the relative luminance of WCAG.
+
+    Parameters
+    ----------
+    color : str
+        As ``"#RRGGBB"``.
+
+    Returns
+    -------
+    float
+        From 0 (black) to 1 (white).
+    """
     rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of WCAG, from 1 to 21."""
+    """Compute the contrast ratio of WCAG.
+
+    Parameters
+    ----------
+    one, other : str
+        Colours as ``"#RRGGBB"``.
+
+    Returns
+    -------
+    float
+        From 1 to 21.
+    """
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def legible(color: str, theme: Theme) -> str:
-    """Mix a colour with that of the text until it can be read on the background."""
+    """Mix a colour with that of the text until it can be read on the background.
+
+    Parameters
+    ----------
+    color : str
+        As ``"#RRGGBB"``.
+    theme : Theme
+        Background and text.
+
+    Returns
+    -------
+    str
+        The mixed colour.
+    """
     ends = [np.array([int(one[i : i + 2], 16) for i in (1, 3, 5)]) for one in (color, theme.text)]
     for share in np.linspace(0.25, 1.0, 16):
         r, g, b = np.round((1 - share) * ends[0] + share * ends[1]).astype(int)
@@ -115,13 +201,32 @@ def legible(color: str, theme: Theme) -> str:
 
 
 def plain(text: Any) -> None:
-    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX."""
+    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX.
+
+    Parameters
+    ----------
+    text : matplotlib Text
+        The text.
+    """
     text.set_usetex(False)
     text.set_parse_math(False)
 
 
 def shorten(name: Any, longest: int) -> str:
-    """Write a name on one line, with signs that the font has, cut to a length; the empty one says so."""
+    """Write a name on one line, with signs that the font has, cut to a length.
+
+    Parameters
+    ----------
+    name : object
+        The name.
+    longest : int
+        Characters at most.
+
+    Returns
+    -------
+    str
+        The text to show; "(empty)" if there is nothing to see.
+    """
     characters = []
     for character in str(name):
         kind = unicodedata.category(character)
@@ -170,24 +275,74 @@ def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def axes_points(ax: Any) -> tuple[float, float]:
-    """Return width and height of the axes in points of 1/72 inch."""
+    """Measure the axes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+
+    Returns
+    -------
+    tuple of float
+        Width and height in points of 1/72 inch.
+    """
     box = ax.get_window_extent()
     return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi
 
 
 def point_size(n: int, ax: Any, *, line: bool = False) -> float:
-    """Return the area of a point, in pt²: smaller the more there are, larger on larger axes, of a line on longer."""
+    """Choose the area of a point: smaller the more there are, larger on larger axes.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    ax : matplotlib Axes
+        The axes.
+    line : bool, default=False
+        Whether the map is a line, whose length counts and not its height.
+
+    Returns
+    -------
+    float
+        In pt².
+    """
     side = (0.5 * axes_points(ax)[0] if line else min(axes_points(ax))) / _SIZE_SIDE
     return float(np.clip(_SIZE * (n / _SIZE_ROWS) ** _SIZE_POWER * side**2, 0.4, 45.0))
 
 
 def point_alpha(n: int) -> float:
-    """Return the opacity: below 1 where points of a large map lie upon one another."""
+    """Choose the opacity: below 1 where points of a large map lie upon one another.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+    """
     return float(np.clip(0.95 * (n / 1000) ** -0.15, 0.35, 0.95))
 
 
 def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
-    """Order in which rows are drawn: those beneath first, else shuffled, the same way each time, or as they come."""
+    """Choose the order in which rows are drawn.
+
+    Parameters
+    ----------
+    beneath : ndarray of bool of shape (n,)
+        Rows to draw before all others.
+    shuffle : bool
+        Whether the rest is shuffled, the same way each time, or stays as it is.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        Rows, the first drawn first.
+    """
     n = beneath.shape[0]
     order = np.random.default_rng(0).permutation(n) if shuffle else np.arange(n)
     return order[np.argsort(~beneath[order], kind="stable")]
@@ -197,7 +352,15 @@ def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
 
 
 def steal_room(ax: Any, artists: Sequence[Any]) -> None:
-    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will."""
+    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes, which are made narrower.
+    artists : sequence of matplotlib Artist
+        What stands there.
+    """
     if ax.figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
     box = ax.get_position()

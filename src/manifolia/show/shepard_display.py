@@ -14,7 +14,7 @@ from manifolia._core.optional import import_extra
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_is_fitted, check_number
 from manifolia.show._style import apply_theme, new_axes, resolve_theme
-from manifolia.show.palette import LIGHT, Theme
+from manifolia.show.palette import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,9 +228,7 @@ class ShepardDisplay:
         return self
 
 
-def draw_pairs_of_distances(
-    ax: Any, data: Shepard, cmap: Any, *, theme: Theme = LIGHT, colorbar: bool = True
-) -> list[Any]:
+def draw_pairs_of_distances(ax: Any, data: Shepard, cmap: Any, *, theme: Theme, colorbar: bool) -> list[Any]:
     """Draw counted pairs and their median.
 
     Parameters
@@ -241,9 +239,9 @@ def draw_pairs_of_distances(
         What to draw.
     cmap : str or Colormap
         Colours of the counts.
-    theme : Theme, default=LIGHT
+    theme : Theme
         Colours of texts.
-    colorbar : bool, default=True
+    colorbar : bool
         Whether to add a colour bar.
 
     Returns
