@@ -100,11 +100,11 @@ def _check_node(node: dict[str, Any], members: set[str], trusted: frozenset[str]
         raise ModelFileError(message)
     name = f"{module}.{kind}"
     if name not in _NODES[str(loader)] and not (loader == "ObjectNode" and name in trusted):
-        message = (
-            f"it holds an object of a type that is not allowed: {name[:160]}. If you know the class and trust whoever "
-            f"made the file, name it: load(path, trusted=[{name[:160]!r}])."
+        advice = (
+            f" If you know the class and trust whoever made the file, name it: load(path, trusted=[{name[:160]!r}])."
         )
-        raise ModelFileError(message)
+        message = f"it holds an object of a type that is not allowed: {name[:160]}."
+        raise ModelFileError(message + advice if loader == "ObjectNode" else message)
     if loader == "NdArrayNode" and (node.get("type") != "numpy" or node.get("file") not in members - {SCHEMA}):
         message = "it refers to an array that it does not hold."
         raise ModelFileError(message)

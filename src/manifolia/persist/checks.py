@@ -12,7 +12,7 @@ from manifolia.persist.allowed import FORESTS, TREES, full_name
 from manifolia.persist.graph import NOT_SAVED, demand
 from manifolia.persist.trees import is_tree
 
-__all__ = ["check_estimator", "estimators"]
+__all__ = ["check_model", "estimators"]
 
 _MOST_JOBS = 4096  # a larger n_jobs would start that many threads
 _SIMPLE = (type(None), bool, int, float, str, np.generic, np.dtype, slice, type)
@@ -49,20 +49,31 @@ def estimators(model: Any) -> Iterator[Any]:
             waiting += vars(value).values()
 
 
-def check_estimator(estimator: Any) -> None:
-    """Check that what compiled code will index with fits together in one estimator.
+def check_model(model: Any) -> None:
+    """Check that what compiled code will index with fits together everywhere in a model.
 
     Parameters
     ----------
-    estimator : object
-        An object of a loaded model.
+    model : object
+        As it was put together.
 
     Raises
     ------
     ModelFileError
         If it does not.
     """
+    found = list(estimators(model))
+    for estimator in found:
+        _check_estimator(estimator)
+    for estimator in found:  # when every forest is known to be one
+        check = getattr(type(estimator), "_check_restored", None)
+        if check is not None:
+            check(estimator)
+
+
+def _check_estimator(estimator: Any) -> None:
     name, state = full_name(type(estimator)), vars(estimator)
+    demand(bool(state), f"{name} has no attributes")
     demand(all(state.get(parameter) is None for parameter in NOT_SAVED), "it holds a parameter that is never saved")
     jobs = state.get("n_jobs")
     demand(
@@ -77,9 +88,6 @@ def check_estimator(estimator: Any) -> None:
         _check_tree(estimator, trees)
     elif name not in TREES:
         demand(not any(is_tree(value) for value in state.values()), "a tree is where none belongs")
-    check = getattr(type(estimator), "_check_restored", None)
-    if check is not None:
-        check(estimator)
 
 
 def _check_tree(owner: Any, trees: list[Any]) -> None:

@@ -17,7 +17,7 @@ from manifolia.exceptions import ModelFileError
 from manifolia.persist import archive
 from manifolia.persist.allowed import full_name
 from manifolia.persist.audit import audit
-from manifolia.persist.checks import check_estimator, estimators
+from manifolia.persist.checks import check_model
 from manifolia.persist.graph import dismantle, reassemble
 from manifolia.persist.trees import flatten_trees, rebuild_trees
 
@@ -155,8 +155,7 @@ def _build(content: archive.Content, trusted: frozenset[str]) -> Any:
     if full_name(type(model)) != content.header.get("model"):
         message = "its header names another class of model than it holds."
         raise ModelFileError(message)
-    for estimator in estimators(model):
-        check_estimator(estimator)
+    check_model(model)
     return model
 
 

@@ -116,7 +116,8 @@ class _Dismantler:
 
     def _dictionary(self, value: dict[Any, Any], where: str) -> Any:
         parts = [self.take(item, f"{where}[{key!r}]") for key, item in value.items()]
-        if all(type(key) is str for key in value):
+        # skops marks its own entries by two underscores: a column of that name must not look like one.
+        if all(type(key) is str and not key.startswith("__") for key in value):
             return dict(zip(value, parts, strict=True))
         return Pairs([self.take(key, f"{where}, key {key!r}") for key in value], parts)
 

@@ -1,0 +1,768 @@
+"""Files made by hand, with checksums that are right: refused with a sentence, and nothing of theirs is run."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import sys
+import zipfile
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import manifolia as mf
+from manifolia.exceptions import ModelFileError
+from manifolia.persist.parts import ObjectArray, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
+from persist.forgery import forge, npy, pack, reseal, unpack, with_header, with_member, with_schema
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return RandomForestClassifier(5, random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def mapped():
+    return mf.RFPHATE(n_trees=30, random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def good(forest, tmp_path_factory):
+    return mf.save(forest, tmp_path_factory.mktemp("good") / "model.mfa")
+
+
+@pytest.fixture
+def sentinel(tmp_path):
+    """A file that exists only if something of a crafted file was run."""
+    path = tmp_path / "it-ran"
+    yield path
+    assert not path.exists()
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "crafted.mfa"
+
+
+def refused(path, pattern, **options):
+    with pytest.raises(ModelFileError, match=pattern) as caught:
+        mf.load(path, **options)
+    assert str(caught.value).startswith(f"{path} is not loaded: ")
+
+
+def test_the_tools_make_files_that_load(forest, mapped, good, out):
+    """What is refused below is refused for what was changed, not for how the file was made."""
+    for path in (
+        forge(forest, out),
+        forge(mapped, out),
+        pack(out, unpack(good)),
+        with_schema(good, out, lambda schema: None),
+        with_header(good, out),
+    ):
+        mf.load(path)
+
+
+# --- pickle -----------------------------------------------------------------------------------------------------------
+
+
+class Bomb:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+def test_the_bomb_works(tmp_path):
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "it-ran")))
+    assert (tmp_path / "it-ran").exists()
+
+
+def test_a_pickle_and_a_joblib_file(out, sentinel):
+    out.write_bytes(pickle.dumps(Bomb(sentinel)))
+    refused(out, "could run code")
+    joblib.dump(Bomb(sentinel), out)
+    refused(out, "could run code")
+    joblib.dump(Bomb(sentinel), out, compress=3)
+    refused(out, "another kind of file")
+
+
+def test_a_pickle_as_array_of_trees(good, out, sentinel):
+    bomb = npy(np.array([Bomb(sentinel)], dtype=object), pickled=True)
+    refused(with_member(good, out, "trees/left_child.npy", bomb), "may not hold")
+
+
+def test_a_pickle_among_the_arrays_of_objects(good, out, sentinel):
+    bomb = npy(np.array([Bomb(sentinel)], dtype=object), pickled=True)
+    refused(with_schema(good, out, lambda schema: None, **{"17.npy": bomb}), "may not hold")
+
+
+def test_a_pickle_in_place_of_the_graph(good, out, sentinel):
+    refused(with_member(good, out, "graph.skops", pickle.dumps(Bomb(sentinel))), "makes no model")
+
+
+# --- what skops would build -------------------------------------------------------------------------------------------
+
+
+def text(value):
+    return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value)}
+
+
+def entries(kind, *items):
+    return {"__class__": kind, "__module__": "builtins", "__loader__": f"{kind.title()}Node", "content": list(items)}
+
+
+def command(sentinel):
+    return text(f"touch {sentinel}")
+
+
+def function(sentinel):
+    return {"__class__": "system", "__module__": "os", "__loader__": "FunctionNode"}
+
+
+def function_as_type(sentinel):
+    return {"__class__": "eval", "__module__": "builtins", "__loader__": "TypeNode"}
+
+
+def constructed(sentinel):
+    arguments = entries("tuple", entries("list", text("touch"), text(str(sentinel))))
+    return {
+        "__class__": "Popen",
+        "__module__": "subprocess",
+        "__loader__": "ConstructorFromReduceNode",
+        "content": arguments,
+    }
+
+
+def partial(sentinel):
+    content = {
+        "func": function(sentinel),
+        "args": entries("tuple", command(sentinel)),
+        "kwds": text({}),
+        "namespace": text(None),
+    }
+    return {"__class__": "partial", "__module__": "functools", "__loader__": "PartialNode", "content": content}
+
+
+def operator(sentinel):
+    return {
+        "__class__": "call",
+        "__module__": "operator",
+        "__loader__": "OperatorFuncNode",
+        "attrs": entries("tuple", function(sentinel), command(sentinel)),
+    }
+
+
+def method(sentinel):
+    content = {
+        "func": "transform",
+        "obj": {"__class__": "RFPHATE", "__module__": "manifolia", "__loader__": "ObjectNode"},
+    }
+    return {"__class__": "RFPHATE", "__module__": "manifolia", "__loader__": "MethodNode", "content": content}
+
+
+def dictionary_of_calls(sentinel):
+    types = entries("list", {"__class__": "system", "__module__": "os", "__loader__": "TypeNode"})
+    return {
+        "__class__": "dict",
+        "__module__": "builtins",
+        "__loader__": "DictNode",
+        "content": {f"touch {sentinel}": text(1)},
+        "key_types": types,
+    }
+
+
+def list_of_another_kind(sentinel):
+    return {**entries("list", command(sentinel)), "__class__": "system", "__module__": "os"}
+
+
+def foreign_class(sentinel):
+    return {"__class__": "Evil", "__module__": "evil_module", "__loader__": "ObjectNode"}
+
+
+def other_estimator(sentinel):
+    return {"__class__": "SVC", "__module__": "sklearn.svm._classes", "__loader__": "ObjectNode"}
+
+
+def tree_by_skops(sentinel):
+    return {
+        "__class__": "Tree",
+        "__module__": "sklearn.tree._tree",
+        "__loader__": "TreeNode",
+        "__reduce__": {"args": entries("tuple")},
+        "content": text({}),
+    }
+
+
+def loss(sentinel):
+    return {
+        "__class__": "system",
+        "__module__": "os",
+        "__loader__": "LossNode",
+        "__reduce__": {"args": entries("tuple")},
+    }
+
+
+def no_kind_at_all(sentinel):
+    return {"__loader__": ["ListNode"], "__module__": None, "__class__": 3}
+
+
+NODES = [
+    function,
+    function_as_type,
+    constructed,
+    partial,
+    operator,
+    method,
+    dictionary_of_calls,
+    list_of_another_kind,
+    foreign_class,
+    other_estimator,
+    tree_by_skops,
+    loss,
+    no_kind_at_all,
+]
+
+
+@pytest.mark.parametrize("node", NODES, ids=lambda node: node.__name__)
+@pytest.mark.parametrize("place", ["inside", "whole"])
+def test_a_node_that_is_not_allowed(node, place, good, out, sentinel, tmp_path, monkeypatch):
+    (tmp_path / "evil_module.py").write_text(f"open({str(sentinel)!r}, 'w').close()\nclass Evil: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def change(schema):
+        if place == "inside":
+            schema["content"]["content"]["max_depth"] = node(sentinel)
+        else:
+            kept = {key: schema[key] for key in ("protocol", "_skops_version")}
+            schema.clear()
+            schema.update(node(sentinel), **kept)
+
+    refused(with_schema(good, out, change), "of an unknown kind|type that is not allowed")
+    assert "evil_module" not in sys.modules
+
+
+def test_a_class_of_scikit_learn_that_is_not_listed_is_not_saved_either(tmp_path):
+    with pytest.raises(ModelFileError, match=r"sklearn\.svm\._classes\.SVC"):
+        mf.save(SVC().fit(X, Y), tmp_path / "svc.mfa")
+
+
+@pytest.mark.parametrize(
+    ("change", "pattern"),
+    [
+        (lambda schema: schema.update(protocol=0), "unknown way"),
+        (lambda schema: schema.update(protocol=99), "unknown way"),
+        (lambda schema: b'{"protocol": 2, "protocol": 2}', "the same thing twice"),
+        (lambda schema: b"[" * 100_000, "makes no model"),
+        (lambda schema: b"[]", "unknown way"),
+        (lambda schema: b"\xff\xfe", "makes no model"),
+        (lambda schema: schema["content"].pop("content"), "makes no model"),
+        (lambda schema: schema.pop("content"), "has no attributes"),
+        (lambda schema: schema["content"]["content"].update(estimators_=text(3)), "other things than trees"),
+        (lambda schema: schema["content"]["content"].update(n_features_in_=text(10**9)), "other features or classes"),
+        (lambda schema: schema["content"]["content"].update(n_outputs_=text(2)), "other features or classes"),
+        (lambda schema: schema["content"]["content"].update(n_jobs=text(10**9)), "n_jobs is no number of threads"),
+    ],
+)
+def test_a_schema_that_is_wrong(change, pattern, good, out):
+    refused(with_schema(good, out, change), pattern)
+
+
+def test_an_array_that_is_elsewhere(good, out):
+    def change(schema):
+        schema["content"]["content"]["n_classes_"] = {
+            "__class__": "ndarray",
+            "__module__": "numpy",
+            "__loader__": "NdArrayNode",
+            "type": "numpy",
+            "file": "../../etc/passwd",
+        }
+
+    refused(with_schema(good, out, change), "refers to an array that it does not hold")
+
+
+# --- the archive ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["/tmp/absolute.npy", "../parent.npy", "trees/../../x.npy", "trees/X.npy", "more.txt", "C:\\x"]
+)
+def test_a_member_of_a_foreign_name(name, good, out):
+    refused(pack(out, [*unpack(good), (name, b"")]), "a member that a model file does not have")
+    refused(with_schema(good, out, lambda schema: None, **{name: b""}), "a member that a model file does not have")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_member_that_is_there_twice(good, out):
+    members = unpack(good)
+    refused(pack(out, [*members, members[-1]]), "a member that a model file does not have")
+    refused(pack(out, [*members, members[0]]), "a member that a model file does not have")
+
+
+@pytest.mark.parametrize(
+    "shape", ["(10000000000000,)", "(-1,)", "(2, 2)", "(3000000000, 3000000000, 3000000000)", "(True,)"]
+)
+def test_an_array_that_says_it_is_larger_than_it_is(shape, good, out):
+    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    lie = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 8
+    refused(with_member(good, out, "trees/feature.npy", lie), "not as large as that|may not hold|makes no model")
+    refused(
+        with_schema(good, out, lambda schema: None, **{"17.npy": lie}),
+        "not as large as that|may not hold|makes no model",
+    )
+
+
+@pytest.mark.parametrize("array", [np.zeros(3, dtype=[("a", "i4")]), np.zeros(2, dtype="V8")], ids=["records", "void"])
+def test_an_array_of_records(array, good, out):
+    refused(with_member(good, out, "trees/feature.npy", npy(array)), "may not hold")
+
+
+def test_a_bomb_of_zeros(good, out):
+    path = with_member(good, out, "trees/values.npy", npy(np.zeros(2**20)))
+    assert path.stat().st_size < 2**18
+    with mf.memory_limit("4MiB"):
+        refused(path, r"it holds 8\.[01] MiB and the limit is 4\.0 MiB")
+
+
+def test_a_member_that_says_it_is_larger_than_it_can_be(good, out):
+    data = bytearray(good.read_bytes())
+    place = data.rindex(b"trees/values.npy") - 46  # its entry in the list at the end
+    data[place + 24 : place + 28] = (2**31).to_bytes(4, "little")
+    refused(reseal(out, bytes(data)), "larger than it can be")
+
+
+def test_an_encrypted_member(good, out):
+    data = bytearray(good.read_bytes())
+    place = data.rindex(b"trees/values.npy") - 46
+    data[place + 8] |= 1
+    refused(reseal(out, bytes(data)), "packed in an unknown way")
+
+
+@pytest.mark.parametrize(
+    ("header", "pattern"),
+    [
+        ({"version": 2}, "version 2, this manifolia reads up to version 1. Update manifolia"),
+        ({"version": 0}, "version 0"),
+        ({"version": True}, "not that of a model file"),
+        ({"version": "1"}, "not that of a model file"),
+        ({"format": "other"}, "not that of a model file"),
+        ({"model": "os.system"}, "names another class"),
+        ({"model": None}, "names another class"),
+    ],
+)
+def test_a_header_that_lies(header, pattern, good, out):
+    refused(with_header(good, out, **header), pattern)
+
+
+def test_a_header_that_is_none(good, out):
+    members = dict(unpack(good))
+    for data, pattern in (
+        (b"[]", "not that of a model file"),
+        (b"{", "makes no model"),
+        (b"{}", "not that of a model"),
+    ):
+        refused(pack(out, list({**members, "manifolia.json": data}.items()), rewrite_header=False), pattern)
+    refused(pack(out, [(name, data) for name, data in members.items() if name != "manifolia.json"]), "no header")
+    refused(pack(out, [(name, data) for name, data in members.items() if name != "graph.skops"]), "does not match")
+
+
+def test_a_checksum_that_is_wrong(good, out):
+    members = dict(unpack(good))
+    members["trees/threshold.npy"] = members["trees/impurity.npy"]
+    refused(pack(out, list(members.items()), rewrite_header=False), "does not match the checksum in its header")
+
+
+def test_what_a_foreign_scikit_learn_says_is_a_warning(good, out):
+    other = with_header(good, out, libraries={"scikit-learn": "0.9.1", "manifolia": "0.0"})
+    with pytest.warns(mf.exceptions.ManifoliaWarning, match=r"saved with scikit-learn 0\.9\.1"):
+        mf.load(other)
+
+
+# --- trees ------------------------------------------------------------------------------------------------------------
+
+
+def cycle(a):
+    a["left_child"][a["right_child"][0]] = 0
+
+
+def loop(a):
+    a["left_child"][0] = 0
+
+
+def two_parents(a):
+    a["left_child"][0] = a["right_child"][0]
+
+
+def child_beyond(a):
+    a["right_child"][0] = a["node_count"][0]
+
+
+def child_far_beyond(a):
+    a["right_child"][0] = 2**31 - 1
+
+
+def negative_child(a):
+    a["left_child"][0] = -5
+
+
+def half_a_leaf(a):
+    a["left_child"][0] = -1
+
+
+def feature_beyond(a):
+    a["feature"][0] = 4
+
+
+def negative_feature(a):
+    a["feature"][0] = -3
+
+
+def leaf_with_feature(a):
+    a["feature"][np.flatnonzero(a["left_child"] == -1)[0]] = 1
+
+
+def no_threshold(a):
+    a["threshold"][0] = np.nan
+
+
+def too_shallow(a):
+    a["max_depth"][2] -= 1
+
+
+def far_too_deep(a):
+    a["max_depth"][2] = 2**40
+
+
+def negative_depth(a):
+    a["max_depth"][:] = -1
+
+
+def missing_nowhere(a):
+    a["missing_go_to_left"][0] = 7
+
+
+def fewer_than_none(a):
+    a["n_node_samples"][0] = -1
+
+
+def more_nodes_than_there_are(a):
+    a["node_count"][0] += 1
+
+
+def overflowing_nodes(a):
+    a["node_count"] = np.array([2**62, 2**62, 2**62, 2**62, a["node_count"].sum()])
+
+
+def no_nodes(a):
+    a["node_count"][1] += a["node_count"][0]
+    a["node_count"][0] = 0
+
+
+def negative_nodes(a):
+    a["node_count"][0] = -a["node_count"][0]
+
+
+def nodes_of_another_tree(a):
+    a["node_count"][0] += 2
+    a["node_count"][1] -= 2
+
+
+def short_values(a):
+    a["values"] = a["values"][:-1]
+
+
+def short_nodes(a):
+    a["threshold"] = a["threshold"][:-1]
+
+
+def more_classes(a):
+    a["n_classes"][0] = 4
+
+
+def no_classes(a):
+    a["n_classes"][0] = 0
+
+
+def negative_classes(a):
+    a["n_classes"][:] = -3
+
+
+def more_outputs(a):
+    a["n_outputs"][0] = 2
+
+
+def outputs_of_another_tree(a):
+    a["n_outputs"][:] = [2, 0, 1, 1, 1]
+
+
+def no_features(a):
+    a["n_features"][:] = 0
+
+
+def more_features(a):
+    a["n_features"][:] = 1000
+    a["feature"][0] = 999
+
+
+def fewer_trees(a):
+    a["max_depth"] = a["max_depth"][:-1]
+
+
+def another_type(a):
+    a["left_child"] = a["left_child"].astype(float)
+
+
+def another_shape(a):
+    a["feature"] = a["feature"].reshape(1, -1)
+
+
+def no_property(a):
+    del a["impurity"]
+
+
+def one_property_more(a):
+    a["categories"] = a["impurity"]
+
+
+def no_trees(a):
+    a.clear()
+
+
+def fewer_classes_everywhere(a):
+    a["n_classes"][:] = 1
+    a["values"] = a["values"][::3].copy()
+
+
+LIES = [
+    value
+    for value in list(vars().values())
+    if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("a",)
+]
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_trees_that_are_none(lie, forest, out):
+    refused(
+        forge(forest, out, nodes=lie),
+        "its trees are not trees of a fitted forest|its trees have the properties|parts do not fit together",
+    )
+
+
+def test_there_are_many_lies():
+    assert len(LIES) == 37
+
+
+def test_a_lone_tree_is_checked_too(out):
+    tree = DecisionTreeClassifier(random_state=0).fit(X, Y)
+    mf.load(forge(tree, out))
+    refused(forge(tree, out, nodes=cycle), "a child is not a later node of its tree")
+    refused(forge(tree, out, change=lambda parts: vars(parts).update(tree_=TreeAt(1))), "a tree that it does not hold")
+    refused(forge(tree, out, change=lambda parts: vars(parts).update(tree_=TreeAt(-1))), "a tree that it does not hold")
+    refused(forge(tree, out, change=lambda parts: vars(parts).update(tree_=StandardScaler())), "a tree has no nodes")
+    refused(forge(tree, out, change=lambda parts: vars(parts).update(n_features_in_=9)), "other features or classes")
+
+
+def test_trees_in_other_places(forest, out):
+    stranger = FunctionTransformer()
+
+    def hide(parts):
+        vars(parts)["scale_"] = TreeAt(0)
+
+    pipeline = make_pipeline(StandardScaler().fit(X), forest)
+    refused(forge(pipeline, out, change=lambda parts: hide(parts.steps[0][1])), "a tree is where none belongs")
+    refused(forge(forest, out, change=lambda parts: vars(parts).update(estimators_=[])), "other things than trees")
+    refused(
+        forge(forest, out, change=lambda parts: vars(parts).update(estimators_=[stranger])), "other things than trees"
+    )
+    fake = TreeList(stranger, [0], 0)
+    refused(
+        forge(forest, out, change=lambda parts: vars(parts).update(estimators_=fake)), "the trees of a forest are none"
+    )
+
+    def more(parts):
+        old = parts.estimators_
+        parts.estimators_ = TreeList(old.template, [*old.seeds, 0], old.first)
+
+    refused(forge(forest, out, change=more), "a tree that it does not hold")
+
+
+def test_parameters_that_are_never_saved(forest, out):
+    for name in ("callback", "memory"):
+        path = forge(forest, out, change=lambda parts, name=name: vars(parts).update({name: "cache"}))
+        refused(path, "a parameter that is never saved")
+
+
+# --- what kernels index with ------------------------------------------------------------------------------------------
+
+
+def table_of(parts, **changes):
+    parts._table = parts._table._replace(**changes)
+
+
+def leaf_beyond(parts):
+    leaf = parts._table.leaf.copy()
+    leaf[3, 7] = 2**30
+    table_of(parts, leaf=leaf)
+
+
+def leaf_of_another_tree(parts):
+    leaf = parts._table.leaf.copy()
+    leaf[0, 0] = parts._table.trees.offsets[1]
+    table_of(parts, leaf=leaf)
+
+
+def negative_leaf(parts):
+    table_of(parts, leaf=parts._table.leaf - 2**20)
+
+
+def wide_leaves(parts):
+    table_of(parts, leaf=parts._table.leaf.astype(np.int64))
+
+
+def short_counts(parts):
+    table_of(parts, counts=parts._table.counts[:, 1:])
+
+
+def other_counts(parts):
+    table_of(parts, counts=parts._table.counts.astype(float))
+
+
+def other_offsets(parts):
+    trees = parts._table.trees
+    table_of(parts, trees=trees._replace(offsets=trees.offsets * 1000))
+
+
+def other_leaf_nodes(parts):
+    trees = parts._table.trees
+    table_of(parts, trees=trees._replace(leaf_node=trees.leaf_node[:5]))
+
+
+def no_table(parts):
+    parts._table = tuple(parts._table)
+
+
+def short_places(parts):
+    parts._leaves = parts._leaves._replace(values=parts._leaves.values[:3])
+
+
+def short_filled(parts):
+    parts._leaves = parts._leaves._replace(filled=parts._leaves.filled[:3])
+
+
+def short_ranges(parts):
+    parts._ranges = parts._ranges._replace(low=parts._ranges.low[:3])
+
+
+def short_spans(parts):
+    parts._ranges = parts._ranges._replace(span=parts._ranges.span[:1])
+
+
+def short_weight(parts):
+    parts._weight = np.ones(3)
+
+
+def other_features(parts):
+    parts.n_features_in_ = 3
+
+
+def no_forest(parts):
+    parts.forest_ = StandardScaler()
+
+
+def own_table_as_forest(parts):
+    parts.forest_ = FunctionTransformer()
+    vars(parts.forest_).update(estimators_=[FunctionTransformer()], n_features_in_=4)
+
+
+STATES = [
+    value
+    for value in list(vars().values())
+    if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("parts",) and value is not table_of
+]
+
+
+@pytest.mark.parametrize("change", STATES, ids=lambda change: change.__name__)
+def test_fitted_arrays_that_do_not_fit_the_forest(change, mapped, out):
+    mapped.novelty(X[:2])
+    refused(forge(mapped, out, change=change), "does not fit the forest|do not fit its forest|makes no model")
+
+
+def test_there_are_many_states():
+    assert len(STATES) == 17
+
+
+def held(value):
+    return lambda parts: vars(parts).update(kw_args=value)
+
+
+def matrix(**changes):
+    eye = sp.csr_array(np.eye(4))
+    return SparseMatrix("csr_array", (4, 4), eye.data, eye.indices, eye.indptr)._replace(**changes)
+
+
+def stream(bits, **changes):
+    state = getattr(np.random, bits)(0).state
+    for key, value in changes.items():
+        (state if key in state else state["state"])[key] = value
+    return RandomStream(False, state, {})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        matrix(indices=np.array([0, 1, 2, 2**30])),
+        matrix(indices=np.array([0, 1, 2, -7])),
+        matrix(indptr=np.array([0, 1, 2, 3, 400])),
+        matrix(indptr=np.array([0, 3, 2, 1, 4])),
+        matrix(shape=(4, 2**70)),
+        matrix(shape=(-4, 4)),
+        matrix(kind="csr_array.__init__"),
+        matrix(kind="save_npz"),
+        matrix(data=np.array(3.0)),
+        matrix(kind="coo_array"),
+        matrix(kind="coo_array", indptr=np.array([0, 1, 2, 2**40])),
+        stream("MT19937", pos=10**6),
+        stream("MT19937", pos=-10),
+        stream("Philox", buffer_pos=-5),
+        stream("PCG64", bit_generator="seed"),
+        RandomStream(True, {"bit_generator": "PCG64"}, {}),
+        RandomStream(False, np.random.PCG64(0).state, {"pool_size": 2**31}),
+        Scalar(np.zeros(3)),
+        ObjectArray((2**60,), ["a"]),
+        TreeAt(0),
+    ],
+    ids=lambda value: str(value)[:70],
+)
+def test_parts_that_do_not_fit(value, out):
+    path = forge(FunctionTransformer(), out, change=held(value))
+    refused(path, "do not fit together|makes no model|sparse|does not hold")
+
+
+@pytest.mark.parametrize("value", [matrix(), stream("MT19937"), stream("Philox")], ids=["matrix", "twister", "philox"])
+def test_parts_that_fit(value, out):
+    mf.load(forge(FunctionTransformer(), out, change=held(value)))
+
+
+def test_nothing_is_written_while_loading(good, tmp_path):
+    folder = tmp_path / "only"
+    folder.mkdir()
+    copy = folder / "model.mfa"
+    copy.write_bytes(good.read_bytes())
+    mf.load(copy)
+    assert [entry.name for entry in folder.iterdir()] == ["model.mfa"]
+    with zipfile.ZipFile(io.BytesIO(copy.read_bytes())) as archive:
+        assert archive.testzip() is None
