@@ -109,17 +109,20 @@ class MapPainter:
         self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
         faces = self._faces(None if self.classes is None else self.classes.codes, self.values and self.values.values)
         faces[:, 3] = self.alpha
-        edges = np.tile(self.mcolors.to_rgba(self.theme.background), (self.n, 1))
-        widths = np.full(self.n, 0.35 if self.n < _EDGES_BELOW else 0.0)
-        unknown = self._unknown()  # hollow: a grey disc could be read as a class or as the middle of a scale
-        edges[unknown], widths[unknown] = self.mcolors.to_rgba(MISSING_COLOR, self.alpha), _HOLLOW
-        faces[unknown, 3] = 0.0
+        edges: Any = self.theme.background
+        widths: Any = 0.35 if self.n < _EDGES_BELOW else 0.0
+        unknown = self._unknown()
+        if unknown.any():  # hollow: a grey disc could be read as a class or as the middle of a scale
+            faces[unknown, 3] = 0.0
+            hollow = self.mcolors.to_rgba(MISSING_COLOR, self.alpha)
+            edges = np.where(unknown[:, np.newaxis], hollow, self.mcolors.to_rgba(edges))[self.order]
+            widths = np.where(unknown, _HOLLOW, widths)[self.order]
         self.drawn = self.ax.scatter(
             *self._places(self.Y, self.classes and self.classes.codes)[self.order].T,
             s=self.size,
             c=faces[self.order],
-            edgecolors=edges[self.order],
-            linewidths=widths[self.order],
+            edgecolors=edges,
+            linewidths=widths,
             rasterized=self.rasterized,
             **self._depth(2),
         )
@@ -169,6 +172,9 @@ class MapPainter:
         known = known[np.isfinite(known)]
         if not isinstance(limits, str):
             low, high = (check_number(one, "limits") for one in limits)
+            if not low < high:
+                message = f"limits must be two numbers, the smaller first, got {limits!r}."
+                raise ValueError(message)
         elif not known.size:
             low, high = 0.0, 1.0
         else:
@@ -383,6 +389,10 @@ class MapPainter:
             pad=0.03 if self.Y.shape[1] < 3 else 0.08,
         )
         bar.outline.set_visible(False)
+        if self.values.dates:
+            locator = _part("dates").AutoDateLocator()
+            bar.ax.yaxis.set_major_locator(locator)
+            bar.ax.yaxis.set_major_formatter(_part("dates").ConciseDateFormatter(locator, show_offset=False))
         bar.ax.tick_params(colors=self.theme.muted, labelcolor=self.theme.text, length=2.5, labelsize=9)
         if self.display.name is not None:
             bar.set_label(shorten(self.display.name, LEGEND_NAME + 16), color=self.theme.text)
@@ -394,7 +404,9 @@ class MapPainter:
 
         Limits of axes with one scale only ever grow: those fitted to the box before the layout would be too wide.
         """
+        self.drawn.set_visible(False)  # they need no room of their own, and drawing a million takes seconds
         self.ax.figure.canvas.figure.draw_without_rendering()
+        self.drawn.set_visible(True)
         if self.Y.shape[1] == 2:
             self.ax.autoscale_view()
             self.ax.apply_aspect()

@@ -70,10 +70,13 @@ class Values(NamedTuple):
         Value of each row of the map; NaN if missing.
     new_values : ndarray of shape (m,) or None
         Values of the new rows.
+    dates : bool
+        Whether the values are days since 1970.
     """
 
     values: FloatArray
     new_values: FloatArray | None
+    dates: bool
 
 
 class MapDisplay:
@@ -166,7 +169,7 @@ class MapDisplay:
             the label, the point gets a ring in the colour of the prediction. ``"oob"``: those of the trees that left
             a row out of their bag.
         kind : {"auto", "class", "continuous"}, default="auto"
-            As for `from_map`; "auto" follows the estimator's task if the colours are its target.
+            As for `from_map`.
         name : str, default=None
             What the colours stand for; None takes the name of `y`, if it has one.
         class_names : sequence or mapping, default=None
@@ -234,8 +237,8 @@ class MapDisplay:
         predicted : array-like of shape (m,) or (n,), default=None
             Predicted classes, of the new rows if there are any, else of the rows of the map.
         kind : {"auto", "class", "continuous"}, default="auto"
-            Whether colours are classes or a scale. "auto": a scale for numbers, unless they are at most 20 different
-            whole numbers.
+            Whether colours are classes or a scale. "auto": a scale for dates, and for numbers unless they are at most
+            20 different whole ones.
         name : str, default=None
             What the colours stand for; None takes the name of `color`, if it has one.
         class_names : sequence or mapping, default=None
@@ -282,9 +285,7 @@ class MapDisplay:
                         "predicted marks wrong classes, and the colours are values. Pass kind='class' if they are not."
                     )
                     raise ValueError(message)
-                colors = Values(
-                    _numbers(color, "color"), None if new_color is None else _numbers(new_color, "new_color")
-                )
+                colors = _values(color, new_color)
         return cls(
             places[:, chosen],
             color=colors,
@@ -411,37 +412,50 @@ def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
         raise ValueError(message)
 
 
-def _numbers(values: ArrayLike, name: str) -> FloatArray:
+def _values(color: ArrayLike, new_color: ArrayLike | None) -> Values:
+    """Make the colours floats; dates become days, as matplotlib counts them."""
+    import pandas as pd
+    from pandas.api.types import is_datetime64_any_dtype
+
+    dates = is_datetime64_any_dtype(pd.Series(color))
+    return Values(
+        _numbers(color, "color", dates=dates),
+        None if new_color is None else _numbers(new_color, "new_color", dates=dates),
+        dates,
+    )
+
+
+def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
     import pandas as pd
 
+    column = pd.Series(values)
     try:
-        numbers: FloatArray = pd.to_numeric(pd.Series(values)).to_numpy(dtype=np.float64, na_value=np.nan)
+        if dates:
+            past = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
+            return (past / pd.Timedelta(days=1)).to_numpy(dtype=np.float64, na_value=np.nan)
+        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        message = f"{name} must be numbers for kind='continuous'. Pass kind='class' for labels."
+        message = f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels."
         raise ValueError(message) from error
-    return numbers
 
 
 def _is_class(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
-    """Whether the colours are classes: said so, or few whole numbers, or no numbers."""
+    """Whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
     import pandas as pd
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
     if kind != "auto":
         return kind == "class"
     if class_names is not None or predicted is not None:
         return True
-    column = pd.Series(color)
-    if isinstance(column.dtype, pd.CategoricalDtype) or is_bool_dtype(column.dtype):
-        return True
-    if not is_numeric_dtype(column.dtype):
-        try:
-            column = pd.to_numeric(column) if column.dtype == object else column.astype(str)
-        except (TypeError, ValueError):
+    column = pd.Series(color).dropna()
+    if is_datetime64_any_dtype(column):
+        return False
+    if not is_numeric_dtype(column) or is_bool_dtype(column):
+        numbers = column.map(lambda one: isinstance(one, (int, float, np.number)) and not isinstance(one, bool))
+        if isinstance(column.dtype, pd.CategoricalDtype) or not numbers.all():
             return True
-        if not is_numeric_dtype(column.dtype) or any(isinstance(one, (str, bool)) for one in color):
-            return True
-    known = column.dropna().to_numpy(dtype=np.float64)
+    known = column.to_numpy(dtype=np.float64)
     return len(np.unique(known)) <= _FEW and bool((known == np.floor(known)).all())
 
 
