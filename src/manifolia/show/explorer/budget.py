@@ -69,15 +69,14 @@ def fit_budget(
             total -= sizes[i]
 
     drop([i for i, (_, role, coded) in enumerate(encoded) if coded.kind == "text" and role != "name"])
-    if total > budget:
-        coarser = 0
-        for i in sorted(kept):
-            if encoded[i][2].kind == "number" and i != first and _coarsen(encoded[i][2]):
-                coarser += 1
-                total += _size(encoded[i][2]) - sizes[i]
-                sizes[i] = _size(encoded[i][2])
-        if coarser:
-            left_out.append(f"{coarser:,} columns of numbers are kept to 1/254 of their range, to save space.")
+    coarser = 0
+    for i in sorted(kept, key=lambda i: weight[i], reverse=True):
+        if total > budget and encoded[i][2].kind == "number" and i != first and _coarsen(encoded[i][2]):
+            coarser += 1
+            total += _size(encoded[i][2]) - sizes[i]
+            sizes[i] = _size(encoded[i][2])
+    if coarser:
+        left_out.append(f"{coarser:,} columns of numbers are kept to 1/254 of their range, to save space.")
     drop([i for i in kept if i != first])
     if dropped:
         names = some_names(encoded[i][0] for i in sorted(dropped))

@@ -228,7 +228,7 @@ def _encode_numbers(numbers: FloatArray, *, precise: bool) -> Encoded:
         codes = np.full(numbers.shape, top, dtype="<" + dtype)
         codes[np.isfinite(numbers)] = finite - low
         return Encoded("number", {"": codes}, {"offset": low, "scale": 1.0, "missing": top, "whole": True}, remarks)
-    if precise:
+    if precise or not np.isfinite(high - low):
         fits = max(abs(low), abs(high)) < _FLOAT32_MAX and (not whole or max(abs(low), abs(high)) <= 2**24)
         stored = numbers.astype("<f4" if fits else "<f8")
         return Encoded("number", {"": stored}, {"whole": whole}, remarks)

@@ -50,6 +50,18 @@ __all__ = ["FORMAT_VERSION", "NewRows", "Payload", "build_payload"]
 
 FORMAT_VERSION = 1
 _FORMAT = "manifolia-explorer"
+#: What reading a damaged archive raises, beside the errors of the archive itself.
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 _DTYPES = {"u1": "<u1", "u2": "<u2", "u4": "<u4", "f4": "<f4", "f8": "<f8"}
 
 
@@ -154,13 +166,15 @@ class Payload:
         ModelFileError
             If the file is damaged, of another program, or of a later format version.
         """
+        # From memory: NumPy leaves a damaged file open.
+        content = io.BytesIO(Path(path).read_bytes())
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(content, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(arrays.pop("meta").tobytes())
             foreign = meta["format"] != _FORMAT
             version = meta["version"]
-        except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, AttributeError) as error:
+        except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
             message = f"{os.fspath(path)!r} holds no page of manifolia, or is damaged ({error}). Make it again."
             raise ModelFileError(message) from error
         if foreign or version != FORMAT_VERSION:
@@ -348,14 +362,16 @@ def _joined(ours: pd.Series, theirs: pd.Series) -> pd.Series:
 def _encode_coordinates(Y: FloatArray, *, precise: bool) -> tuple[dict[str, Array], dict[str, Any]]:
     arrays: dict[str, Array] = {}
     spec: dict[str, Any] = {}
+    Y = np.column_stack([Y, np.zeros((len(Y), 2))])[:, :2]
+    # The page needs shape, not units: centred, and brought near 1 where float32 would overflow or lose digits.
+    middle = np.median(Y, axis=0)
+    reach = float(np.abs(Y - middle).max())
+    unit = 1.0 if 1e-20 < reach < 1e20 or reach == 0 else reach
     for axis, name in enumerate(("x", "y")):
-        values = Y[:, axis] if axis < Y.shape[1] else np.zeros(len(Y))
         if precise:
-            # The page needs shape, not units: centred, nothing is lost where coordinates are far from 0.
-            offset = float(np.median(values))
-            arrays[name], scale = (values - offset).astype("<f4"), 1.0
+            arrays[name], offset, scale = ((Y[:, axis] - middle[axis]) / unit).astype("<f4"), float(middle[axis]), unit
         else:
-            arrays[name], offset, scale = quantize(values, "u2")
+            arrays[name], offset, scale = quantize(Y[:, axis], "u2")
         spec[name] = {"offset": offset, "scale": scale}
     return arrays, spec
 
