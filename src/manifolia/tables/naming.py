@@ -9,7 +9,7 @@ from typing import Any
 
 from manifolia.exceptions import TableError
 
-__all__ = ["column_names", "distinct", "listing", "nearest", "repeated", "unknown_name"]
+__all__ = ["Remark", "column_names", "counted", "distinct", "listing", "nearest", "repeated", "unknown_name"]
 
 
 def nearest(name: object, names: Iterable[object], n: int = 1) -> list[str]:
@@ -58,6 +58,42 @@ def listing(values: Iterable[object], limit: int = 5) -> str:
     if rest:
         return f"{', '.join(texts)} and {rest:,} more"
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}" if texts else "none"
+
+
+class Remark:
+    """A name with something said of it, in a listing: ``'age' (3 rows)``.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    remark : str
+        What follows it in parentheses; nothing if empty.
+    """
+
+    def __init__(self, name: str, remark: str) -> None:
+        self.name, self.remark = name, remark
+
+    def __repr__(self) -> str:
+        return f"{self.name!r} ({self.remark})" if self.remark else repr(self.name)
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    noun : str
+        In the singular; its plural ends in s.
+
+    Returns
+    -------
+    str
+        Such as ``"1 row"`` or ``"1,200 rows"``.
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _short(value: object, width: int = 60) -> str:

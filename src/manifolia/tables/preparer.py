@@ -23,7 +23,7 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import TableError
 from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers
 from manifolia.tables.inputs import Source, open_source
-from manifolia.tables.naming import distinct, listing, nearest
+from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
 from manifolia.tables.reporting import describe
 from manifolia.tables.roles import LEFT_OUT, check_roles
 from manifolia.tables.survey import Survey, check_finite, safe_scale, survey
@@ -267,9 +267,6 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             return self._expand(self._encode(source))
         _check_sparse(source)
         places = self._places(source)
-        if (places < 0).any():
-            message = f"the sparse matrix lacks {listing(np.array(self.used_, dtype=object)[places < 0])}. Add them."
-            raise TableError(message)
         whole = len(places) == source.shape[1] and bool((np.diff(places) == 1).all())
         out = (source.values if whole else source.values[:, places]).astype(source.dtype())
         if self.scale_ is not None:
@@ -335,8 +332,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             pairs = ", ".join(f"{found[0]!r} for {name!r}" for name, found in near.items() if found)
             hint = f" Was a column renamed ({pairs})?" if pairs else ""
             text = f"{len(absent):,} of the {len(self.used_):,} columns that the model uses: {listing(absent)}"
-            if 2 * len(absent) > len(self.used_):
-                message = f"the table lacks {text}.{hint} At least half of them must be there."
+            if self.sparse_ or 2 * len(absent) > len(self.used_):
+                share = "All" if self.sparse_ else "At least half"
+                message = f"the table lacks {text}.{hint} {share} of them must be there."
                 raise TableError(message)
             warn(f"The table lacks {text}; each counts as missing.{hint}")
         if extra:
@@ -404,10 +402,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if new.any():
             counts = gaps[:, new].sum(axis=0)
             names = [name for name, is_new in zip(self.used_, new, strict=True) if is_new]
-            told = listing([f"{name} ({count:,})" for name, count in zip(names, counts, strict=True)])
+            told = listing([Remark(name, counted(int(k), "row")) for name, k in zip(names, counts, strict=True)])
             warn(
-                f"{int(counts.sum()):,} values are missing in columns that were complete at fit, and are filled by "
-                f"the median or the most frequent level: {told}."
+                f"Missing values in columns that were complete at fit are filled by the median or the most frequent "
+                f"level: {told}."
             )
         for j in np.flatnonzero(gapped & ~keep):
             encoded[gaps[:, j], j] = self.fill_[j]

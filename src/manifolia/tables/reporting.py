@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from manifolia.tables.naming import listing
+from manifolia.tables.naming import Remark, counted, listing
 from manifolia.tables.survey import Survey
 
 __all__ = ["describe"]
@@ -36,7 +36,7 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
     def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], after: str = "") -> None:
         places = [i for i in range(len(names)) if wanted(i)]
         if places:
-            texts = [_Named(names[i], detail(i)) for i in places]
+            texts = [Remark(names[i], detail(i)) for i in places]
             notes.append(f"{before}: {listing(texts)}.{after}")
 
     def plan_note(i: int) -> str:
@@ -58,7 +58,7 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
     tell(
         has("categorical"),
         "Categories, one column of 0 and 1 for each level",
-        lambda i: _counted(len(found.plans[i].levels) + len(found.plans[i].pooled), "level"),
+        lambda i: counted(len(found.plans[i].levels) + len(found.plans[i].pooled), "level"),
     )
     tell(
         lambda i: found.roles[i] == "categorical" and bool(found.plans[i].pooled),
@@ -80,7 +80,7 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
         "keep": "Missing values stay missing",
         "impute": "Missing values are filled by the median or the most frequent level, and a further column marks them",
     }[missing]
-    tell(lambda i: used[i] and found.n_missing[i] > 0, kept, lambda i: f"{found.n_missing[i]:,} rows")
+    tell(lambda i: used[i] and found.n_missing[i] > 0, kept, lambda i: counted(int(found.n_missing[i]), "row"))
     if scale:
         notes.append(
             "Numbers are standardised to mean 0 and standard deviation 1; columns of 0 and 1 for levels are not."
@@ -88,22 +88,8 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
     return notes
 
 
-class _Named:
-    """A column's name with something said of it, in a listing."""
-
-    def __init__(self, name: str, detail: str) -> None:
-        self.name, self.detail = name, detail
-
-    def __repr__(self) -> str:
-        return f"{self.name!r} ({self.detail})" if self.detail else repr(self.name)
-
-
 def _used(found: Survey) -> np.ndarray:
     return ~np.isnan(found.fill)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _ends(levels: Sequence[str], limit: int = 5) -> list[str]:

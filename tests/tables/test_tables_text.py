@@ -1,0 +1,181 @@
+"""Delimited text: separators, signs, encodings, and every way in which a file is no table."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manifolia.tables import TableError, read
+from manifolia.tables.text import reads_as_comma_numbers
+
+
+@pytest.fixture
+def put(tmp_path):
+    def save(content, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("sep", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_separator_and_encoding_are_found(put, sep, encoding, end):
+    rows = [["größe", "name", "n"], ["1.5", "a", "3"], ["2.25", "b é", "4"]]
+    table = read(put((end.join(sep.join(row) for row in rows) + end).encode(encoding)))
+    assert table.feature_names == ["größe", "name", "n"]
+    assert table.features["größe"].tolist() == [1.5, 2.25]
+    assert table.features["name"].tolist() == ["a", "b é"]
+    assert table.features["n"].dtype.kind == "i"
+    assert table.row_names.tolist() == ["0", "1"]
+    assert table.notes == ()
+
+
+def test_gzip_is_unpacked(put):
+    table = read(put(gzip.compress(b"a,b\n1,2\n3,4\n"), "table.csv.gz"))
+    assert table.features.to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_text_with_the_separator_in_quotes(put):
+    table = read(put('name,n\n"Doe, Jane",1\n"says ""hi""",2\n"two\nlines",3\n'))
+    assert table.column("name").tolist() == ["Doe, Jane", 'says "hi"', "two\nlines"]
+
+
+def test_commas_in_texts_do_not_hide_the_semicolon(put):
+    table = read(put("name;n\nDoe, Jane;1\nRoe, Max, Dr;2\n"))
+    assert table.feature_names == ["name", "n"]
+
+
+def test_decimal_commas_are_read_and_said(put):
+    table = read(put(b"\xef\xbb\xbfx;y;kind\n1,5;3;a\n-0,25;4;b\n"))
+    assert table.column("x").tolist() == [1.5, -0.25]
+    assert table.column("y").tolist() == [3, 4]
+    assert "comma was read as the decimal sign, for 'x'" in table.notes[0]
+    given = read(put("x;y\n1,5;3\n"), decimal=",")
+    assert given.column("x").tolist() == [1.5]
+    assert given.notes == ()
+
+
+def test_a_decimal_point_that_is_asked_for_leaves_texts(put):
+    assert read(put("x;y\n1,5;3\n2,5;4\n"), decimal=".").column("x").tolist() == ["1,5", "2,5"]
+
+
+def test_doubtful_commas_are_refused(put):
+    with pytest.raises(TableError, match=r"such as '1,500', where the comma may separate thousands or decimals"):
+        read(put("x;y\n1,500;3\n2,250;4\n"))
+    with pytest.raises(TableError, match=r"decimal comma \(such as '1,5'\) and columns with a decimal point"):
+        read(put("x;y\n1,5;3.5\n2,25;4\n"))
+    assert read(put("x;y\n1,500;3\n2,250;4\n"), decimal=",").column("x").tolist() == [1.5, 2.25]
+
+
+@pytest.mark.parametrize(
+    ("texts", "answer"),
+    [
+        (["1,5", "2"], True),
+        (["1.234,5"], True),
+        (["-0,5e3", ",5"], True),
+        (["1", "2"], False),
+        (["1,5", "x"], False),
+        (["a,b"], False),
+        (["1,2,3"], False),
+    ],
+)
+def test_comma_numbers(texts, answer):
+    assert reads_as_comma_numbers(pd.Series(texts)) is answer
+
+
+def test_a_first_column_without_a_name_names_the_rows(put):
+    by_pandas = read(put(",a,b\nr1,1,2\nr2,3,4\n"))
+    by_r = read(put('"a","b"\n"r1",1,2\n"r2",3,4\n'))
+    for table in (by_pandas, by_r):
+        assert table.feature_names == ["a", "b"]
+        assert table.row_names.tolist() == ["r1", "r2"]
+        assert table.features.to_numpy().tolist() == [[1, 2], [3, 4]]
+        assert "names the rows" in table.notes[0]
+    with pytest.raises(TableError, match="one field more in its rows than in its header"):
+        read(put("a,b\n1,2,3\n1,5,6\n"))
+
+
+@pytest.mark.parametrize("header", ["a;b;", "a;b"])
+def test_a_separator_at_the_end_of_each_row(put, header):
+    table = read(put(f"{header}\n1;2;\n3;4;\n"))
+    assert table.feature_names == ["a", "b"]
+    assert table.features.to_numpy().tolist() == [[1, 2], [3, 4]]
+    assert "1 empty column" in table.notes[0]
+
+
+def test_a_column_without_a_name_gets_its_place(put):
+    assert read(put("a,,c\n1,2,3\n")).feature_names == ["a", "column 2", "c"]
+
+
+def test_numbers_come_back_to_the_bit(put, rng):
+    values = rng.normal(size=200) * 10.0 ** rng.integers(-300, 300, size=200)
+    path = put("x,y\n" + "".join(f"{value!r},1\n" for value in values.tolist()))
+    assert read(path).column("x").to_numpy().tobytes() == values.tobytes()
+
+
+def test_missing_marks(put):
+    path = put("x,y\n1,?\n,b\nNA,c\n4,-\n")
+    assert read(path).column("x").isna().tolist() == [False, True, True, False]
+    assert read(path, na_values=["?", "-"]).column("y").isna().tolist() == [True, False, False, True]
+    assert read(path, na_values="?").column("y").isna().tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty. A table needs a header line"),
+        ("\n \n\n", "is empty"),
+        (b"\xef\xbb\xbf", "is empty"),
+        ("a,b,c\n", "has a header and no rows"),
+        ("a,b,a,b\n1,2,3,4\n", "several columns named 'a' and 'b'"),
+        ("a,b\n1,2\n\n1,2,3\n", r"line 4: 3 fields where 2 are expected.*a comma"),
+        ("a;b;c\n1;2;3\n1;2\n", r"line 3: 2 fields where 3 are expected.*a semicolon"),
+        (bytes(range(256)), "is not text .byte 0 at position 0"),
+        (b"abc\x01\x02\x03\x04def", "is not text .byte 1 at position 3"),
+        ("a,b\n1,é\n".encode("latin-1"), r"is not UTF-8 text \(byte 0xe9\).*save it as UTF-8"),
+        (b"PAR1xxxx", "a Parquet file: give its name the suffix .parquet"),
+        (b"PK\x03\x04xxxx", "save a spreadsheet as CSV"),
+        (b"\x89HDF\r\n", "HDF5"),
+        (b"\x1f\x8bnot gzip", "cannot be read"),
+        ('a,b\n"' + "x" * 200_000, r"line \d+: field larger.*never closed"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_a_sentence(put, content, message):
+    with pytest.raises(TableError, match=message) as caught:
+        read(put(content))
+    assert str(caught.value).endswith((".", "?"))
+
+
+def test_the_wrong_separator_is_noticed(put):
+    with pytest.raises(TableError, match=r"single column named 'a;b;c'.*pass sep=';'"):
+        read(put("a;b;c\n1;2;3\n"), sep=",")
+    assert read(put("a b\n1 2\n"), sep=" ").feature_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sep": ";;"}, "sep must be a single character"),
+        ({"decimal": ";"}, "decimal must be"),
+        ({"sep": ",", "decimal": ","}, "They must differ"),
+        ({"layer": "counts"}, "layer and obsm are for AnnData"),
+    ],
+)
+def test_options_are_checked(put, options, message):
+    with pytest.raises(TableError, match=message):
+        read(put("a,b\n1,2\n"), **options)
+
+
+def test_text_and_parquet_give_the_same_numbers(tmp_path, rng):
+    frame = pd.DataFrame({"x": rng.normal(size=50), "n": rng.integers(0, 9, 50), "kind": rng.choice(["a", "b"], 50)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    text, columnar = (read(tmp_path / name).features for name in ("t.csv", "t.parquet"))
+    pd.testing.assert_frame_equal(text, columnar, check_exact=True)
+    assert np.array_equal(text["x"], frame["x"])
