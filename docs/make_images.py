@@ -1,38 +1,60 @@
-"""Make the picture of README.md and of the site's first page: ``python docs/make_images.py``."""
+"""Make the pictures of README.md and of the site's first page: ``python docs/make_images.py``.
+
+The page's picture needs chromium and playwright; without them that one is left as it is.
+"""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
-import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import manifolia as mf
-from manifolia._demo import PALETTE, draw_map, new_figure
-from manifolia.show import ProximityDisplay
+from manifolia.cli import main as command_line
+from manifolia.show import MapDisplay, ProximityDisplay
 
 FOLDER = Path(__file__).parent / "images"
+CHROMIUM = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 
-def main() -> None:
+def draw_digits() -> None:
     X, y = load_digits(return_X_y=True)
     X, X_new, y, y_new = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
     model = mf.RFPHATE(random_state=0).fit(X, y)
-
-    figure = new_figure(11.0, 5.0)
-    heat, plane = figure.subplots(1, 2, width_ratios=[1.15, 1.0])
+    figure = Figure(figsize=(12.0, 5.0), layout="constrained")
+    heat, plane = figure.subplots(1, 2, width_ratios=[1.05, 1.0])
     ProximityDisplay.from_matrix(model.proximity_matrix(), y, max_cells=200, title="proximity").plot(heat)
     heat.set_title("Which digits speak for which, for a random forest")
-    draw_map(plane, model.embedding_, y)
-    Y_new = model.transform(X_new)
-    plane.scatter(
-        Y_new[:, 0], Y_new[:, 1], s=30, facecolors="none", edgecolors=np.array(PALETTE)[y_new], linewidths=1.1
-    )
-    plane.set_title(f"The map; rings are {len(X_new)} new digits")
-    FOLDER.mkdir(exist_ok=True)
-    figure.set_layout_engine("compressed")
+    MapDisplay.from_estimator(model, y, X_new=X_new, y_new=y_new).plot(plane)
+    plane.set_title(f"The map; diamonds are {len(X_new)} new digits")
     figure.savefig(FOLDER / "digits.png", dpi=100, pil_kwargs={"optimize": True})
+
+
+def photograph_page() -> None:
+    browser_path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser_path is None:
+        print("no chromium: the picture of the page is left as it is")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        command_line(["demo", f"{folder}/demo", "--data", "digits", "--quiet"], standalone_mode=False)
+        browser = playwright.chromium.launch(executable_path=browser_path, args=CHROMIUM)
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(Path(folder, "demo", "map.html").absolute().as_uri())
+        page.wait_for_timeout(1000)
+        page.screenshot(path=FOLDER / "page.png")
+        browser.close()
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    draw_digits()
+    photograph_page()
 
 
 if __name__ == "__main__":

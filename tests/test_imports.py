@@ -73,7 +73,7 @@ def test_no_stage_imports_numba_before_a_kernel_is_called():
         import importlib, pkgutil, sys
         import manifolia
         for info in pkgutil.walk_packages(manifolia.__path__, "manifolia."):
-            if not info.name.startswith(("manifolia.kernels", "manifolia._demo", "manifolia.__main__")):
+            if not info.name.startswith(("manifolia.kernels", "manifolia.__main__")):
                 importlib.import_module(info.name)
         assert "manifolia.affinity.forest" in sys.modules
         """

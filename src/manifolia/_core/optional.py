@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 from manifolia.exceptions import MissingExtraError
 
-__all__ = ["import_extra"]
+__all__ = ["import_extra", "is_installed"]
 
 
 def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
@@ -43,3 +44,19 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
             f"Install it with: pip install 'manifolia[{extra}]'"
         )
         raise MissingExtraError(message) from error
+
+
+def is_installed(module: str) -> bool:
+    """Tell whether a package could be imported, without importing it.
+
+    Parameters
+    ----------
+    module : str
+        Its import name.
+
+    Returns
+    -------
+    bool
+        True if it is found.
+    """
+    return importlib.util.find_spec(module) is not None

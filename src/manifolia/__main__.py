@@ -1,0 +1,6 @@
+"""``python -m manifolia``: the command line."""
+
+from manifolia.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What the user sees: progress and notes on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from manifolia._core.progress import ProgressEvent
+
+__all__ = ["Console"]
+
+_EVERY = 10.0  # seconds between lines where the screen cannot be rewritten
+_FRESH = 0.1  # seconds between updates of a line that is rewritten
+_WIDTH = 78
+
+
+class Console:
+    """Progress, notes and results.
+
+    Parameters
+    ----------
+    quiet : bool, default=False
+        Say nothing but errors and results.
+    as_json : bool, default=False
+        Results are JSON.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._stage: str | None = None
+        self._began = self._said = 0.0
+        self._open = False
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """Show how far the work is.
+
+        Parameters
+        ----------
+        event : ProgressEvent
+            What happened.
+        """
+        if self.quiet:
+            return
+        now = time.monotonic()
+        if event.stage != self._stage:
+            self._close()
+            self._stage, self._began, self._said = event.stage, now, now
+        finished = event.total is not None and event.done >= event.total
+        if self._live:
+            if finished or now - self._said > _FRESH or not self._open:
+                click.echo("\r" + self._line(event, now).ljust(_WIDTH), nl=False, err=True)
+                self._open, self._said = True, now
+            if finished:
+                self._close()
+        elif finished and self._stage is not None:
+            if now - self._began >= 1.0:  # what takes no time is not worth a line in a log
+                click.echo(self._line(event, now), err=True)
+            self._stage = None
+        elif now - self._said > _EVERY:
+            click.echo(self._line(event, now), err=True)
+            self._said = now
+
+    def _line(self, event: ProgressEvent, now: float) -> str:
+        spent = now - self._began
+        if event.total is not None and event.done >= event.total:
+            return f"{event.stage}: {_duration(spent)}"
+        if event.total is None or event.done == 0:
+            return f"{event.stage} …"
+        left = spent / event.done * (event.total - event.done)
+        return f"{event.stage}: {event.done:,} of {event.total:,}, {_duration(spent)}, about {_duration(left)} left"
+
+    def _close(self) -> None:
+        if self._open:
+            click.echo("", err=True)
+        self._open, self._stage = False, None
+
+    def note(self, text: str) -> None:
+        """Say something that is not the result.
+
+        Parameters
+        ----------
+        text : str
+            A sentence.
+        """
+        if not self.quiet:
+            self._close()
+            click.echo(f"Note: {text}", err=True)
+
+    def result(self, text: str) -> None:
+        """Print a line of the result; not with JSON.
+
+        Parameters
+        ----------
+        text : str
+            The line.
+        """
+        self._close()
+        if not self.as_json:
+            click.echo(text)
+
+    def heading(self, text: str) -> None:
+        """Print a line of the result that stands out.
+
+        Parameters
+        ----------
+        text : str
+            The line.
+        """
+        self.result(click.style(text, bold=True) if self._color else text)
+
+    def data(self, value: Any) -> None:
+        """Print the result as JSON, if that was asked for.
+
+        Parameters
+        ----------
+        value : object
+            Plain data.
+        """
+        self._close()
+        if self.as_json:
+            click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+    @contextlib.contextmanager
+    def noting_warnings(self) -> Iterator[None]:
+        """Turn warnings of the library into notes.
+
+        Yields
+        ------
+        None
+            While they are collected.
+        """
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for text in dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)):
+            self.note(text)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"

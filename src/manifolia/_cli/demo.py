@@ -1,0 +1,106 @@
+"""``manifolia demo``: the main job on data that scikit-learn brings along."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from manifolia._cli.console import Console
+from manifolia.runs import Request, make_run, write_run
+from manifolia.runs.folder import check_free
+from manifolia.runs.placing import place_rows
+from manifolia.show.explorer import write_page
+from manifolia.show.explorer.decode import with_new_rows
+from manifolia.tables import read, write
+
+__all__ = ["SETS", "demo_table", "run_demo"]
+
+#: Name: scikit-learn's loader, target, title.
+SETS = {
+    "wine": ("load_wine", "cultivar", "Wines by cultivar"),
+    "cancer": ("load_breast_cancer", "diagnosis", "Breast tumours by diagnosis"),
+    "digits": ("load_digits", "digit", "Handwritten digits"),
+    "iris": ("load_iris", "species", "Irises by species"),
+}
+#: The grapes behind the set's class_0, class_1 and class_2 (Forina et al. 1986).
+_WINES = ("Barolo", "Grignolino", "Barbera")
+_NEW = 5  # every fifth row is kept back and placed afterwards
+
+
+def demo_table(name: str) -> tuple[pd.DataFrame, str, str]:
+    """Load a bundled data set as a table with words for classes.
+
+    Parameters
+    ----------
+    name : {"wine", "cancer", "digits", "iris"}
+        Which.
+
+    Returns
+    -------
+    frame : DataFrame
+        Features and target.
+    target : str
+        Name of the target column.
+    title : str
+        What it is.
+
+    Raises
+    ------
+    ValueError
+        If there is no such set.
+    """
+    import sklearn.datasets
+
+    if name not in SETS:
+        message = f"there is no demo {name!r}. Use one of {', '.join(SETS)}."
+        raise ValueError(message)
+    loader, target, title = SETS[name]
+    data = getattr(sklearn.datasets, loader)(as_frame=True)
+    frame = data.data.copy()
+    names = _WINES if name == "wine" else data.target_names
+    frame.insert(0, target, [str(names[code]) for code in data.target])
+    return frame, target, title
+
+
+def run_demo(out: Path, options: dict[str, Any]) -> None:
+    """Map a bundled table, place rows that were kept back, and say what came of it.
+
+    Parameters
+    ----------
+    out : Path
+        Folder for all of it.
+    options : dict
+        Options of the command.
+    """
+    console = Console(quiet=options["quiet"], as_json=options["as_json"])
+    frame, target, title = demo_table(options["name"])
+    check_free(out, force=options["force"])
+    held = frame.index % _NEW == _NEW - 1
+    old, new = frame[~held], frame[held]
+    began = time.perf_counter()
+    console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
+    run = make_run(read(old), Request(target=(target,), title=title), console)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(console.noting_warnings())
+        placed = place_rows(run.model, read(new), run.report)
+    page = with_new_rows(run.payload, placed.new)
+    write_run(run, out, force=options["force"])
+    write(old, out / "data.csv")
+    write(new, out / "new.csv")
+    write(placed.frame, out / "new-coordinates.csv")
+    write_page(page, out / "map.html")
+    seconds = time.perf_counter() - began
+    console.data({"run": str(out), "page": str(out / "map.html"), "new_accuracy": placed.accuracy, **run.report})
+    console.heading(f"{title}: {len(old):,} rows mapped, {len(new):,} new rows placed, in {seconds:.1f} s")
+    for text in run.report["findings"]:
+        console.result(f"- {text}")
+    if placed.accuracy is not None:
+        console.result(f"- Of the {len(new):,} new rows, which nobody had seen, {placed.accuracy:.0%} are told right.")
+    console.heading(f"Open the page: {out / 'map.html'}")
+    console.result("The same from your own table:")
+    console.result(f"  manifolia map {out / 'data.csv'} --target {target} -o run")
+    console.result(f"  manifolia transform run {out / 'new.csv'} -o placed.csv --page placed.html")

@@ -1,0 +1,80 @@
+"""``manifolia transform``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from manifolia._cli.console import Console
+from manifolia._cli.mapping import read_table
+from manifolia.runs import open_run
+from manifolia.runs.placing import Placed, place_rows
+from manifolia.show.explorer import write_page
+from manifolia.show.explorer.decode import with_new_rows
+from manifolia.tables import write, write_anndata
+
+__all__ = ["run_transform"]
+
+_NOVEL = 0.5
+
+
+def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
+    """Place new rows and write them.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the run.
+    data : Path
+        New rows.
+    options : dict
+        Options of the command.
+    """
+    out: Path | None = options["out"]
+    console = Console(quiet=options["quiet"], as_json=options["as_json"])
+    run = open_run(path)
+    for file in (out, options["page"]):
+        if file is not None and file.exists() and not options["force"]:
+            message = f"{file} is there already. Choose another name, or replace it with --force."
+            raise FileExistsError(message)
+    table = read_table(data, options)
+    with console.noting_warnings():
+        placed = place_rows(run.model(), table, run.report)
+    for note in table.notes:
+        console.note(note)
+    if out is None and not options["as_json"]:
+        placed.frame.to_csv(sys.stdout, index=False)
+    elif out is not None and out.suffix == ".h5ad":
+        key = run.report["method"].replace("-", "")
+        obs = {f"{key}_novelty": placed.frame["novelty"].to_numpy()} if "novelty" in placed.frame else {}
+        write_anndata(data, out, obsm={f"X_{key}": placed.Y}, obs=obs, uns={})
+    elif out is not None:
+        write(placed.frame, out)
+    if options["page"] is not None:
+        write_page(with_new_rows(run.payload(), placed.new), options["page"])
+    _tell(console, placed, out, options["page"])
+
+
+def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:
+    n = len(placed.frame)
+    n_novel = int((placed.frame["novelty"] >= _NOVEL).sum()) if "novelty" in placed.frame else None
+    console.data(
+        {
+            "rows": n,
+            "novel": n_novel,
+            "accuracy": placed.accuracy,
+            "out": None if out is None else str(out),
+            "page": None if page is None else str(page),
+            **({"coordinates": placed.frame.to_dict("records")} if out is None else {}),
+        }
+    )
+    if out is None:
+        return
+    console.heading(f"{n:,} rows placed: {out}")
+    if n_novel is not None:
+        console.result(f"- {n_novel:,} of them look unlike the rows of the map (novelty of at least {_NOVEL}).")
+    if placed.accuracy is not None:
+        console.result(f"- Against the target in the file, the forest's predictions score {placed.accuracy:.1%}.")
+    if page is not None:
+        console.heading(f"Open the page: {page}")

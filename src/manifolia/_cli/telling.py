@@ -1,0 +1,86 @@
+"""``manifolia info``."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from manifolia import registry
+from manifolia._cli.console import Console
+from manifolia._core.memory import available, format_bytes
+from manifolia.runs import open_run
+from manifolia.runs.making import versions
+
+__all__ = ["run_info"]
+
+#: Extras and the package that each brings.
+_EXTRAS = {
+    "parquet": "pyarrow",
+    "plot": "matplotlib",
+    "anndata": "anndata",
+    "tsne": "openTSNE",
+    "tune": "optuna",
+    "dask": "dask",
+    "notebook": "anywidget",
+}
+
+
+def run_info(path: Path | None, options: dict[str, Any]) -> None:
+    """Print what is installed, or what a run is.
+
+    Parameters
+    ----------
+    path : Path or None
+        Folder of a run.
+    options : dict
+        Options of the command.
+    """
+    console = Console(quiet=options["quiet"], as_json=options["as_json"])
+    if path is not None:
+        _tell_run(console, path)
+        return
+    extras = {name: _version(package) for name, package in _EXTRAS.items()}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    found: dict[str, Any] = {
+        "versions": versions(),
+        "cores": cores,
+        "free_memory": available(),
+        "methods": registry.names(),
+        "extras": extras,
+        "data_home": os.environ.get("MANIFOLIA_DATA"),
+    }
+    console.data(found)
+    console.heading(f"manifolia {found['versions']['manifolia']}")
+    for name, value in found["versions"].items():
+        if name != "manifolia":
+            console.result(f"  {name:14s} {value}")
+    console.result(f"  {'cores':14s} {cores}")
+    console.result(f"  {'free memory':14s} {format_bytes(found['free_memory'])}")
+    console.result("Methods: " + ", ".join(found["methods"]))
+    console.result("Extras:")
+    for name, installed in extras.items():
+        told = installed or f"not installed: pip install 'manifolia[{name}]'"
+        console.result(f"  {name:14s} {told}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _tell_run(console: Console, path: Path) -> None:
+    report = open_run(path).report
+    console.data(report)
+    target = " and ".join(report["target"]["columns"]) or "no target"
+    console.heading(f"{path}: {report['data']['source']} by {target}, {report['method']}, made {report['created']}")
+    console.result(f"  {report['data']['rows']:,} rows, {report['data']['columns']:,} columns")
+    for name, value in report["parameters"].items():
+        console.result(f"  {name:14s} {value}")
+    for text in report["findings"]:
+        console.result(f"- {text}")
+    for text in report["notes"]:
+        console.result(f"- {text}")

@@ -1,0 +1,239 @@
+"""The command line: thin commands over `manifolia.runs`.
+
+Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the work failed, 2 the command was wrong.
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from manifolia._version import __version__
+
+__all__ = ["main"]
+
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_FORMATS = ("csv", "parquet")
+
+
+def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of commands that read a table."""
+    for option in (
+        click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
+        click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
+        click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
+        click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
+    ):
+        command = option(command)
+    return command
+
+
+def _common(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of every command."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="No progress, no notes; errors only."),
+        click.option("--debug", is_flag=True, help="Show where an error comes from."),
+    ):
+        command = option(command)
+    return command
+
+
+def _json(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+
+
+class _Group(click.Group):
+    """Turns errors into one sentence and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        debug = "--debug" in sys.argv
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            click.echo("Stopped.", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:
+            ctx.exit(1)
+        except Exception as error:
+            if debug:
+                raise
+            from manifolia._cli.errors import sentence
+
+            click.echo(f"Error: {sentence(error)}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=_Group, context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="manifolia")
+def main() -> None:
+    """Maps of tables that are guided by a target, explain themselves and place new rows.
+
+    \b
+    manifolia demo                               a complete run on bundled data
+    manifolia map data.csv --target label -o run a map of your table
+    manifolia transform run new.csv -o new.csv   new rows on it
+    """
+
+
+def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            message = f"{value!r} is not of the form NAME=VALUE."
+            raise click.BadParameter(message, param=param)
+        found[name.strip()] = text.strip()
+    return found
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _roles(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """COLUMN=ROLE, or COLUMN=low<middle<high for ordered levels."""
+    return {
+        name: [level.strip() for level in role.split("<")] if "<" in role else role
+        for name, role in _pairs(_ctx, param, values).items()
+    }
+
+
+@main.command("map", context_settings=_CONTEXT)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: DATA's name + '-map']"
+)
+@click.option(
+    "-m", "--method", metavar="NAME", help="Method, as listed by 'manifolia info'; chosen by task if left out."
+)
+@click.option("--task", default="auto", show_default=True, metavar="NAME",
+              help="auto, classification, regression, multilabel, multioutput.")  # fmt: skip
+@click.option(
+    "-x", "--exclude", multiple=True, metavar="COLUMN", help="Column to show and not to use; may be repeated."
+)
+@click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
+              help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
+@click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
+              help="Parameter of the method, such as n_trees=200; may be repeated.")  # fmt: skip
+@click.option("--title", help="Heading of the page.")
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same map.")
+@click.option("--jobs", type=int, help="Threads.  [default: all cores]")
+@click.option("--importance/--no-importance", default=None, help="Measure importance.  [default: unless it takes long]")
+@click.option("--keep-rows/--no-keep-rows", default=True, show_default=True,
+              help="Keep the prepared rows, which score and explain need.")  # fmt: skip
+@click.option("--max-mb", default=25.0, show_default=True, help="Size of the page above which columns are left out.")
+@click.option("--format", "table_format", type=click.Choice(_FORMATS), default="csv", show_default=True,
+              help="Format of the coordinates.")  # fmt: skip
+@click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@_reading
+@_json
+@_common
+def map_command(data: Path, out: Path | None, settings: dict[str, str], **options: Any) -> None:
+    """Make a map of DATA: model, coordinates, page, pictures and report, in one folder.
+
+    DATA is a CSV, TSV, Parquet, Arrow, npz, npy or h5ad file. Columns may hold numbers, categories, dates and gaps.
+    """
+    from manifolia._cli.mapping import run_map
+
+    run_map(data, out, {name: _literal(text) for name, text in settings.items()}, options)
+
+
+@main.command("transform", context_settings=_CONTEXT)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path), metavar="NEW")
+@click.option("-o", "--out", type=click.Path(path_type=Path),
+              help="File for the coordinates; its suffix chooses the format.  [default: CSV on stdout]")  # fmt: skip
+@click.option("--page", type=click.Path(path_type=Path), help="Also write the page with the new rows on it.")
+@click.option("-f", "--force", is_flag=True, help="Replace files that are there.")
+@_reading
+@_json
+@_common
+def transform_command(run: Path, data: Path, **options: Any) -> None:
+    """Place the rows of NEW on the map of RUN, each alone."""
+    from manifolia._cli.placing import run_transform
+
+    run_transform(run, data, options)
+
+
+@main.command("explore", context_settings=_CONTEXT)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="The page.  [default: map.html in RUN, or beside DATA]"
+)
+@click.option("--color-by", metavar="COLUMN", help="Column of the first colouring.")
+@click.option("--title", help="Heading of the page.")
+@click.option(
+    "-t", "--target", multiple=True, metavar="COLUMN", help="If RUN is a table: the column that guides the map."
+)
+@click.option("-f", "--force", is_flag=True, help="Replace a page that is there.")
+@_common
+def explore_command(run: Path, **options: Any) -> None:
+    """Write the page of RUN again; or, if RUN is a table, map it with defaults and write only the page."""
+    from manifolia._cli.exploring import run_explore
+
+    run_explore(run, options)
+
+
+@main.command("score", context_settings=_CONTEXT)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Score how these rows are placed instead of the run's own."
+)
+@click.option("--all", "all_scores", is_flag=True, help="The slow scores too.")
+@_reading
+@_json
+@_common
+def score_command(run: Path, **options: Any) -> None:
+    """Print how good the map of RUN is."""
+    from manifolia._cli.judging import run_score
+
+    run_score(run, options)
+
+
+@main.command("explain", context_settings=_CONTEXT)
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--row", metavar="ROW", help="A row, by its name in the coordinates: why it is where it is.")
+@click.option("--top", default=10, show_default=True, help="Columns to list.")
+@_json
+@_common
+def explain_command(run: Path, **options: Any) -> None:
+    """Print which columns shape the map of RUN, or put one row where it is."""
+    from manifolia._cli.judging import run_explain
+
+    run_explain(run, options)
+
+
+@main.command("info", context_settings=_CONTEXT)
+@click.argument("run", required=False, type=click.Path(path_type=Path))
+@_json
+@_common
+def info_command(run: Path | None, **options: Any) -> None:
+    """Print versions, threads, methods and extras; or what RUN is."""
+    from manifolia._cli.telling import run_info
+
+    run_info(run, options)
+
+
+@main.command("demo", context_settings=_CONTEXT)
+@click.argument("out", default="demo", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--data", "name", default="wine", show_default=True, help="wine, cancer, digits or iris.")
+@click.option("-f", "--force/--no-force", default=True, help="Replace a demo that is there.  [default: yes]")
+@_json
+@_common
+def demo_command(out: Path, **options: Any) -> None:
+    """Make a complete run on bundled data in OUT (default: demo): map, page, report, new rows."""
+    from manifolia._cli.demo import run_demo
+
+    run_demo(out, options)

@@ -1,0 +1,252 @@
+"""The folder of a run: written in one step, read back, never half there.
+
+=======================  ===========================================================
+``model.mfa``            preparation and method, without pickle: `manifolia.load`
+``coordinates.csv``      a line a row; or ``coordinates.parquet``
+``map.html``             the page
+``map.png``, ``.svg``    the picture
+``payload.npz``          what the page was made of
+``rows.npz``             the prepared rows, unless told not to keep them
+``report.json``          parameters, seeds, versions, timings, scores, findings
+=======================  ===========================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from manifolia._core.optional import is_installed
+from manifolia._core.validate import is_sparse
+from manifolia.exceptions import ModelFileError
+from manifolia.persist import load, save
+from manifolia.runs.making import Run, column_names
+from manifolia.show.explorer import Payload, write_page
+from manifolia.tables import write
+
+__all__ = ["Folder", "check_free", "open_run", "write_run"]
+
+_REPORT = "report.json"
+_PICTURE_LIMIT = 2  # dimensions that the picture shows
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Refuse to overwrite, before the work begins.
+
+    Parameters
+    ----------
+    path : Path
+        Where the run is to go.
+    force : bool
+        Whether a run that is there may be replaced.
+
+    Raises
+    ------
+    FileExistsError
+        If something is there that may not be replaced.
+    """
+    if not path.exists():
+        return
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    if not force:
+        message = f"{path} is there already. Choose another place with -o, or replace it with --force."
+        raise FileExistsError(message)
+    if not (path / _REPORT).is_file():
+        message = f"{path} is there and is no run of manifolia: it is not replaced, even with --force."
+        raise FileExistsError(message)
+
+
+def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, table_format: str = "csv") -> Path:
+    """Write the folder of a run: all of it, or nothing.
+
+    Parameters
+    ----------
+    run : Run
+        From `manifolia.runs.make_run`.
+    path : str or path
+        The folder.
+    force : bool, default=False
+        Replace a run that is there.
+    table_format : {"csv", "parquet"}, default="csv"
+        Format of the coordinates.
+
+    Returns
+    -------
+    Path
+        The folder.
+    """
+    target = Path(path).absolute()
+    check_free(target, force=force)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _complete_or_absent(target) as folder:
+        save(run.model, folder / "model.mfa")
+        write(run.coordinates, folder / f"coordinates.{table_format}")
+        run.payload.save(folder / "payload.npz")
+        write_page(run.payload, folder / "map.html")
+        if run.rows is not None:
+            _write_rows(run.rows, folder / "rows.npz")
+        if is_installed("matplotlib"):
+            _draw(run, folder)
+        text = json.dumps(run.report, indent=2, ensure_ascii=False, allow_nan=False)
+        (folder / _REPORT).write_text(text + "\n", encoding="utf-8")
+    return Path(path)
+
+
+@contextlib.contextmanager
+def _complete_or_absent(target: Path) -> Iterator[Path]:
+    """Give a folder beside the target, and move it there once it is complete."""
+    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
+    try:
+        yield part
+        part.chmod(0o755)  # mkdtemp's folders are for their owner alone
+        aside = None
+        if target.exists():
+            aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
+            os.replace(target, aside / "run")
+        os.replace(part, target)
+        if aside is not None:
+            shutil.rmtree(aside, ignore_errors=True)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _write_rows(rows: Any, path: Path) -> None:
+    if is_sparse(rows):
+        sp.save_npz(path, sp.csr_matrix(rows))
+    else:
+        np.savez_compressed(path, rows=rows)
+
+
+def _draw(run: Run, folder: Path) -> None:
+    from manifolia.show import MapDisplay
+
+    names = [name for name in column_names(_n_components(run.coordinates)) if name in run.coordinates]
+    if len(names) > _PICTURE_LIMIT:
+        return
+    targets = run.report["target"]["columns"]
+    color = run.coordinates.iloc[:, 1 + len(names)] if targets else None
+    is_classes = color is not None and run.report["target"]["task"] in ("classification", "multilabel")
+    display = MapDisplay.from_map(
+        run.coordinates[names].to_numpy(),
+        color,
+        kind="class" if is_classes else "auto",
+        name=str(targets[0]) if targets else None,
+    ).plot()
+    display.ax_.set_title(run.payload.meta["title"], parse_math=False)
+    for suffix in ("png", "svg"):
+        display.figure_.savefig(folder / f"map.{suffix}", dpi=200)
+
+
+def _n_components(coordinates: pd.DataFrame) -> int:
+    known = [name for name in coordinates.columns if str(name).startswith("map_")]
+    return next((n for n in (3, 2, 1) if column_names(n) == known[:n]), len(known))
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A run on disk; its parts are read when they are asked for.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    report : dict
+        Its report.
+    """
+
+    path: Path
+    report: dict[str, Any]
+
+    def model(self) -> Any:
+        """Load the pipeline of preparation and method.
+
+        Returns
+        -------
+        Pipeline
+            Takes raw rows.
+        """
+        return load(self.path / "model.mfa")
+
+    def payload(self) -> Payload:
+        """Load what the page was made of.
+
+        Returns
+        -------
+        Payload
+            For `manifolia.show.explorer.write_page`.
+        """
+        return Payload.load(self.path / "payload.npz")
+
+    def coordinates(self) -> pd.DataFrame:
+        """Read the coordinates.
+
+        Returns
+        -------
+        DataFrame
+            One line a row.
+        """
+        if (self.path / "coordinates.parquet").is_file():
+            return pd.read_parquet(self.path / "coordinates.parquet")
+        return pd.read_csv(self.path / "coordinates.csv", dtype={"row": str}, keep_default_na=True)
+
+    def rows(self) -> Any:
+        """Read the prepared rows.
+
+        Returns
+        -------
+        ndarray, sparse array or None
+            None if the run did not keep them.
+        """
+        path = self.path / "rows.npz"
+        if not path.is_file():
+            return None
+        with np.load(path, allow_pickle=False) as stored:
+            if "rows" in stored.files:
+                return stored["rows"]
+        return sp.csr_array(sp.load_npz(path))
+
+
+def open_run(path: str | os.PathLike[str]) -> Folder:
+    """Open the folder of a run.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Returns
+    -------
+    Folder
+        Its report, and ways to read the rest.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no run.
+    """
+    folder = Path(path)
+    if not folder.exists():
+        message = f"there is no folder {folder}. `manifolia map DATA -o {folder}` makes one."
+        raise ModelFileError(message)
+    try:
+        report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"{folder} is no run of manifolia: it has no {_REPORT} that can be read."
+        raise ModelFileError(message) from error
+    if not isinstance(report, dict) or not (folder / "model.mfa").is_file():
+        message = f"{folder} is no complete run of manifolia: its model is not there."
+        raise ModelFileError(message)
+    return Folder(folder, report)

@@ -1,0 +1,122 @@
+"""New rows on the map of a run: where they go, what the forest says of them, how unlike the others they are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import Array, FloatArray
+from manifolia.exceptions import TableError
+from manifolia.runs.making import column_names
+from manifolia.show.explorer import NewRows
+from manifolia.tables import Table
+
+__all__ = ["Placed", "place_rows"]
+
+
+class Placed(NamedTuple):
+    """New rows on a map.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (m, n_components)
+        Their places.
+    frame : DataFrame of m lines
+        Row, coordinates, prediction, novelty, and the target where the file has it.
+    new : NewRows
+        For the page.
+    accuracy : float or None
+        Share of predictions that are right, or R², where the file has the target.
+    """
+
+    Y: FloatArray
+    frame: pd.DataFrame
+    new: NewRows
+    accuracy: float | None
+
+
+def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
+    """Place raw new rows.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Of the run.
+    table : Table
+        New rows.
+    report : dict
+        Of the run.
+
+    Returns
+    -------
+    Placed
+        Each row alone: the same bits in any batch.
+
+    Raises
+    ------
+    TableError
+        If the method cannot place new rows.
+    """
+    preparer, method = model[0], model[-1]
+    if not hasattr(method, "transform"):
+        message = (
+            f"{report['method']} cannot place new rows: it has no formula for them. Make the map with rf-phate, or map "
+            f"old and new rows together."
+        )
+        raise TableError(message)
+    targets = list(report["target"]["columns"])
+    no_features = {*targets, *report["excluded"]} & set(table.feature_names)
+    X = preparer.transform(table.without(no_features) if no_features else table)
+    Y = np.asarray(method.transform(X))
+    columns: dict[str, Any] = {"row": table.row_names}
+    columns.update(zip(column_names(Y.shape[1]), Y.T, strict=True))
+    known: dict[str, Any] = {}
+    for name in targets:
+        if name in table.names:
+            known[f"{name} (target)" if name in columns else name] = table.column(name).to_numpy()
+    columns.update(known)
+    predicted = _predictions(method, X) if targets else None
+    if predicted is not None:
+        for name, values in zip(targets, predicted.reshape(len(predicted), -1).T, strict=True):
+            columns[f"predicted {name}"] = values
+    if hasattr(method, "novelty"):
+        columns["novelty"] = method.novelty(X)
+    frame = pd.DataFrame(columns)
+    accuracy = None
+    if predicted is not None and len(known) == 1 and predicted.ndim == 1:
+        accuracy = _accuracy(next(iter(known.values())), predicted, str(report["target"]["task"]))
+    beside = table.features if isinstance(table.features, pd.DataFrame) else pd.DataFrame(index=range(table.n_rows))
+    beside = beside.reset_index(drop=True)
+    own = frame.drop(columns=["row", *column_names(Y.shape[1])])
+    shown = pd.concat([own, beside.loc[:, [name not in own.columns for name in beside.columns]]], axis=1)
+    return Placed(Y, frame, NewRows(Y, shown, list(table.row_names)), accuracy)
+
+
+def _predictions(method: Any, X: Any) -> Array | None:
+    forest = getattr(method, "forest_", None)
+    if forest is None or not hasattr(method, "oob_prediction_"):
+        return None
+    before = forest.n_jobs
+    forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree on a tie
+    try:
+        return np.asarray(forest.predict(X))
+    finally:
+        forest.set_params(n_jobs=before)
+
+
+def _accuracy(y: Array, predicted: Array, task: str) -> float | None:
+    known = ~pd.isna(y)
+    if not known.any():
+        return None
+    if task == "classification":
+        return float((_words(y[known]) == _words(predicted[known])).mean())
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(y[known].astype(float), predicted[known])) if known.sum() > 1 else None
+
+
+def _words(values: Array) -> Array:
+    """Classes as texts, whole numbers without a fraction: 1, 1.0 and "1" are one class."""
+    return np.array([str(int(v)) if isinstance(v, (int, float, np.number)) and v == int(v) else str(v) for v in values])

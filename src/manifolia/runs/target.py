@@ -1,0 +1,93 @@
+"""The target of a run: columns of the table as what a method's ``fit`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import Array
+from manifolia.exceptions import TableError
+from manifolia.tables import Table
+
+__all__ = ["Labels", "read_labels"]
+
+
+class Labels(NamedTuple):
+    """Target columns.
+
+    Attributes
+    ----------
+    frame : DataFrame of shape (n, n_targets)
+        As they were read.
+    y : ndarray of shape (n,) or (n, n_targets) or None
+        For ``fit``: numbers where they are numbers, else texts, missing ones as NaN or None.
+    """
+
+    frame: pd.DataFrame
+    y: Array | None
+
+    @property
+    def name(self) -> str:
+        """The target in a sentence.
+
+        Returns
+        -------
+        str
+            Column names, joined by "and"; empty without a target.
+        """
+        names = [str(name) for name in self.frame.columns]
+        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def read_labels(table: Table, names: Sequence[str]) -> Labels:
+    """Take the target out of a table.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : sequence of str
+        Target columns; none for a map without a target.
+
+    Returns
+    -------
+    Labels
+        The columns, as they were and as ``fit`` takes them.
+
+    Raises
+    ------
+    TableError
+        If a column is not there, is all missing, or has the same value in every row.
+    """
+    columns = [table.column(name) for name in names]
+    frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=pd.RangeIndex(table.n_rows))
+    for name, column in zip(names, columns, strict=True):
+        found = column.dropna().unique()
+        if len(found) == 0:
+            message = f"the target {name!r} has no value in any row. Choose another column as target."
+            raise TableError(message)
+        if len(found) == 1:
+            message = (
+                f"the target {name!r} is {found[0]!s} in every row: there is nothing to learn. Choose another column, "
+                f"or leave the target out for a map without one."
+            )
+            raise TableError(message)
+    arrays = [_plain(column) for column in columns]
+    if not arrays:
+        return Labels(frame, None)
+    if len(arrays) == 1:
+        return Labels(frame, arrays[0])
+    return Labels(frame, np.column_stack(arrays))
+
+
+def _plain(column: pd.Series) -> Array:
+    if pd.api.types.is_bool_dtype(column.dtype):
+        column = column.astype("boolean").map({True: "True", False: "False"}, na_action="ignore").astype(object)
+    elif pd.api.types.is_numeric_dtype(column.dtype):
+        whole = pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any()
+        return column.to_numpy(dtype=np.int64) if whole else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    texts = column.astype(object)
+    return np.array([None if missing else str(value) for value, missing in zip(texts, column.isna(), strict=True)])
