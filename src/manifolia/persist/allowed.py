@@ -46,7 +46,6 @@ TREES = frozenset(
 _TRANSFORMERS = frozenset(
     {
         "sklearn.compose._column_transformer.ColumnTransformer",
-        "sklearn.compose._column_transformer._RemainderColsList",
         "sklearn.decomposition._pca.PCA",
         "sklearn.decomposition._truncated_svd.TruncatedSVD",
         "sklearn.feature_selection._variance_threshold.VarianceThreshold",

@@ -29,6 +29,8 @@ _SPARSE = {"csr", "csc", "coo"}
 _STREAMS = ("PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox")
 #: Where a stream's position is, and its greatest value: NumPy takes it as it comes.
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
+#: A list that warns, of scikit-learn 1.5 to 1.8 only; what is in it is what counts.
+_COLUMNS = "sklearn.compose._column_transformer._RemainderColsList"
 _LONG = 2**24  # characters of an array of texts, all padded to the longest
 _PLAIN = (type(None), bool, int, float, str)
 
@@ -83,6 +85,8 @@ class _Dismantler:
             return self._array(np.asarray(value), where)
         if kind in (list, set):
             return kind([self.take(item, f"{where}[{i}]") for i, item in enumerate(value)])
+        if full_name(kind) == _COLUMNS:
+            return self.take(list(value.data), where)
         if kind is tuple or full_name(kind) in TUPLES:
             items = [self.take(item, f"{where}[{i}]") for i, item in enumerate(value)]
             return tuple(items) if kind is tuple else kind(*items)
