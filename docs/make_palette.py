@@ -111,10 +111,11 @@ def classes(background: str, least: float, first: list[str]) -> list[str]:
     grid = np.stack(np.meshgrid(values, values, values, indexing="ij"), axis=-1).reshape(-1, 3)
     grid = grid[(contrast(grid, background) >= least) & (lab(grid)[:, 0] >= DARKEST)]
     nearest = np.full(len(grid), np.inf)
+    seen = {vision: lab(grid, vision) for vision in STRETCH}
 
     def keep_away(color: str) -> None:
         for vision, stretch in STRETCH.items():
-            gap = np.linalg.norm(lab(grid, vision) - lab(np.array(to_rgb(color)), vision), axis=1)
+            gap = np.linalg.norm(seen[vision] - lab(np.array(to_rgb(color)), vision), axis=1)
             np.minimum(nearest, stretch * gap, out=nearest)
 
     chosen = list(first)
