@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         "layout",
         "methods",
         "metrics",
+        "neighbors",
         "operators",
         "registry",
         "show",

@@ -1,0 +1,162 @@
+"""From products of rows to candidates, and from candidates to neighbours.
+
+Blocks of products a·b come from BLAS, in single precision where that is enough, and their bits depend on the block.
+They only say who may be near: with e bounding the relative error of ‖a‖² + ‖b‖² − 2 a·b, the k-th smallest of the upper
+bounds
+
+    u_j = (1 + e)(‖a‖² + ‖b_j‖²) − 2 a·b_j
+
+is no less than the k-th smallest distance, so whoever has a lower bound (1 − e)(…) − 2 a·b_j above it is not among the
+k nearest. The rest is measured from the differences, pair by pair in double precision, and ordered by (distance,
+index). The neighbours of a row are therefore exact and do not depend on the rows beside it.
+
+============  =====================================================================  ===================
+symbol        meaning                                                                shape
+============  =====================================================================  ===================
+G             products of h rows with all n                                          (h, n)
+lengths       ‖a‖² of the h rows                                                     (h,)
+squares       ‖b‖² of the n rows                                                     (n,)
+e, floor      relative and absolute error of the squared distance                    scalars
+own           the row's own number among the n, −1 for a new row                     (h,)
+k             how many neighbours                                                    scalar
+candidates    who may be among them                                                  (h, n_candidates)
+counts        how many candidates; −1 if they did not fit: everyone is               (h,)
+Q, X          rows to measure from and to: (h, d) and (n, d), or parts of CSR        several
+kind          0: squared Euclidean, 1: Manhattan                                     scalar
+D             distances                                                              (h, n)
+indices       the nearest, nearest first                                             (h, k)
+distances     how far they are                                                       (h, k)
+============  =====================================================================  ===================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia.kernels._jit import kernel
+
+__all__ = ["measure", "measure_sparse", "shortlist", "smallest"]
+
+
+@kernel()
+def _keep(distance, index, distances, indices, count):
+    """Put a neighbour into its place by (distance, index); return how many there are."""
+    k = indices.shape[0]
+    p = count
+    if count == k:
+        last = distances[k - 1]
+        if distance > last or (distance == last and index > indices[k - 1]):
+            return count
+        p = k - 1
+    while p > 0 and (distances[p - 1] > distance or (distances[p - 1] == distance and indices[p - 1] > index)):
+        distances[p] = distances[p - 1]
+        indices[p] = indices[p - 1]
+        p -= 1
+    distances[p] = distance
+    indices[p] = index
+    return min(count + 1, k)
+
+
+@kernel()
+def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
+    """Fill ``candidates[r]`` with everyone who may be among the k nearest of row r."""
+    n = G.shape[1]
+    least = np.empty(k, np.float64)
+    for r in range(G.shape[0]):
+        count = 0
+        worst = np.inf
+        for j in range(n):
+            upper = (1.0 + e) * (lengths[r] + squares[j]) - 2.0 * G[r, j] + floor
+            if upper < worst and j != own[r]:
+                p = min(count, k - 1)
+                while p > 0 and least[p - 1] > upper:
+                    least[p] = least[p - 1]
+                    p -= 1
+                least[p] = upper
+                count = min(count + 1, k)
+                if count == k:
+                    worst = least[k - 1]
+        count = 0
+        for j in range(n):
+            lower = (1.0 - e) * (lengths[r] + squares[j]) - 2.0 * G[r, j] - floor
+            if lower <= worst and j != own[r]:
+                if count == candidates.shape[1]:
+                    count = -1
+                    break
+                candidates[r, count] = j
+                count += 1
+        counts[r] = count
+
+
+@kernel(fast=True)  # a sum over features has one order for every pair: there is one place where it is compiled
+def _distance(a, b, kind):
+    total = 0.0
+    if kind == 0:
+        for f in range(a.shape[0]):
+            t = np.float64(a[f]) - np.float64(b[f])
+            total += t * t
+    else:
+        for f in range(a.shape[0]):
+            total += abs(np.float64(a[f]) - np.float64(b[f]))
+    return total
+
+
+@kernel()
+def measure(Q, X, kind, own, candidates, counts, indices, distances):
+    """Fill ``indices[r]`` and ``distances[r]`` with the nearest among the candidates of row r."""
+    for r in range(Q.shape[0]):
+        everyone = counts[r] < 0
+        total = X.shape[0] if everyone else counts[r]
+        count = 0
+        for c in range(total):
+            j = c if everyone else np.int64(candidates[r, c])
+            if j != own[r]:
+                count = _keep(_distance(Q[r], X[j], kind), j, distances[r], indices[r], count)
+
+
+@kernel()
+def _sparse_distance(values, columns, start, stop, x, x_columns, x_start, x_stop):
+    """Σ (a_f − b_f)² over the features that either row has, in their order."""
+    total = 0.0
+    p = start
+    q = x_start
+    while p < stop or q < x_stop:
+        f = columns[p] if p < stop else np.int64(1) << 62
+        g = x_columns[q] if q < x_stop else np.int64(1) << 62
+        t = 0.0
+        if f <= g:
+            t += values[p]
+            p += 1
+        if g <= f:
+            t -= x[q]
+            q += 1
+        total += t * t
+    return total
+
+
+@kernel()
+def measure_sparse(
+    values, columns, starts, x, x_columns, x_starts, own, candidates, counts, indices, distances
+):  # fmt: skip
+    """`measure` with squared Euclidean distances for rows in CSR form."""
+    for r in range(starts.shape[0] - 1):
+        everyone = counts[r] < 0
+        total = x_starts.shape[0] - 1 if everyone else counts[r]
+        count = 0
+        for c in range(total):
+            j = c if everyone else np.int64(candidates[r, c])
+            if j != own[r]:
+                distance = _sparse_distance(
+                    values, columns, starts[r], starts[r + 1], x, x_columns, x_starts[j], x_starts[j + 1]
+                )
+                count = _keep(distance, j, distances[r], indices[r], count)
+
+
+@kernel()
+def smallest(D, own, indices, distances):
+    """Fill ``indices[r]`` and ``distances[r]`` with the k smallest of row r, its own place left out."""
+    for r in range(D.shape[0]):
+        count = 0
+        for j in range(D.shape[1]):
+            if j != own[r]:
+                count = _keep(np.float64(D[r, j]), j, distances[r], indices[r], count)

@@ -1,0 +1,182 @@
+"""Inverted lists: which lists are nearest to a row, and which of their members are.
+
+The centres of the lists are packed in panels of `WIDTH`, one coordinate after the other, and so are the members of each
+list as differences from its centre, so that the inner loop runs over neighbouring numbers. With r = x − c, s = q − c,
+
+    ‖q − x‖² = ‖s‖² + (‖r‖² − 2 s·r),
+
+where all three terms are of the size of the distance itself: single precision is enough however far a list lies from
+the origin. A score depends on its row and its member alone, so a query gets the same candidates in any batch.
+
+===========  ====================================================================  =======================
+symbol       meaning                                                               shape
+===========  ====================================================================  =======================
+Q            rows to search for, in the lists' coordinates                         (h, m)
+centres      centre of each list; m is even                                        (n_lists, m)
+panels       ``panels[p, f, j]``: coordinate f of place p · WIDTH + j              (n_panels, m, WIDTH)
+squares      squared lengths of what is in the panels; infinite where no one is    (n_panels, WIDTH)
+starts       list l has the panels starts[l] … starts[l + 1] − 1                   (n_lists + 1,)
+members      row at each place, −1 where no one is                                 (n_panels · WIDTH,)
+probes       lists to look into, nearest first                                     (h, n_probes)
+visits       list and row of Q, in the order of the lists                          (n_visits, 2)
+lists        named tuple of centres, starts, panels, squares and members
+own          the row's own number among the members, −1 for a new row              (h,)
+candidates   members with the least scores, least first                            (h, n_candidates)
+scores       their squared distances; for `probes` without ‖q‖²                    as those
+counts       how many candidates there are                                         (h,)
+===========  ====================================================================  =======================
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia.kernels._jit import kernel
+
+__all__ = ["STEP", "WIDTH", "Panels", "nearest_lists", "scan_lists"]
+
+#: Members per panel: eight vectors of eight floats, enough independent sums to keep the arithmetic units busy.
+WIDTH = 64
+#: Coordinates per sweep over a panel.
+STEP = 2
+#: Rows that are multiplied with a panel at once: each of its numbers is loaded once for four rows. Together with two
+#: coordinates a sweep this is the fastest of the shapes tried, at three quarters of a BLAS product's speed.
+_TILE = 4
+
+
+class Panels(NamedTuple):
+    """What `scan_lists` needs of the lists.
+
+    Attributes
+    ----------
+    centres : ndarray of float32 of shape (n_lists, m)
+        Centre of each list.
+    starts : ndarray of int64 of shape (n_lists + 1,)
+        First panel of each list.
+    panels : ndarray of float32 of shape (n_panels, m, WIDTH)
+        Members minus their centre.
+    squares : ndarray of float32 of shape (n_panels, WIDTH)
+        Squared lengths of those, infinite where no one is.
+    members : ndarray of int32 of shape (n_panels · WIDTH,)
+        Row at each place, −1 where no one is.
+    """
+
+    centres: Any
+    starts: Any
+    panels: Any
+    squares: Any
+    members: Any
+
+
+@kernel()
+def _dots(tile, panel, out):
+    """Fill ``out[t, j]`` with Σ_f tile[t, f] panel[f, j], term after term in the order of f."""
+    out[:] = 0.0
+    out0, out1, out2, out3 = out[0], out[1], out[2], out[3]
+    for f in range(0, tile.shape[1], STEP):
+        a0, a1, a2, a3 = tile[0, f], tile[1, f], tile[2, f], tile[3, f]
+        b0, b1, b2, b3 = tile[0, f + 1], tile[1, f + 1], tile[2, f + 1], tile[3, f + 1]
+        first, second = panel[f], panel[f + 1]
+        for j in range(WIDTH):
+            x = first[j]
+            y = second[j]
+            out0[j] = (out0[j] + a0 * x) + b0 * y
+            out1[j] = (out1[j] + a1 * x) + b1 * y
+            out2[j] = (out2[j] + a2 * x) + b2 * y
+            out3[j] = (out3[j] + a3 * x) + b3 * y
+
+
+@kernel()
+def _scores(dots, squares, base, worst):
+    """Turn products into squared distances in place; return how many are not above `worst`."""
+    hits = 0
+    for j in range(WIDTH):
+        dots[j] = base + (squares[j] - np.float32(2.0) * dots[j])
+        hits += dots[j] <= worst
+    return hits
+
+
+@kernel()
+def _insert(score, number, scores, numbers, count):
+    """Put a score into its place by (score, number) among the least ones so far; return the new count."""
+    most = scores.shape[0]
+    p = count
+    if count == most:
+        if score == scores[most - 1] and number > numbers[most - 1]:
+            return count
+        p = most - 1
+    while p > 0 and (scores[p - 1] > score or (scores[p - 1] == score and numbers[p - 1] > number)):
+        scores[p] = scores[p - 1]
+        numbers[p] = numbers[p - 1]
+        p -= 1
+    scores[p] = score
+    numbers[p] = number
+    return min(count + 1, most)
+
+
+@kernel()
+def nearest_lists(Q, panels, squares, probes, scores):
+    """Fill ``probes[r]`` with the nearest centres of row r, nearest first; the panels hold the centres."""
+    most = probes.shape[1]
+    tile = np.zeros((_TILE, Q.shape[1]), np.float32)
+    dots = np.empty((_TILE, WIDTH), np.float32)
+    counts = np.zeros(Q.shape[0], np.int64)
+    for p in range(panels.shape[0]):
+        for first in range(0, Q.shape[0], _TILE):
+            size = min(_TILE, Q.shape[0] - first)
+            tile[:size] = Q[first : first + size]
+            _dots(tile, panels[p], dots)
+            for t in range(size):
+                r = first + t
+                worst = scores[r, most - 1] if counts[r] == most else np.float32(np.inf)
+                if _scores(dots[t], squares[p], np.float32(0.0), worst) == 0:
+                    continue
+                for j in range(WIDTH):
+                    if dots[t, j] <= worst and dots[t, j] < np.inf:
+                        counts[r] = _insert(dots[t, j], p * WIDTH + j, scores[r], probes[r], counts[r])
+                        if counts[r] == most:
+                            worst = scores[r, most - 1]
+
+
+@kernel()
+def scan_lists(Q, visits, lists, own, candidates, scores, counts):
+    """Fill ``candidates[r]`` with the members of row r's lists that have the least scores, least first.
+
+    A list is visited by all rows that probe it before the next list is: its members stay in the core's cache.
+    """
+    m = Q.shape[1]
+    most = candidates.shape[1]
+    tile = np.zeros((_TILE, m), np.float32)
+    bases = np.zeros(_TILE, np.float32)
+    dots = np.empty((_TILE, WIDTH), np.float32)
+    counts[:] = 0
+    start = 0
+    while start < visits.shape[0]:
+        number = visits[start, 0]
+        stop = start + 1
+        while stop < visits.shape[0] and visits[stop, 0] == number:
+            stop += 1
+        for first in range(start, stop, _TILE):
+            size = min(_TILE, stop - first)
+            for t in range(size):
+                bases[t] = 0.0
+                for f in range(m):
+                    tile[t, f] = Q[visits[first + t, 1], f] - lists.centres[number, f]
+                    bases[t] += tile[t, f] * tile[t, f]
+            for p in range(lists.starts[number], lists.starts[number + 1]):
+                _dots(tile, lists.panels[p], dots)
+                for t in range(size):
+                    r = visits[first + t, 1]
+                    worst = scores[r, most - 1] if counts[r] == most else np.float32(np.inf)
+                    if _scores(dots[t], lists.squares[p], bases[t], worst) == 0:
+                        continue
+                    for j in range(WIDTH):
+                        if dots[t, j] <= worst:
+                            member = lists.members[p * WIDTH + j]
+                            if member >= 0 and member != own[r]:
+                                counts[r] = _insert(dots[t, j], member, scores[r], candidates[r], counts[r])
+                                if counts[r] == most:
+                                    worst = scores[r, most - 1]
+        start = stop

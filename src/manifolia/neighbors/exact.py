@@ -1,0 +1,183 @@
+"""Exact neighbours: products by BLAS say who may be near, a kernel measures those in double precision.
+
+Products are taken of the centred rows in single precision; a bound on their error decides who is measured
+(``manifolia.kernels.candidates``), so neither the block nor the precision of the products shows in the result. Where
+the rows lie so close together, compared with their spread, that single precision leaves too many candidates, the
+products are taken in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, resolve_n_jobs
+from manifolia._core.types import FloatArray, IntArray
+from manifolia.neighbors.rows import largest_value, measured, take
+
+__all__ = ["exact_neighbors", "join"]
+
+_BLOCK_NUMBERS = 1 << 24  # products held by a thread at once: 64 MiB in single precision
+_LEAST_HEIGHT, _MOST_HEIGHT = 16, 384
+_CHUNK = 2048  # rows that are centred and multiplied at once, where there is no centred copy of all
+_COPY_BYTES = 1 << 26  # up to here a centred copy of all rows is kept during the search
+_CENTRE_ROWS = 1024  # any centre gives the same result; a few rows find one that is good enough
+#: Room for candidates: ties and the error of the products bring in more than k.
+_ROOM = 4
+_SAFE = 2.0**100  # differences of numbers above it, or below its inverse, may leave the range of single precision
+_TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precision of the products is chosen
+
+
+def exact_neighbors(
+    Q: Any, X: Any, k: int, *, metric: str, own: IntArray | None = None, n_jobs: int | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Find the k nearest rows of `X`, exactly, ties by index.
+
+    Parameters
+    ----------
+    Q : ndarray or csr_array of shape (m, d)
+        Rows to search for, prepared as `X` is.
+    X : ndarray or csr_array of shape (n, d)
+        Rows to search among.
+    k : int
+        Neighbours.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+    own : ndarray of int64 of shape (m,), default=None
+        Numbers of the rows of `Q` in `X`, which are left out; None for new rows.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    indices : ndarray of intp of shape (m, k)
+        Nearest first.
+    distances : ndarray of float64 of shape (m, k)
+        As ``rows.measured`` returns them.
+    """
+    m, n = Q.shape[0], X.shape[0]
+    itself = np.full(m, -1, dtype=np.int64) if own is None else own
+    room = min(_ROOM * (k + 64), n)
+    products: _Products | None = None
+    if metric != "manhattan":
+        exactly = sp.issparse(X) or _crowded(Q, X, k, room)
+        products = _products(X, np.float64 if exactly else np.float32)
+
+    def run(part: slice) -> tuple[IntArray, FloatArray]:
+        block = take(Q, part)
+        if products is None:
+            candidates, counts = np.empty((block.shape[0], 1), np.int32), np.full(block.shape[0], -1, np.int64)
+        else:
+            candidates, counts = products.shortlist(block, itself[part], k, room)
+        return measured(block, X, k, metric=metric, own=itself[part], candidates=candidates, counts=counts)
+
+    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // resolve_n_jobs(n_jobs)))
+    if sp.issparse(X):
+        height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
+    return join(map_blocks(run, row_blocks(m, max(_LEAST_HEIGHT, height)), n_jobs=n_jobs), k)
+
+
+def _crowded(Q: FloatArray, X: FloatArray, k: int, room: int) -> bool:
+    """Tell from some rows whether single precision leaves more candidates than there is room for."""
+    some = X[:: max(1, X.shape[0] // _TRIAL_AMONG)]
+    rows = take(Q, slice(0, None, max(1, Q.shape[0] // _TRIAL)))
+    nobody = np.full(rows.shape[0], -1, dtype=np.int64)
+    least = min(k, some.shape[0])
+    counts = _products(some, np.float32).shortlist(rows, nobody, least, some.shape[0])[1]
+    return float(np.median(counts - least)) * X.shape[0] / some.shape[0] > 0.5 * room
+
+
+def join(parts: list[tuple[IntArray, FloatArray]], k: int) -> tuple[IntArray, FloatArray]:
+    """Put the blocks of a search together.
+
+    Parameters
+    ----------
+    parts : list of (indices, distances)
+        In order.
+    k : int
+        Neighbours a row, in case there is no block.
+
+    Returns
+    -------
+    indices : ndarray of intp of shape (m, k)
+        Of all rows.
+    distances : ndarray of float64 of shape (m, k)
+        Of all rows.
+    """
+    if not parts:
+        return np.empty((0, k), dtype=np.intp), np.empty((0, k))
+    return np.concatenate([indices for indices, _ in parts]), np.concatenate([distances for _, distances in parts])
+
+
+class _Products(NamedTuple):
+    """Rows to multiply with, and how wrong a squared distance from their products can be."""
+
+    X: Any
+    copy: FloatArray | None  # centred and scaled, if all of it is kept
+    centre: FloatArray
+    scale: float
+    squares: FloatArray
+    dtype: Any
+    error: float
+    floor: float
+
+    def shortlist(self, block: Any, own: IntArray, k: int, room: int) -> tuple[IntArray, IntArray]:
+        """Return everyone who may be among the k nearest of each row of a block."""
+        from manifolia.kernels import candidates as kernels
+
+        if sp.issparse(block):
+            rows = block.toarray().astype(self.dtype) * self.scale
+            G = np.ascontiguousarray((self.X @ rows.T).T)
+        else:
+            rows = _centred(block, self.centre, self.scale, self.dtype)
+            G = np.empty((block.shape[0], self.X.shape[0]), dtype=self.dtype)
+            for part in row_blocks(self.X.shape[0], self.X.shape[0] if self.copy is not None else _CHUNK):
+                G[:, part] = rows @ self.rows(part).T
+        lengths = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        candidates = np.empty((block.shape[0], room), dtype=np.int32)
+        counts = np.empty(block.shape[0], dtype=np.int64)
+        kernels.shortlist(G, lengths, self.squares, self.error, self.floor, own, k, candidates, counts)
+        return candidates, counts
+
+    def rows(self, part: slice) -> FloatArray:
+        if self.copy is not None:
+            return self.copy[part]
+        return _centred(self.X[part], self.centre, self.scale, self.dtype)
+
+
+def _centred(block: FloatArray, centre: FloatArray, scale: float, dtype: Any) -> FloatArray:
+    out: FloatArray = block - centre
+    out *= out.dtype.type(scale)
+    return out.astype(dtype, copy=False)
+
+
+def _products(X: Any, dtype: Any) -> _Products:
+    n, d = X.shape
+    top = largest_value(X)
+    # A power of two, so that scaling rounds nothing; centred values end below 2.
+    scale = float(np.ldexp(1.0, -int(np.frexp(top)[1]))) if top > 0.0 else 1.0
+    precision = np.finfo(dtype)
+    if sp.issparse(X):
+        centre = np.zeros(d)
+        scaled = sp.csr_array((X.data.astype(dtype) * scale, X.indices, X.indptr), shape=X.shape)
+        squares = np.asarray(scaled.multiply(scaled).sum(axis=1), dtype=np.float64).ravel()
+        found = _Products(scaled, None, centre, scale, squares, dtype, 0.0, 0.0)
+    else:
+        centre = X[:: max(1, n // _CENTRE_ROWS)].mean(axis=0, dtype=np.float64)
+        if _SAFE > scale > 1.0 / _SAFE:
+            centre = centre.astype(
+                X.dtype
+            )  # centring in single precision takes a third of the time, and is exact enough
+        small = n * d * precision.dtype.itemsize <= _COPY_BYTES
+        copy = _centred(X, centre, scale, dtype) if small else None
+        found = _Products(X, copy, centre, scale, np.empty(n), dtype, 0.0, 0.0)
+        for part in row_blocks(n, _CHUNK):
+            rows = found.rows(part)
+            found.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    # |fl(a·b) − a·b| ≤ d u/(1 − d u) ‖a‖‖b‖ and 2‖a‖‖b‖ ≤ ‖a‖² + ‖b‖²; centring and rounding the rows adds 8u of it.
+    # `eps` is 2u, which leaves room for the sums of squares. The floor is what gets lost below the least normal number.
+    error = (d + 16) * float(precision.eps)
+    return found._replace(error=error, floor=(d + 16) * 4.0 * float(precision.tiny))

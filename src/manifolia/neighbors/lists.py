@@ -1,0 +1,385 @@
+"""Approximate neighbours through inverted lists on leading principal components.
+
+Rows are projected on at most 64 directions of largest variance, cut into 2 √n lists by k-means, and a row is compared
+with the members of the lists whose centres are nearest to it. The best candidates are measured in the full space. How
+many lists are probed and how many candidates are measured is not guessed: for some of the rows the exact neighbours are
+found, and the least effort is taken that would have found 99 % of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import fixed_gemm, row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import FloatArray, IntArray
+from manifolia.neighbors.exact import exact_neighbors, join
+from manifolia.neighbors.rows import largest_value, measured, take
+
+__all__ = ["Effort", "InvertedLists", "build_lists", "choose_effort", "project", "search_lists"]
+
+_MOST_DIRECTIONS = 64
+_DIRECT_FEATURES = 96  # up to here projecting saves less than it loses
+_SAMPLE = 4096  # rows from which the directions are found
+_OVERSAMPLE, _POWER_STEPS = 8, 3  # of the randomised subspace iteration
+_TRAIN_PER_LIST, _TRAIN_STEPS = 32, 8  # k-means: rows a list, steps
+_BLOCK = 1024
+#: Shares of the true neighbours that must lie in the probed lists, and then among the candidates: together 0.99.
+_IN_LISTS, _IN_CANDIDATES = 0.994, 0.996
+
+
+class InvertedLists(NamedTuple):
+    """Projected rows, cut into lists.
+
+    Attributes
+    ----------
+    directions : ndarray of float64 of shape (d, m) or None
+        Orthonormal columns; None if the features themselves are the coordinates.
+    shift : ndarray of float64 of shape (m,)
+        Centre of the projected rows.
+    scale : float
+        Power of two that brings them near 1.
+    labels : ndarray of int32 of shape (n,)
+        List of each row.
+    centre_panels : ndarray of float32
+        The centres as ``manifolia.kernels.ivf.nearest_lists`` wants them.
+    centre_squares : ndarray of float32
+        Their squared lengths.
+    panels : tuple of ndarray
+        The lists as ``manifolia.kernels.ivf.scan_lists`` wants them: centres, starts, panels, squares, members.
+    """
+
+    directions: FloatArray | None
+    shift: FloatArray
+    scale: float
+    labels: IntArray
+    centre_panels: FloatArray
+    centre_squares: FloatArray
+    panels: tuple[Any, ...]
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return int(self.panels[0].shape[0])
+
+
+class Effort(NamedTuple):
+    """How hard to search, and what it finds.
+
+    Attributes
+    ----------
+    n_probes : int
+        Lists to look into.
+    n_candidates : int
+        Members to measure.
+    recall : float
+        Share of the true neighbours found for the rows on which the effort was chosen.
+    """
+
+    n_probes: int
+    n_candidates: int
+    recall: float
+
+
+def build_lists(X: Any, rng: np.random.Generator, *, n_jobs: int | None = None) -> tuple[InvertedLists, FloatArray]:
+    """Project all rows and cut them into lists.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        Prepared rows.
+    rng : Generator
+        For the sample, the directions and the first centres.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    lists : InvertedLists
+        The lists.
+    Z : ndarray of float32 of shape (n, m)
+        The projected rows.
+    """
+    n = X.shape[0]
+    directions, shift = _directions(X, rng)
+    top = largest_value(X)
+    scale = float(np.ldexp(1.0, -int(np.frexp(top)[1]))) if top > 0.0 else 1.0
+    Z = _project(X, directions, shift, scale, n_jobs)
+    n_lists = min(n, max(1, round(2.0 * np.sqrt(n))))
+    train = Z[np.sort(rng.choice(n, min(n, _TRAIN_PER_LIST * n_lists), replace=False))]
+    centres = train[np.sort(rng.choice(train.shape[0], n_lists, replace=False))]
+    for _ in range(_TRAIN_STEPS):
+        labels = _nearest_centres(train, *_panels_of(centres), 1, n_jobs)[:, 0]
+        member = sp.csr_array((np.ones(labels.size), (labels, np.arange(labels.size))), shape=(n_lists, labels.size))
+        sizes = np.bincount(labels, minlength=n_lists)[:, None]
+        means = (member @ train.astype(np.float64)) / np.maximum(sizes, 1)
+        centres = np.where(sizes > 0, means, centres).astype(np.float32)
+    centre_panels, centre_squares = _panels_of(centres)
+    labels = _nearest_centres(Z, centre_panels, centre_squares, 1, n_jobs)[:, 0]
+    packed = _pack(Z, labels, centres)
+    return InvertedLists(directions, shift, scale, labels, centre_panels, centre_squares, packed), Z
+
+
+def _directions(X: Any, rng: np.random.Generator) -> tuple[FloatArray | None, FloatArray]:
+    """Return the leading principal directions of a sample, and the projected centre."""
+    n, d = X.shape
+    sample = take(X, np.sort(rng.choice(n, min(n, _SAMPLE), replace=False)))
+    mean = np.asarray(sample.mean(axis=0, dtype=np.float64)).ravel()
+    if d <= _DIRECT_FEATURES and not sp.issparse(X):
+        return None, mean
+    width = min(d, _MOST_DIRECTIONS + _OVERSAMPLE)
+    if not sp.issparse(X):
+        sample = sample - mean
+        peak = np.abs(sample).max(initial=0.0)
+        sample = (sample / (peak if peak > 0.0 else 1.0)).astype(np.float32)
+    basis = rng.standard_normal((d, width))
+    with threads(1):
+        for _ in range(_POWER_STEPS):
+            basis = np.linalg.qr(_gram_times(sample, mean, basis))[0]
+        # Rayleigh and Ritz: within the subspace found, the directions in order of their variance.
+        small = basis.T @ _gram_times(sample, mean, basis)
+        vectors = np.linalg.eigh(0.5 * (small + small.T))[1]
+        directions = np.ascontiguousarray(basis @ vectors[:, ::-1][:, :_MOST_DIRECTIONS])
+        return directions, mean @ directions
+
+
+def _gram_times(sample: Any, mean: FloatArray, basis: FloatArray) -> FloatArray:
+    """Multiply the covariance of the sample with a few vectors, up to a factor; a sparse sample is centred here."""
+    if sp.issparse(sample):
+        image = sample @ basis - mean @ basis
+        return sample.T @ image - np.outer(mean, image.sum(axis=0))
+    return (sample.T @ (sample @ basis.astype(np.float32))).astype(np.float64)
+
+
+def project(X: Any, lists: InvertedLists, *, n_jobs: int | None = None) -> FloatArray:
+    """Bring rows into the lists' coordinates, each row by itself.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (m, d)
+        Prepared rows.
+    lists : InvertedLists
+        The lists.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float32
+        One row per row of `X`, as wide as a centre.
+    """
+    return _project(X, lists.directions, lists.shift, lists.scale, n_jobs)
+
+
+def _project(X: Any, directions: FloatArray | None, shift: FloatArray, scale: float, n_jobs: int | None) -> FloatArray:
+    from manifolia.kernels.ivf import STEP
+
+    out = np.zeros((X.shape[0], -(-shift.size // STEP) * STEP), dtype=np.float32)
+    if directions is None:
+        for part in row_blocks(X.shape[0], 4096):
+            out[part, : shift.size] = (X[part] - shift) * scale
+        return out
+    # SciPy adds up a row's products in the order of its features; dense rows go through blocks of one height.
+    image = X @ directions if sp.issparse(X) else fixed_gemm(X, directions, n_jobs=n_jobs)
+    out[:, : shift.size] = (image - shift) * scale
+    return out
+
+
+def _panels_of(centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _filled(centres, np.arange(centres.shape[0]), centres.shape[0])
+
+
+def _filled(rows: FloatArray, places: IntArray, n_places: int) -> tuple[FloatArray, FloatArray]:
+    """Put rows at their places in panels; the squared length where no one is, is infinite."""
+    from manifolia.kernels.ivf import WIDTH
+
+    n_panels = -(-n_places // WIDTH)
+    wide = np.zeros((n_panels * WIDTH, rows.shape[1]), dtype=np.float32)
+    wide[places] = rows
+    squares = np.full(n_panels * WIDTH, np.inf, dtype=np.float32)
+    squares[places] = np.einsum("ij,ij->i", rows, rows)
+    panels = np.ascontiguousarray(wide.reshape(n_panels, WIDTH, -1).transpose(0, 2, 1))
+    return panels, squares.reshape(n_panels, WIDTH)
+
+
+def _pack(Z: FloatArray, labels: IntArray, centres: FloatArray) -> tuple[Any, ...]:
+    """Put the members of every list into panels of their own."""
+    from manifolia.kernels.ivf import WIDTH
+
+    order = np.argsort(labels, kind="stable")
+    sizes = np.bincount(labels, minlength=centres.shape[0])
+    starts = np.concatenate([[0], np.cumsum(-(-sizes // WIDTH))]).astype(np.int64)
+    within = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = np.repeat(starts[:-1] * WIDTH, sizes) + within
+    panels, squares = _filled(Z[order] - centres[labels[order]], places, int(starts[-1]) * WIDTH)
+    members = np.full(squares.size, -1, dtype=np.int32)
+    members[places] = order
+    return centres, starts, panels, squares, members
+
+
+def _nearest_centres(
+    Z: FloatArray, panels: FloatArray, squares: FloatArray, n_probes: int, n_jobs: int | None
+) -> IntArray:
+    from manifolia.kernels import ivf
+
+    def run(part: slice) -> IntArray:
+        probes = np.empty((part.stop - part.start, n_probes), dtype=np.int32)
+        ivf.nearest_lists(Z[part], panels, squares, probes, np.empty(probes.shape, dtype=np.float32))
+        return probes
+
+    parts = map_blocks(run, row_blocks(Z.shape[0], _BLOCK), n_jobs=n_jobs)
+    return np.concatenate(parts) if parts else np.empty((0, n_probes), dtype=np.int32)
+
+
+def _candidates(
+    Z: FloatArray, lists: InvertedLists, own: IntArray, n_probes: int, n_candidates: int, k: int
+) -> tuple[IntArray, IntArray]:
+    """Return the best members of the nearest lists; where they are fewer than k, everyone is a candidate."""
+    from manifolia.kernels import ivf
+
+    probes = np.empty((Z.shape[0], n_probes), dtype=np.int32)
+    scores = np.empty((Z.shape[0], max(n_probes, n_candidates)), dtype=np.float32)
+    ivf.nearest_lists(Z, lists.centre_panels, lists.centre_squares, probes, scores[:, :n_probes])
+    by_list = np.argsort(probes.ravel(), kind="stable")
+    visits = np.stack([probes.ravel()[by_list], by_list // n_probes], axis=1)
+    candidates = np.empty((Z.shape[0], n_candidates), dtype=np.int32)
+    counts = np.empty(Z.shape[0], dtype=np.int64)
+    panels = ivf.Panels(*lists.panels)
+    ivf.scan_lists(Z, visits, panels, own, candidates, scores[:, :n_candidates], counts)
+    counts[counts < k] = -1
+    return candidates, counts
+
+
+def search_lists(
+    Q: Any,
+    Z: FloatArray,
+    X: Any,
+    lists: InvertedLists,
+    k: int,
+    effort: Effort,
+    *,
+    metric: str,
+    own: IntArray | None = None,
+    n_jobs: int | None = None,
+) -> tuple[IntArray, FloatArray]:
+    """Find about the k nearest rows of `X`; distances are exact.
+
+    Parameters
+    ----------
+    Q : ndarray or csr_array of shape (m, d)
+        Rows to search for, prepared as `X` is.
+    Z : ndarray of float32
+        The same rows projected.
+    X : ndarray or csr_array of shape (n, d)
+        Rows to search among.
+    lists : InvertedLists
+        Of `X`.
+    k : int
+        Neighbours.
+    effort : Effort
+        How hard to search.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+    own : ndarray of int64 of shape (m,), default=None
+        Numbers of the rows of `Q` in `X`, which are left out; None for new rows.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    indices : ndarray of intp of shape (m, k)
+        Nearest first.
+    distances : ndarray of float64 of shape (m, k)
+        As ``rows.measured`` returns them.
+    """
+    itself = np.full(Z.shape[0], -1, dtype=np.int64) if own is None else own
+    # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
+    if own is None:
+        nearest = _nearest_centres(Z, lists.centre_panels, lists.centre_squares, 1, n_jobs)[:, 0]
+    else:
+        nearest = lists.labels[own]
+    order = np.argsort(nearest, kind="stable")
+
+    def run(part: slice) -> tuple[IntArray, FloatArray]:
+        rows = order[part]
+        candidates, counts = _candidates(Z[rows], lists, itself[rows], effort.n_probes, effort.n_candidates, k)
+        return measured(take(Q, rows), X, k, metric=metric, own=itself[rows], candidates=candidates, counts=counts)
+
+    sorted_indices, sorted_distances = join(map_blocks(run, row_blocks(order.size, _BLOCK), n_jobs=n_jobs), k)
+    indices, distances = np.empty_like(sorted_indices), np.empty_like(sorted_distances)
+    indices[order], distances[order] = sorted_indices, sorted_distances
+    return indices, distances
+
+
+def choose_effort(
+    X: Any,
+    Z: FloatArray,
+    lists: InvertedLists,
+    judges: IntArray,
+    k: int,
+    *,
+    metric: str,
+    n_jobs: int | None = None,
+) -> Effort:
+    """Choose the least effort that finds 99 % of the true neighbours of some rows.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        Prepared rows.
+    Z : ndarray of float32
+        The projected judges.
+    lists : InvertedLists
+        Of `X`.
+    judges : ndarray of int64
+        The rows whose exact neighbours are found.
+    k : int
+        Neighbours.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Effort
+        With the share of true neighbours it finds for the judges.
+    """
+    n, n_lists = X.shape[0], lists.n_lists
+    truth = exact_neighbors(take(X, judges), X, k, metric=metric, own=judges, n_jobs=n_jobs)[0]
+    ranking = _nearest_centres(Z, lists.centre_panels, lists.centre_squares, n_lists, n_jobs)
+    position = np.empty_like(ranking)
+    np.put_along_axis(position, ranking, np.arange(n_lists, dtype=np.int32)[None, :], axis=1)
+    ranks = np.take_along_axis(position, lists.labels[truth], axis=1)
+    n_probes = _least(ranks.ravel(), _IN_LISTS) + 1
+    probed = ranks < n_probes
+    room = min(n, 4 * k + 64)
+    while True:
+        candidates, counts = _candidates(Z, lists, judges, n_probes, room, k)
+        places = _places(truth, candidates, counts)
+        n_candidates = max(_least(places[probed], _IN_CANDIDATES) + 1, k)
+        if n_candidates <= room or 4 * room > n:
+            break
+        room *= 2
+    n_candidates = min(n_candidates, room)
+    return Effort(n_probes, n_candidates, float(np.mean(probed & (places < n_candidates))))
+
+
+def _least(values: IntArray, share: float) -> int:
+    """Return the least value that this share of all values does not exceed."""
+    return int(np.sort(values)[int(np.ceil(share * values.size)) - 1])
+
+
+def _places(truth: IntArray, candidates: IntArray, counts: IntArray) -> IntArray:
+    """Return where each true neighbour stands among the candidates, or how many there may be if it does not."""
+    places = np.zeros_like(truth)  # with everyone a candidate, all are found
+    for row in np.flatnonzero(counts >= 0):
+        listed = candidates[row, : counts[row]]
+        by_number = np.argsort(listed)
+        near = np.minimum(np.searchsorted(listed, truth[row], sorter=by_number), listed.size - 1)
+        found = listed[by_number[near]] == truth[row]
+        places[row] = np.where(found, by_number[near], candidates.shape[1])
+    return places

@@ -1,0 +1,212 @@
+"""Rows in the form in which distances are measured, and the measuring itself.
+
+Euclidean and Manhattan distances take the rows as they are. For the cosine distance every row is brought to length 1
+and gets one more feature, which is 1 where all others are 0: half the squared Euclidean distance is then 1 − cos, a row
+of zeros is at distance 1 from every other row and at distance 0 from another row of zeros.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.types import FloatArray, IntArray, Sparse
+from manifolia._core.validate import check_matrix
+
+__all__ = ["check_rows", "finish", "largest_value", "measured", "prepare", "take"]
+
+#: Squares of differences of larger numbers are infinite in double precision.
+_MOST = 1e150
+_MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
+
+
+def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
+    """Check data at the door.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        The data.
+    metric : str
+        "euclidean", "cosine" or "manhattan"; the last takes no sparse data.
+    name : str, default="X"
+        What the message calls it.
+
+    Returns
+    -------
+    ndarray or csr_array
+        Floats, none of them NaN, infinite or too large to be squared.
+
+    Raises
+    ------
+    TypeError
+        If it is sparse and the metric is "manhattan".
+    ValueError
+        If a value cannot be used.
+    """
+    if sp.issparse(X) and metric == "manhattan":
+        message = (
+            f"{name} is a sparse matrix and metric='manhattan' measures dense data only. Pass {name}.toarray() if it "
+            f"fits into memory, or use 'euclidean' or 'cosine'."
+        )
+        raise TypeError(message)
+    checked = check_matrix(X, name=name, accept_sparse=True)
+    largest = largest_value(checked)
+    if largest > _MOST:
+        message = (
+            f"{name} holds values up to {largest:.3g}, and the squares of values above {_MOST:g} overflow. Rescale it."
+        )
+        raise ValueError(message)
+    return checked
+
+
+def largest_value(X: Any) -> float:
+    """Return the largest absolute value.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array
+        Finite numbers.
+
+    Returns
+    -------
+    float
+        0 if there is none.
+    """
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def prepare(X: Any, metric: str) -> Any:
+    """Bring checked rows into the form that `measured` needs.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n, d)
+        Checked rows.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+
+    Returns
+    -------
+    ndarray or csr_array
+        The rows themselves, or for the cosine a copy with lengths of 1 and one more column.
+    """
+    if metric != "cosine":
+        return X
+    if sp.issparse(X):
+        return _unit_sparse(X)
+    out = np.zeros((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
+    for start in range(0, X.shape[0], 4096):  # in parts: the doubles of all rows at once would take twice the data
+        block = X[start : start + 4096].astype(np.float64)
+        top = np.abs(block).max(axis=1, initial=0.0)
+        block /= np.where(top > 0.0, top, 1.0)[:, None]  # so that no square under- or overflows
+        length = np.sqrt(np.einsum("ij,ij->i", block, block))
+        out[start : start + 4096, :-1] = block / np.where(top > 0.0, length, 1.0)[:, None]
+        out[start : start + 4096, -1] = top == 0.0
+    return out
+
+
+def _unit_sparse(X: Sparse) -> Sparse:
+    n, d = X.shape
+    row = np.repeat(np.arange(n), np.diff(X.indptr))
+    values = X.data.astype(np.float64)
+    top = np.zeros(n)
+    np.maximum.at(top, row, np.abs(values))
+    values /= np.where(top > 0.0, top, 1.0)[row]
+    length = np.sqrt(np.bincount(row, values * values, minlength=n))
+    values /= np.where(top > 0.0, length, 1.0)[row]
+    unit = sp.csr_array((values.astype(X.dtype), X.indices, X.indptr), shape=(n, d))
+    empty = sp.csr_array((top == 0.0).astype(X.dtype)[:, None])
+    return sp.csr_array(sp.hstack([unit, empty], format="csr"))
+
+
+def take(X: Any, rows: slice | IntArray) -> Any:
+    """Return some rows, with CSR's own arrays in C order.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array
+        All rows.
+    rows : slice or ndarray of int
+        Which.
+
+    Returns
+    -------
+    ndarray or csr_array
+        Those rows.
+    """
+    return X[rows] if sp.issparse(X) else np.ascontiguousarray(X[rows])
+
+
+def measured(
+    Q: Any, X: Any, k: int, *, metric: str, own: IntArray, candidates: IntArray, counts: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Measure candidates in double precision and keep the k nearest, by (distance, index).
+
+    Parameters
+    ----------
+    Q : ndarray or csr_array of shape (h, d)
+        Rows to measure from, as `prepare` returns them.
+    X : ndarray or csr_array of shape (n, d)
+        Rows to measure to, of the same kind and dtype.
+    k : int
+        How many to keep; every row has at least k candidates.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+    own : ndarray of int64 of shape (h,)
+        Numbers of the rows of Q in X, which are left out; −1 for new rows.
+    candidates : ndarray of int32 of shape (h, c)
+        Whom to measure.
+    counts : ndarray of int64 of shape (h,)
+        How many of the candidates count; −1 means everyone.
+
+    Returns
+    -------
+    indices : ndarray of intp of shape (h, k)
+        Nearest first.
+    distances : ndarray of float64 of shape (h, k)
+        Before `finish`.
+    """
+    from manifolia.kernels import candidates as kernels
+
+    indices = np.empty((own.shape[0], k), dtype=np.intp)
+    distances = np.empty((own.shape[0], k))
+    if sp.issparse(X):
+        parts = (*_csr_parts(Q), *_csr_parts(X), own, candidates, counts, indices, distances)
+        kernels.measure_sparse(*parts)
+    else:
+        kind = _MANHATTAN if metric == "manhattan" else 0
+        kernels.measure(Q, X, kind, own, candidates, counts, indices, distances)
+    return indices, distances
+
+
+def _csr_parts(X: Sparse) -> tuple[FloatArray, IntArray, IntArray]:
+    # SciPy's index type depends on the size; one type means one compiled version.
+    return X.data, X.indices.astype(np.int64, copy=False), X.indptr.astype(np.int64, copy=False)
+
+
+def finish(distances: FloatArray, metric: str, dtype: Any) -> FloatArray:
+    """Turn what the kernels measure into distances.
+
+    Parameters
+    ----------
+    distances : ndarray of float64
+        Squared Euclidean distances, or Manhattan distances.
+    metric : str
+        "euclidean", "cosine" or "manhattan".
+    dtype : dtype
+        Of the data, and so of the result.
+
+    Returns
+    -------
+    ndarray
+        Distances.
+    """
+    if metric == "euclidean":
+        distances = np.sqrt(distances)
+    elif metric == "cosine":
+        distances = 0.5 * distances
+    return distances.astype(dtype, copy=False)

@@ -1,0 +1,36 @@
+"""Naive twins of ``manifolia.kernels.ivf``: every member measured, sorted by (distance, number)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def _ordered(distances, numbers, most):
+    return [number for _, number in sorted(zip(distances, numbers, strict=True))][:most]
+
+
+def nearest_lists(Q, panels, squares, probes, scores):
+    n_panels, m, width = panels.shape
+    centres = panels.transpose(0, 2, 1).reshape(n_panels * width, m).astype(float)
+    there = np.flatnonzero(np.isfinite(squares.ravel()))
+    for r, q in enumerate(Q.astype(float)):
+        distances = ((centres[there] - q) ** 2).sum(axis=1)
+        probes[r] = _ordered(distances, there, probes.shape[1])
+        scores[r] = np.sort(distances)[: probes.shape[1]] - (q**2).sum()
+
+
+def scan_lists(Q, visits, lists, own, candidates, scores, counts):
+    n_panels, m, width = lists.panels.shape
+    members = lists.panels.transpose(0, 2, 1).reshape(n_panels * width, m).astype(float)
+    for r, q in enumerate(Q.astype(float)):
+        distances, numbers = [], []
+        for number in visits[visits[:, 1] == r, 0]:
+            for place in range(lists.starts[number] * width, lists.starts[number + 1] * width):
+                member = lists.members[place]
+                if member >= 0 and member != own[r]:
+                    distances.append(((lists.centres[number].astype(float) + members[place] - q) ** 2).sum())
+                    numbers.append(member)
+        found = _ordered(distances, numbers, candidates.shape[1])
+        counts[r] = len(found)
+        candidates[r, : len(found)] = found
+        scores[r, : len(found)] = np.sort(distances)[: len(found)]
