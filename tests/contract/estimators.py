@@ -36,4 +36,6 @@ ESTIMATORS: dict[str, Entry] = {
             "check_sample_weight_equivalence_on_sparse_data": _DRAWN_ROWS,
         },
     ),
+    "TablePreparer": Entry(lambda: mf.tables.TablePreparer()),
+    'TablePreparer(missing="impute", scale=True)': Entry(lambda: mf.tables.TablePreparer(missing="impute", scale=True)),
 }

@@ -65,8 +65,9 @@ def read_numpy(path: Path) -> Table:
         If it is damaged, needs pickle, or holds no table.
     """
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
+        with path.open("rb") as stream:  # NumPy would leave the file open where it fails
+            loaded = np.load(stream, allow_pickle=False)
+            arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         if "pickle" in str(error).lower() and "Object arrays" in str(error):
             message = (

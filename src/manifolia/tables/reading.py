@@ -159,7 +159,8 @@ def _read_columnar(path: Path, suffix: str) -> pd.DataFrame:
         if suffix in (".parquet", ".pq"):
             import pyarrow.parquet as pq
 
-            return _from_arrow(pq.ParquetFile(path).read())
+            with pq.ParquetFile(path) as stored:
+                return _from_arrow(stored.read())
         with pa.memory_map(str(path)) as stream:
             try:
                 return _from_arrow(pa.ipc.open_file(stream).read_all())
