@@ -1,4 +1,4 @@
-"""Naive twins of ``manifolia.kernels.ivf``: every member measured, sorted by (distance, number)."""
+"""Naive twin of ``manifolia.kernels.ivf``: every member measured, sorted by (distance, number)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ import numpy as np
 
 def _ordered(distances, numbers, most):
     return [number for _, number in sorted(zip(distances, numbers, strict=True))][:most]
-
-
-def nearest_lists(Q, panels, squares, probes, scores):
-    n_panels, m, width = panels.shape
-    centres = panels.transpose(0, 2, 1).reshape(n_panels * width, m).astype(float)
-    there = np.flatnonzero(np.isfinite(squares.ravel()))
-    for r, q in enumerate(Q.astype(float)):
-        distances = ((centres[there] - q) ** 2).sum(axis=1)
-        probes[r] = _ordered(distances, there, probes.shape[1])
-        scores[r] = np.sort(distances)[: probes.shape[1]] - (q**2).sum()
 
 
 def scan_lists(Q, visits, lists, own, candidates, scores, counts):

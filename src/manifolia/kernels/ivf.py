@@ -1,12 +1,13 @@
-"""Inverted lists: which lists are nearest to a row, and which of their members are.
+"""Inverted lists: which members of some lists are nearest to a row.
 
-The centres of the lists are packed in panels of `WIDTH`, one coordinate after the other, and so are the members of each
-list as differences from its centre, so that the inner loop runs over neighbouring numbers. With r = x − c, s = q − c,
+The members of each list are packed in panels of `WIDTH` as differences from its centre, one coordinate after the other,
+so that the inner loop runs over neighbouring numbers. With r = x − c and s = q − c,
 
     ‖q − x‖² = ‖s‖² + (‖r‖² − 2 s·r),
 
 where all three terms are of the size of the distance itself: single precision is enough however far a list lies from
-the origin. A score depends on its row and its member alone, so a query gets the same candidates in any batch.
+the origin. A score depends on its row and its member alone, so a query gets the same candidates in any batch. Which
+lists are nearest to a row is the same question: the centres are the members of one list around the origin.
 
 ===========  ====================================================================  =======================
 symbol       meaning                                                               shape
@@ -17,12 +18,11 @@ panels       ``panels[p, f, j]``: coordinate f of place p · WIDTH + j          
 squares      squared lengths of what is in the panels; infinite where no one is    (n_panels, WIDTH)
 starts       list l has the panels starts[l] … starts[l + 1] − 1                   (n_lists + 1,)
 members      row at each place, −1 where no one is                                 (n_panels · WIDTH,)
-probes       lists to look into, nearest first                                     (h, n_probes)
 visits       list and row of Q, in the order of the lists                          (n_visits, 2)
 lists        named tuple of centres, starts, panels, squares and members
 own          the row's own number among the members, −1 for a new row              (h,)
 candidates   members with the least scores, least first                            (h, n_candidates)
-scores       their squared distances; for `probes` without ‖q‖²                    as those
+scores       their squared distances                                               (h, n_candidates)
 counts       how many candidates there are                                         (h,)
 ===========  ====================================================================  =======================
 """
@@ -35,7 +35,7 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["STEP", "WIDTH", "Panels", "nearest_lists", "scan_lists"]
+__all__ = ["STEP", "WIDTH", "Panels", "scan_lists"]
 
 #: Members per panel: eight vectors of eight floats, enough independent sums to keep the arithmetic units busy.
 WIDTH = 64
@@ -73,8 +73,9 @@ class Panels(NamedTuple):
 @kernel()
 def _dots(tile, panel, out):
     """Fill ``out[t, j]`` with Σ_f tile[t, f] panel[f, j], term after term in the order of f."""
-    out[:] = 0.0
     out0, out1, out2, out3 = out[0], out[1], out[2], out[3]
+    for j in range(WIDTH):
+        out0[j] = out1[j] = out2[j] = out3[j] = 0.0
     for f in range(0, tile.shape[1], STEP):
         a0, a1, a2, a3 = tile[0, f], tile[1, f], tile[2, f], tile[3, f]
         b0, b1, b2, b3 = tile[0, f + 1], tile[1, f + 1], tile[2, f + 1], tile[3, f + 1]
@@ -117,30 +118,6 @@ def _insert(score, number, scores, numbers, count):
 
 
 @kernel()
-def nearest_lists(Q, panels, squares, probes, scores):
-    """Fill ``probes[r]`` with the nearest centres of row r, nearest first; the panels hold the centres."""
-    most = probes.shape[1]
-    tile = np.zeros((_TILE, Q.shape[1]), np.float32)
-    dots = np.empty((_TILE, WIDTH), np.float32)
-    counts = np.zeros(Q.shape[0], np.int64)
-    for p in range(panels.shape[0]):
-        for first in range(0, Q.shape[0], _TILE):
-            size = min(_TILE, Q.shape[0] - first)
-            tile[:size] = Q[first : first + size]
-            _dots(tile, panels[p], dots)
-            for t in range(size):
-                r = first + t
-                worst = scores[r, most - 1] if counts[r] == most else np.float32(np.inf)
-                if _scores(dots[t], squares[p], np.float32(0.0), worst) == 0:
-                    continue
-                for j in range(WIDTH):
-                    if dots[t, j] <= worst and dots[t, j] < np.inf:
-                        counts[r] = _insert(dots[t, j], p * WIDTH + j, scores[r], probes[r], counts[r])
-                        if counts[r] == most:
-                            worst = scores[r, most - 1]
-
-
-@kernel()
 def scan_lists(Q, visits, lists, own, candidates, scores, counts):
     """Fill ``candidates[r]`` with the members of row r's lists that have the least scores, least first.
 
@@ -151,7 +128,8 @@ def scan_lists(Q, visits, lists, own, candidates, scores, counts):
     tile = np.zeros((_TILE, m), np.float32)
     bases = np.zeros(_TILE, np.float32)
     dots = np.empty((_TILE, WIDTH), np.float32)
-    counts[:] = 0
+    for r in range(Q.shape[0]):
+        counts[r] = 0
     start = 0
     while start < visits.shape[0]:
         number = visits[start, 0]

@@ -44,26 +44,23 @@ class InvertedLists(NamedTuple):
         Power of two that brings them near 1.
     labels : ndarray of int32 of shape (n,)
         List of each row.
-    centre_panels : ndarray of float32
-        The centres as ``manifolia.kernels.ivf.nearest_lists`` wants them.
-    centre_squares : ndarray of float32
-        Their squared lengths.
-    panels : tuple of ndarray
-        The lists as ``manifolia.kernels.ivf.scan_lists`` wants them: centres, starts, panels, squares, members.
+    centres : tuple of ndarray
+        The centres, as one list around the origin.
+    members : tuple of ndarray
+        The rows, in their lists. Both are the fields of ``manifolia.kernels.ivf.Panels``.
     """
 
     directions: FloatArray | None
     shift: FloatArray
     scale: float
     labels: IntArray
-    centre_panels: FloatArray
-    centre_squares: FloatArray
-    panels: tuple[Any, ...]
+    centres: tuple[Any, ...]
+    members: tuple[Any, ...]
 
     @property
     def n_lists(self) -> int:
         """How many lists there are."""
-        return int(self.panels[0].shape[0])
+        return int(self.members[0].shape[0])
 
 
 class Effort(NamedTuple):
@@ -112,15 +109,14 @@ def build_lists(X: Any, rng: np.random.Generator, *, n_jobs: int | None = None) 
     train = Z[np.sort(rng.choice(n, min(n, _TRAIN_PER_LIST * n_lists), replace=False))]
     centres = train[np.sort(rng.choice(train.shape[0], n_lists, replace=False))]
     for _ in range(_TRAIN_STEPS):
-        labels = _nearest_centres(train, *_panels_of(centres), 1, n_jobs)[:, 0]
+        labels = _nearest_centres(train, _as_one_list(centres), 1, n_jobs)[:, 0]
         member = sp.csr_array((np.ones(labels.size), (labels, np.arange(labels.size))), shape=(n_lists, labels.size))
         sizes = np.bincount(labels, minlength=n_lists)[:, None]
         means = (member @ train.astype(np.float64)) / np.maximum(sizes, 1)
         centres = np.where(sizes > 0, means, centres).astype(np.float32)
-    centre_panels, centre_squares = _panels_of(centres)
-    labels = _nearest_centres(Z, centre_panels, centre_squares, 1, n_jobs)[:, 0]
-    packed = _pack(Z, labels, centres)
-    return InvertedLists(directions, shift, scale, labels, centre_panels, centre_squares, packed), Z
+    packed = _as_one_list(centres)
+    labels = _nearest_centres(Z, packed, 1, n_jobs)[:, 0]
+    return InvertedLists(directions, shift, scale, labels, packed, _pack(Z, labels, centres)), Z
 
 
 def _directions(X: Any, rng: np.random.Generator) -> tuple[FloatArray | None, FloatArray]:
@@ -188,25 +184,12 @@ def _project(X: Any, directions: FloatArray | None, shift: FloatArray, scale: fl
     return out
 
 
-def _panels_of(centres: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return _filled(centres, np.arange(centres.shape[0]), centres.shape[0])
-
-
-def _filled(rows: FloatArray, places: IntArray, n_places: int) -> tuple[FloatArray, FloatArray]:
-    """Put rows at their places in panels; the squared length where no one is, is infinite."""
-    from manifolia.kernels.ivf import WIDTH
-
-    n_panels = -(-n_places // WIDTH)
-    wide = np.zeros((n_panels * WIDTH, rows.shape[1]), dtype=np.float32)
-    wide[places] = rows
-    squares = np.full(n_panels * WIDTH, np.inf, dtype=np.float32)
-    squares[places] = np.einsum("ij,ij->i", rows, rows)
-    panels = np.ascontiguousarray(wide.reshape(n_panels, WIDTH, -1).transpose(0, 2, 1))
-    return panels, squares.reshape(n_panels, WIDTH)
+def _as_one_list(rows: FloatArray) -> tuple[Any, ...]:
+    return _pack(rows, np.zeros(rows.shape[0], dtype=np.int32), np.zeros((1, rows.shape[1]), dtype=np.float32))
 
 
 def _pack(Z: FloatArray, labels: IntArray, centres: FloatArray) -> tuple[Any, ...]:
-    """Put the members of every list into panels of their own."""
+    """Put the members of every list into panels of their own, as differences from its centre."""
     from manifolia.kernels.ivf import WIDTH
 
     order = np.argsort(labels, kind="stable")
@@ -214,23 +197,38 @@ def _pack(Z: FloatArray, labels: IntArray, centres: FloatArray) -> tuple[Any, ..
     starts = np.concatenate([[0], np.cumsum(-(-sizes // WIDTH))]).astype(np.int64)
     within = np.arange(order.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     places = np.repeat(starts[:-1] * WIDTH, sizes) + within
-    panels, squares = _filled(Z[order] - centres[labels[order]], places, int(starts[-1]) * WIDTH)
-    members = np.full(squares.size, -1, dtype=np.int32)
+    n_panels, m = int(starts[-1]), Z.shape[1]
+    wide = np.zeros((n_panels * WIDTH, m), dtype=np.float32)
+    wide[places] = Z[order] - centres[labels[order]]
+    squares = np.full(n_panels * WIDTH, np.inf, dtype=np.float32)
+    squares[places] = np.einsum("ij,ij->i", wide, wide)[places]
+    members = np.full(n_panels * WIDTH, -1, dtype=np.int32)
     members[places] = order
-    return centres, starts, panels, squares, members
+    panels = np.ascontiguousarray(wide.reshape(n_panels, WIDTH, m).transpose(0, 2, 1))
+    return centres, starts, panels, squares.reshape(n_panels, WIDTH), members
 
 
-def _nearest_centres(
-    Z: FloatArray, panels: FloatArray, squares: FloatArray, n_probes: int, n_jobs: int | None
-) -> IntArray:
+def _scan(
+    Z: FloatArray, visits: IntArray, lists: tuple[Any, ...], own: IntArray, n_candidates: int
+) -> tuple[IntArray, IntArray]:
     from manifolia.kernels import ivf
 
-    def run(part: slice) -> IntArray:
-        probes = np.empty((part.stop - part.start, n_probes), dtype=np.int32)
-        ivf.nearest_lists(Z[part], panels, squares, probes, np.empty(probes.shape, dtype=np.float32))
-        return probes
+    candidates = np.empty((Z.shape[0], n_candidates), dtype=np.int32)
+    counts = np.empty(Z.shape[0], dtype=np.int64)
+    scores = np.empty(candidates.shape, dtype=np.float32)
+    ivf.scan_lists(Z, visits, ivf.Panels(*lists), own, candidates, scores, counts)
+    return candidates, counts
 
-    parts = map_blocks(run, row_blocks(Z.shape[0], _BLOCK), n_jobs=n_jobs)
+
+def _probes(Z: FloatArray, centres: tuple[Any, ...], n_probes: int) -> IntArray:
+    """Return the nearest lists of each row, nearest first."""
+    rows = np.arange(Z.shape[0], dtype=np.int64)
+    nobody = np.full(Z.shape[0], -1, dtype=np.int64)
+    return _scan(Z, np.stack([np.zeros_like(rows), rows], axis=1), centres, nobody, n_probes)[0]
+
+
+def _nearest_centres(Z: FloatArray, centres: tuple[Any, ...], n_probes: int, n_jobs: int | None) -> IntArray:
+    parts = map_blocks(lambda part: _probes(Z[part], centres, n_probes), row_blocks(Z.shape[0], _BLOCK), n_jobs=n_jobs)
     return np.concatenate(parts) if parts else np.empty((0, n_probes), dtype=np.int32)
 
 
@@ -238,17 +236,10 @@ def _candidates(
     Z: FloatArray, lists: InvertedLists, own: IntArray, n_probes: int, n_candidates: int, k: int
 ) -> tuple[IntArray, IntArray]:
     """Return the best members of the nearest lists; where they are fewer than k, everyone is a candidate."""
-    from manifolia.kernels import ivf
-
-    probes = np.empty((Z.shape[0], n_probes), dtype=np.int32)
-    scores = np.empty((Z.shape[0], max(n_probes, n_candidates)), dtype=np.float32)
-    ivf.nearest_lists(Z, lists.centre_panels, lists.centre_squares, probes, scores[:, :n_probes])
+    probes = _probes(Z, lists.centres, n_probes)
     by_list = np.argsort(probes.ravel(), kind="stable")
-    visits = np.stack([probes.ravel()[by_list], by_list // n_probes], axis=1)
-    candidates = np.empty((Z.shape[0], n_candidates), dtype=np.int32)
-    counts = np.empty(Z.shape[0], dtype=np.int64)
-    panels = ivf.Panels(*lists.panels)
-    ivf.scan_lists(Z, visits, panels, own, candidates, scores[:, :n_candidates], counts)
+    visits = np.stack([probes.ravel()[by_list].astype(np.int64), by_list // n_probes], axis=1)
+    candidates, counts = _scan(Z, visits, lists.members, own, n_candidates)
     counts[counts < k] = -1
     return candidates, counts
 
@@ -298,7 +289,7 @@ def search_lists(
     itself = np.full(Z.shape[0], -1, dtype=np.int64) if own is None else own
     # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
     if own is None:
-        nearest = _nearest_centres(Z, lists.centre_panels, lists.centre_squares, 1, n_jobs)[:, 0]
+        nearest = _nearest_centres(Z, lists.centres, 1, n_jobs)[:, 0]
     else:
         nearest = lists.labels[own]
     order = np.argsort(nearest, kind="stable")
@@ -350,7 +341,7 @@ def choose_effort(
     """
     n, n_lists = X.shape[0], lists.n_lists
     truth = exact_neighbors(take(X, judges), X, k, metric=metric, own=judges, n_jobs=n_jobs)[0]
-    ranking = _nearest_centres(Z, lists.centre_panels, lists.centre_squares, n_lists, n_jobs)
+    ranking = _nearest_centres(Z, lists.centres, n_lists, n_jobs)
     position = np.empty_like(ranking)
     np.put_along_axis(position, ranking, np.arange(n_lists, dtype=np.int32)[None, :], axis=1)
     ranks = np.take_along_axis(position, lists.labels[truth], axis=1)
