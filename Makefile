@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo      a complete run on bundled data; pictures and tables go to demo/"
+	@echo "make demo      a complete run on bundled data; its page is demo/map.html"
 	@echo "make test      the tests, without the slow ones"
 	@echo "make test-all  every test with a random seed, kernels without the JIT, and the oldest dependencies"
 	@echo "make lint      ruff, mypy, import contracts, spelling"
@@ -30,7 +30,7 @@ help:
 	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
 
 demo: $(VENV)/.installed-demo
-	$(PY) -m manifolia._demo
+	$(VENV)/bin/manifolia demo
 
 test: $(VENV)/.installed-test
 	$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)

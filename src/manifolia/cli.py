@@ -7,7 +7,9 @@ Nothing heavy is imported before a command runs, so that ``--help`` answers at o
 from __future__ import annotations
 
 import ast
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,11 +50,17 @@ def _json(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
 
 
+def _leave(signum: int, _frame: Any) -> None:
+    raise SystemExit(128 + signum)
+
+
 class _Group(click.Group):
     """Turns errors into one sentence and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         debug = "--debug" in sys.argv
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _leave)  # so that what is half written is removed
         try:
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

@@ -37,7 +37,7 @@ from manifolia.tables import write
 
 __all__ = ["Folder", "check_free", "open_run", "write_run"]
 
-_REPORT = "report.json"
+_REPORT, _MODEL = "report.json", "model.mfa"
 _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
@@ -91,7 +91,13 @@ def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, ta
     check_free(target, force=force)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _complete_or_absent(target) as folder:
-        save(run.model, folder / "model.mfa")
+        try:
+            save(run.model, folder / _MODEL)
+        except ModelFileError:  # scikit-learn's and peers' classes that hold what only pickle can save
+            run.report["notes"].append(
+                f"The model of {run.report['method']} cannot be saved without pickle: this run has its map, and places "
+                f"no new rows."
+            )
         write(run.coordinates, folder / f"coordinates.{table_format}")
         run.payload.save(folder / "payload.npz")
         write_page(run.payload, folder / "map.html")
@@ -178,7 +184,13 @@ class Folder:
         Pipeline
             Takes raw rows.
         """
-        return load(self.path / "model.mfa")
+        if not (self.path / _MODEL).is_file():
+            message = (
+                f"{self.path} has no model, so that no new rows can be placed. Map again with a method whose model can "
+                f"be saved, such as rf-phate."
+            )
+            raise ModelFileError(message)
+        return load(self.path / _MODEL)
 
     def payload(self) -> Payload:
         """Load what the page was made of.
@@ -246,7 +258,7 @@ def open_run(path: str | os.PathLike[str]) -> Folder:
     except (OSError, ValueError) as error:
         message = f"{folder} is no run of manifolia: it has no {_REPORT} that can be read."
         raise ModelFileError(message) from error
-    if not isinstance(report, dict) or not (folder / "model.mfa").is_file():
-        message = f"{folder} is no complete run of manifolia: its model is not there."
+    if not isinstance(report, dict) or not {"method", "target", "notes"} <= set(report):
+        message = f"{folder} is no run of manifolia: its {_REPORT} is of something else."
         raise ModelFileError(message)
     return Folder(folder, report)

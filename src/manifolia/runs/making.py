@@ -137,6 +137,8 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         raise TableError(message)
     stages = Stages(listener)
     labels = read_labels(table, request.target)
+    for name in request.exclude:
+        table.column(name)  # a misspelt one is told
     method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
     estimator = _estimator(method, request, labels)
     with warnings.catch_warnings(record=True) as caught:
