@@ -8,9 +8,20 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=["findings", "folder", "making", "placing", "reasons", "scores", "timing"],
+    submodules=[
+        "findings",
+        "folder",
+        "making",
+        "placing",
+        "presenting",
+        "reasons",
+        "request",
+        "scores",
+        "target",
+        "timing",
+    ],
     names={
-        "Request": "manifolia.runs.making",
+        "Request": "manifolia.runs.request",
         "Run": "manifolia.runs.making",
         "make_run": "manifolia.runs.making",
         "open_run": "manifolia.runs.folder",

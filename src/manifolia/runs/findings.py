@@ -101,8 +101,8 @@ def neighbour_finding(
         share, chance = agreement(Y[known], y[known].astype(str)), _by_chance(y[known].astype(str))
         judged = "no more than" if over <= 0.02 else f"more, by {over:.0%}, than"
         return (
-            f"Of a row's 10 nearest rows in the map {share:.0%} have the same {target} ({chance:.0%} by chance); the forest "
-            f"is right about {earned:.0%} of rows it was not trained on, and the map separates {judged} that."
+            f"Of a row's 10 nearest rows in the map {share:.0%} have the same {target} ({chance:.0%} by chance); the "
+            f"forest is right about {earned:.0%} of rows it was not trained on, and the map separates {judged} that."
         )
     if np.isfinite(earned):
         shown = earned + over

@@ -31,7 +31,8 @@ from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
 from manifolia.persist import load, save
-from manifolia.runs.making import Run, column_names
+from manifolia.runs.making import Run
+from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import Payload, write_page
 from manifolia.tables import write
 

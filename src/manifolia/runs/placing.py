@@ -9,7 +9,7 @@ import pandas as pd
 
 from manifolia._core.types import Array, FloatArray
 from manifolia.exceptions import TableError
-from manifolia.runs.making import column_names
+from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import NewRows
 from manifolia.tables import Table
 

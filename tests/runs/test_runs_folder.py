@@ -1,0 +1,118 @@
+"""The folder of a run: complete or absent, and read back as it was."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from cli_helpers import passengers
+from manifolia.exceptions import ModelFileError, TableError
+from manifolia.runs import Request, folder, make_run, open_run, write_run
+from manifolia.runs.placing import place_rows
+from manifolia.runs.target import read_labels
+from manifolia.tables import read
+
+
+@pytest.fixture(scope="module")
+def run():
+    return make_run(read(passengers(150)), Request(target=("Survived",), settings={"n_trees": 30}))
+
+
+def test_what_is_written_is_read_back(run, tmp_path):
+    opened = open_run(write_run(run, tmp_path / "run"))
+    assert opened.report == json.loads(json.dumps(run.report))
+    pd.testing.assert_frame_equal(
+        opened.coordinates(), run.coordinates.astype({"row": str}), check_dtype=False, check_exact=False
+    )
+    np.testing.assert_array_equal(opened.rows(), run.rows)
+    assert opened.payload().meta == run.payload.meta
+    table = read(passengers(10, seed=3))
+    one, two = (place_rows(model, table, run.report) for model in (run.model, opened.model()))
+    assert one.Y.tobytes() == two.Y.tobytes()
+    pd.testing.assert_frame_equal(one.frame, two.frame)
+
+
+def test_a_write_that_fails_leaves_what_was_there(run, tmp_path, monkeypatch):
+    path = write_run(run, tmp_path / "run")
+    before = {file.name: file.read_bytes() for file in path.iterdir()}
+
+    def fail(*_args):
+        message = "disk full"
+        raise OSError(message)
+
+    monkeypatch.setattr(folder, "_draw", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_run(run, path, force=True)
+    assert {file.name: file.read_bytes() for file in path.iterdir()} == before
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+    with pytest.raises(OSError, match="disk full"):
+        write_run(run, tmp_path / "other")
+    assert [file.name for file in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_is_there_is_not_overwritten(run, tmp_path):
+    path = write_run(run, tmp_path / "run")
+    with pytest.raises(FileExistsError, match="--force"):
+        write_run(run, path)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(FileExistsError, match="no run of manifolia"):
+        write_run(run, tmp_path / "file", force=True)
+    (tmp_path / "empty").mkdir()
+    write_run(run, tmp_path / "empty")  # an empty folder is as good as none
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"method": "x"}'])
+def test_a_folder_with_another_report_is_no_run(tmp_path, text):
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(ModelFileError, match="no run of manifolia"):
+        open_run(tmp_path)
+
+
+def test_sparse_rows_come_back_sparse(tmp_path):
+    rows = sp.csr_array(np.eye(5))
+    folder._write_rows(rows, tmp_path / "rows.npz")
+    back = folder.Folder(tmp_path, {}).rows()
+    assert (back != rows).nnz == 0
+    assert folder.Folder(tmp_path / "nowhere", {}).rows() is None
+
+
+def test_labels_keep_numbers_and_turn_the_rest_to_text():
+    frame = pd.DataFrame({
+        "whole": [1, 2, 3], "gap": [1.0, None, 2.0], "word": ["a", None, "b"], "flag": [True, False, True],
+        "when": pd.to_datetime(["2020-01-01", "2020-01-02", None]), "one": ["x", "x", None], "none": [None] * 3,
+    })  # fmt: skip
+    table = read(frame)
+    assert read_labels(table, ["whole"]).y.tolist() == [1, 2, 3]
+    np.testing.assert_array_equal(read_labels(table, ["gap"]).y, [1.0, np.nan, 2.0])
+    assert read_labels(table, ["word"]).y.tolist() == ["a", None, "b"]
+    assert read_labels(table, ["flag"]).y.tolist() == ["True", "False", "True"]
+    assert read_labels(table, ["when"]).y.tolist()[2] is None
+    assert read_labels(table, []).y is None
+    assert read_labels(table, ["whole", "flag"]).name == "whole and flag"
+    with pytest.raises(TableError, match="is x in every row"):
+        read_labels(table, ["one"])
+    with pytest.raises(TableError, match="no value in any row"):
+        read_labels(table, ["none"])
+
+
+def test_a_wide_table_shows_the_columns_that_matter(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = rng.normal(size=(60, 300))
+    X[:, 250] += 4 * y
+    frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(300)]).assign(y=y)
+    run = make_run(read(frame), Request(target=("y",), settings={"n_trees": 50}))
+    names = [column["name"] for column in run.payload.meta["columns"]]
+    assert "g250" in names
+    assert len(names) < 210
+    assert "Of 300 columns the 200 that matter most are on the page." in run.payload.left_out
+    assert run.report["importances"][0]["column"] == "g250"
+
+
+def test_too_few_rows():
+    with pytest.raises(TableError, match="4 rows; a map needs at least 5"):
+        make_run(read(passengers(4)), Request(target=("Survived",)))
