@@ -159,9 +159,7 @@ class ImportanceDisplay:
             raise ValueError(message)
         texts = [f"feature {i}" for i in range(d)] if names is None else [str(name) for name in names]
         if len(texts) != d:
-            message = (
-                f"there are {len(texts)} names (feature_names) and {d} features. Pass one for each, in their order."
-            )
+            message = f"feature_names (names) has {len(texts)} entries and there are {d} features. Pass one for each."
             raise ValueError(message)
         order = np.argsort(-checked, kind="stable")[:top]
         return cls(
