@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -604,6 +604,46 @@ def test_parameters_that_are_never_saved(forest, out):
     for name in ("callback", "memory"):
         path = forge(forest, out, change=lambda parts, name=name: vars(parts).update({name: "cache"}))
         refused(path, "a parameter that is never saved")
+
+
+def encoder(**options):
+    words = np.array([["a"], ["b"], ["c"], ["c"], ["d"], ["d"]], dtype=object)
+    return OneHotEncoder(**options).fit(np.column_stack([words, np.arange(6) % 3 + 0.5]).astype(object))
+
+
+ENCODERS = [{}, {"drop": "first"}, {"drop": "if_binary"}, {"min_frequency": 2}, {"max_categories": 2, "drop": "first"}]
+
+
+@pytest.mark.parametrize("options", ENCODERS, ids=str)
+def test_one_hot_encoders(options, out):
+    model = encoder(**options)
+    new = np.array([["d", 1.5], ["a", 0.5]], dtype=object)
+    assert (mf.load(mf.save(model, out)).transform(new) != model.transform(new)).nnz == 0
+    narrow = list(model._n_features_outs)
+    narrow[-1] -= 1
+    refused(forge(model, out, change=lambda parts: vars(parts).update(_n_features_outs=narrow)), "other columns than")
+
+
+def test_one_hot_encoders_that_would_write_elsewhere(out):
+    def change(**state):
+        return lambda parts: vars(parts).update(state)
+
+    numbers = OneHotEncoder().fit(np.arange(4.0)[:, np.newaxis])
+    mf.load(forge(numbers, out))
+    wrong = change(categories_=[np.array([3.0, 2.0, 0.0, 1.0])])
+    refused(forge(numbers, out, change=wrong), "in no order")
+    wrong = change(categories_=[np.array([0.0, np.nan, 1.0, 2.0])])
+    refused(forge(numbers, out, change=wrong), "in no order")
+    mf.load(mf.save(OneHotEncoder().fit([[1.0], [2.0], [np.nan]]), out))
+    refused(forge(encoder(), out, change=change(_n_features_outs=[4])), "no sizes")
+    dropping = encoder(drop="first")
+    wrong = change(_drop_idx_after_grouping=ObjectArray((2,), [9, 0]))
+    refused(forge(dropping, out, change=wrong), "leaves out a category that it does not have")
+    grouping = encoder(min_frequency=2)
+    wrong = change(_default_to_infrequent_mappings=[np.array([0, 1, 2**40, 0]), None])
+    refused(forge(grouping, out, change=wrong), "other columns than")
+    wrong = change(_default_to_infrequent_mappings=[np.array([0, 1, -7, 0]), None])
+    refused(forge(grouping, out, change=wrong), "grouped in no way")
 
 
 # --- what kernels index with ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ compiled code that does not look.
 
 from __future__ import annotations
 
-__all__ = ["FORESTS", "OBJECTS", "OWN", "PARTS", "SCALAR_TYPES", "TREES", "TUPLES", "full_name"]
+__all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TREES", "TUPLES", "full_name"]
 
 #: Estimators of this library.
 OWN = frozenset({"manifolia.methods.rf_phate.RFPHATE", "manifolia.tables.preparer.TablePreparer"})
@@ -43,6 +43,9 @@ TREES = frozenset(
     for name in ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
 )
 
+#: Its sparse output is built from sizes that it remembers, and that are checked.
+ONE_HOT = "sklearn.preprocessing._encoders.OneHotEncoder"
+
 _TRANSFORMERS = frozenset(
     {
         "sklearn.compose._column_transformer.ColumnTransformer",
@@ -63,14 +66,12 @@ _TRANSFORMERS = frozenset(
         "sklearn.preprocessing._data.RobustScaler",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._discretization.KBinsDiscretizer",
-        "sklearn.preprocessing._encoders.OneHotEncoder",
+        ONE_HOT,
         "sklearn.preprocessing._encoders.OrdinalEncoder",
         # Without a function: what ColumnTransformer makes of "passthrough". Functions are not saved.
         "sklearn.preprocessing._function_transformer.FunctionTransformer",
         "sklearn.preprocessing._label.LabelBinarizer",
         "sklearn.preprocessing._label.LabelEncoder",
-        "sklearn.preprocessing._polynomial.PolynomialFeatures",
-        "sklearn.preprocessing._target_encoder.TargetEncoder",
     }
 )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manifolia.persist.allowed import FORESTS, TREES, full_name
+from manifolia.persist.allowed import FORESTS, ONE_HOT, TREES, full_name
 from manifolia.persist.graph import NOT_SAVED, demand
 from manifolia.persist.trees import is_tree
 
@@ -86,6 +86,8 @@ def _check_estimator(estimator: Any) -> None:
         known = type(trees) is list and bool(trees) and all(full_name(type(tree)) in TREES for tree in trees)
         demand(known, "a forest holds other things than trees")
         _check_tree(estimator, trees)
+    elif name == ONE_HOT and "categories_" in state:
+        _check_one_hot(state)
     elif name not in TREES:
         demand(not any(is_tree(value) for value in state.values()), "a tree is where none belongs")
 
@@ -99,3 +101,30 @@ def _check_tree(owner: Any, trees: list[Any]) -> None:
         demand(is_tree(tree), "a tree has no nodes")
         same = tree.n_features == state["n_features_in_"] and tree.n_outputs == state["n_outputs_"]
         demand(bool(same) and np.array_equal(tree.n_classes, classes), "a tree has other features or classes")
+
+
+def _check_one_hot(state: dict[str, Any]) -> None:
+    """Check that every column that a one-hot encoder will write to is one that it has.
+
+    Its output is a sparse matrix whose columns are counted from the categories and whose width is remembered: SciPy
+    believes both.
+    """
+    n = len(state["categories_"])
+    groups = state.get("_default_to_infrequent_mappings") if state.get("_infrequent_enabled") else None
+    dropped = state.get("_drop_idx_after_grouping")
+    groups, dropped = (list(values) if values is not None else [None] * n for values in (groups, dropped))
+    demand(len(groups) == len(dropped) == len(state["_n_features_outs"]) == n, "an encoder has no sizes")
+    for categories, group, drop, width in zip(
+        state["categories_"], groups, dropped, state["_n_features_outs"], strict=True
+    ):
+        # Numbers are found by bisection, which ends beyond the last of them if they are in no order. NaN comes last.
+        known = categories[:-1] if categories.dtype.kind == "f" and np.isnan(categories[-1:]).any() else categories
+        ordered = categories.dtype.kind in "OUS" or bool((known[:-1] < known[1:]).all())
+        demand(categories.ndim == 1 and ordered, "the categories of an encoder are in no order")
+        count = len(categories)
+        if group is not None:
+            fits = group.dtype.kind == "i" and group.shape == (count,) and bool((group >= 0).all())
+            demand(fits, "the categories of an encoder are grouped in no way")
+            count = int(group.max()) + 1
+        demand(drop is None or 0 <= drop < count, "an encoder leaves out a category that it does not have")
+        demand(width == count - (drop is not None), "an encoder has other columns than categories")
