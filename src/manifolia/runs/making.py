@@ -15,6 +15,7 @@ from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.runs import findings
+from manifolia.runs.measured import Measured
 from manifolia.runs.presenting import coordinates_of, payload_of, report_of
 from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
@@ -102,11 +103,11 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         Y = _fit(estimator, X, labels, method, stages)
         measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
     said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
-    measured["notes"] = [*table.notes, *preparer.notes_, *measured["notes"], *dict.fromkeys(said)]
+    measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
     with stages.stage("page"):
         coordinates = coordinates_of(table, Y, labels, measured)
         payload = payload_of(table, Y, coordinates, labels, measured, method, request)
-    report = report_of(table, estimator, method, preparer, labels, measured, request, payload)
+    report = report_of(table, estimator, method, preparer, measured, request, payload)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = X.shape[0] * X.shape[1] * 8 <= _KEPT_BYTES or is_sparse(X)
     return Run(_pipeline(preparer, estimator), coordinates, payload, report, X if small and request.keep_rows else None)
@@ -158,29 +159,28 @@ def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Method, stages
 def _measure(
     estimator: Any, preparer: TablePreparer, X: Any, Y: FloatArray, labels: Labels, request: Request, features: Table,
     stages: Stages,
-) -> dict[str, Any]:  # fmt: skip
+) -> Measured:  # fmt: skip
     """Ask the model and the metrics what the report and the page say."""
-    found: dict[str, Any] = {"importances": {}, "novelty": None, "predicted": None, "notes": []}
     task = str(getattr(estimator, "task_", "") or _guess_task(labels))
-    found["task"] = task
+    found = Measured(task)
     classes = labels.y is not None and labels.y.ndim == 1 and task == "classification"
     if hasattr(estimator, "forest_"):
         steps = float(X.shape[0]) * X.shape[1] * len(estimator.forest_.estimators_)
         if request.importance or (request.importance is None and steps <= _IMPORTANCE_STEPS):
             with stages.stage("importance"):
-                found["importances"] = _importances(estimator, preparer)
+                found.importances = _importances(estimator, preparer)
         elif request.importance is None:
-            found["notes"].append("Importance was not measured: it would take long on this table. Ask for it.")
+            found.notes.append("Importance was not measured: it would take long on this table. Ask for it.")
         with stages.stage("novelty"):
-            found["novelty"] = estimator.novelty()
-        found["predicted"] = getattr(estimator, "oob_prediction_", None)
+            found.novelty = estimator.novelty()
+        found.predicted = getattr(estimator, "oob_prediction_", None)
     with stages.stage("quality"):
         plain = X
         if preparer.missing != "impute" or not preparer.scale:
             plain = TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
-        found["scores"] = score_map(plain, Y, one, classes=classes)
-    found["findings"] = _findings(estimator, Y, labels, found, features, classes=classes)
+        found.scores = score_map(plain, Y, one, classes=classes)
+    found.findings = _findings(estimator, Y, labels, found, features, classes=classes)
     return found
 
 
@@ -203,18 +203,18 @@ def _importances(estimator: Any, preparer: TablePreparer) -> dict[str, tuple[flo
 
 
 def _findings(
-    estimator: Any, Y: FloatArray, labels: Labels, found: dict[str, Any], table: Table, *, classes: bool
+    estimator: Any, Y: FloatArray, labels: Labels, found: Measured, table: Table, *, classes: bool
 ) -> list[str]:
-    scores = {score.metric: score.value for score in found["scores"]}
+    scores = {score.metric: score.value for score in found.scores}
     target = labels.name
     one = labels.y if classes else None
     said = []
-    if found["importances"]:
-        said.append(findings.importance_finding(found["importances"], target))
+    if found.importances:
+        said.append(findings.importance_finding(found.importances, target))
     said.append(findings.neighbour_finding(estimator, Y, one, scores, target))
-    if found["novelty"] is not None:
-        said.append(findings.outlier_finding(found["novelty"], table.row_names))
-    if one is not None and found["predicted"] is not None:
-        surprise = findings.surprise_finding(one, found["predicted"], target, table.row_names)
+    if found.novelty is not None:
+        said.append(findings.outlier_finding(found.novelty, table.row_names))
+    if one is not None and found.predicted is not None:
+        surprise = findings.surprise_finding(one, found.predicted, target, table.row_names)
         said += [surprise] if surprise else []
     return said

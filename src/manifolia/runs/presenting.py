@@ -16,6 +16,7 @@ from manifolia import registry
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia._version import __version__
+from manifolia.runs.measured import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
 from manifolia.show.explorer import Payload, build_payload
@@ -62,14 +63,32 @@ def versions() -> dict[str, str]:
     }
 
 
-def coordinates_of(table: Table, Y: FloatArray, labels: Labels, found: dict[str, Any]) -> pd.DataFrame:
+def coordinates_of(table: Table, Y: FloatArray, labels: Labels, found: Measured) -> pd.DataFrame:
+    """Make the table of coordinates.
+
+    Parameters
+    ----------
+    table : Table
+        What was mapped.
+    Y : ndarray of shape (n, n_components)
+        Map.
+    labels : Labels
+        Target.
+    found : Measured
+        What is known of each row.
+
+    Returns
+    -------
+    DataFrame
+        A line a row: its name, place, target, prediction and novelty.
+    """
     columns: dict[str, Any] = {"row": table.row_names}
     columns.update(zip(column_names(Y.shape[1]), Y.T, strict=True))
     for name in labels.frame.columns:
         columns[f"{name} (target)" if name in columns else str(name)] = labels.frame[name].to_numpy()
-    columns.update(prediction_columns(labels, found["predicted"], columns))
-    if found["novelty"] is not None:
-        columns["novelty"] = found["novelty"]
+    columns.update(prediction_columns(labels, found.predicted, columns))
+    if found.novelty is not None:
+        columns["novelty"] = found.novelty
     return pd.DataFrame(columns)
 
 
@@ -98,14 +117,38 @@ def prediction_columns(labels: Labels, predicted: Array | None, taken: Mapping[s
 
 
 def payload_of(
-    table: Table, Y: FloatArray, coordinates: pd.DataFrame, labels: Labels, found: dict[str, Any],
+    table: Table, Y: FloatArray, coordinates: pd.DataFrame, labels: Labels, found: Measured,
     method: registry.Method, request: Request,
 ) -> Payload:  # fmt: skip
+    """Gather what the page shows.
+
+    Parameters
+    ----------
+    table : Table
+        What was mapped.
+    Y : ndarray of shape (n, n_components)
+        Map.
+    coordinates : DataFrame
+        From `coordinates_of`.
+    labels : Labels
+        Target.
+    found : Measured
+        What was found out.
+    method : Method
+        What made the map.
+    request : Request
+        What was asked for.
+
+    Returns
+    -------
+    Payload
+        Target first, then what is known of each row, then the raw columns.
+    """
     known = coordinates.drop(columns=["row", *column_names(Y.shape[1])])
     beside = [name for name in table.meta.columns if name not in labels.frame.columns]
-    wide, left_out = _page_features(table, found["importances"], {*known.columns, *labels.frame.columns, *beside})
+    wide, left_out = _page_features(table, found.importances, {*known.columns, *labels.frame.columns, *beside})
     columns = pd.concat([known, table.meta[beside].reset_index(drop=True), wide], axis=1)
-    is_classes = found["task"] in ("classification", "multilabel")
+    is_classes = found.task in ("classification", "multilabel")
     class_names = [name for name in known.columns if name != "novelty"] if is_classes else []
     stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
     payload = build_payload(
@@ -116,9 +159,9 @@ def payload_of(
         color_by=str(known.columns[0]) if len(labels.frame.columns) else None,
         kinds=dict.fromkeys(class_names, "class"),
         row_names=list(table.row_names),
-        findings=found["findings"],
-        notes=found["notes"],
-        importances=found["importances"] or None,
+        findings=found.findings,
+        notes=found.notes,
+        importances=found.importances or None,
         max_mb=request.max_mb,
     )
     payload.meta["left_out"][:0] = left_out
@@ -146,9 +189,34 @@ def _page_features(
 
 
 def report_of(
-    table: Table, estimator: Any, method: registry.Method, preparer: TablePreparer, labels: Labels,
-    found: dict[str, Any], request: Request, payload: Payload,
+    table: Table, estimator: Any, method: registry.Method, preparer: TablePreparer,
+    found: Measured, request: Request, payload: Payload,
 ) -> dict[str, Any]:  # fmt: skip
+    """Write down how the map was made and what it shows.
+
+    Parameters
+    ----------
+    table : Table
+        What was mapped.
+    estimator : estimator
+        The fitted method.
+    method : Method
+        What is known of it.
+    preparer : TablePreparer
+        How the table was prepared.
+    found : Measured
+        What was found out.
+    request : Request
+        What was asked for.
+    payload : Payload
+        The page's content.
+
+    Returns
+    -------
+    dict
+        Plain data, for JSON.
+    """
+
     def value(name: str) -> float | None:
         number = getattr(estimator, name, None)
         return float(number) if number is not None and np.isfinite(number) else None
@@ -161,7 +229,7 @@ def report_of(
             "columns": len(table.feature_names),
             "roles": _shortened(preparer.roles_),
         },
-        "target": {"columns": list(request.target), "task": found["task"]},
+        "target": {"columns": list(request.target), "task": found.task},
         "excluded": list(request.exclude),
         "method": method.name,
         "parameters": {name: _plain(item) for name, item in estimator.get_params(deep=False).items()},
@@ -171,13 +239,13 @@ def report_of(
             name.rstrip("_"): value(name) for name in ("t_", "stress_", "oob_score_", "over_separation_")
             if value(name) is not None
         },
-        "scores": [score._asdict() for score in found["scores"]],
+        "scores": [score._asdict() for score in found.scores],
         "importances": [
             {"column": name, "importance": mean, "standard_error": error}
-            for name, (mean, error) in sorted(found["importances"].items(), key=lambda item: -item[1][0])
+            for name, (mean, error) in sorted(found.importances.items(), key=lambda item: -item[1][0])
         ],
-        "findings": found["findings"],
-        "notes": found["notes"],
+        "findings": found.findings,
+        "notes": found.notes,
         "left_out_of_page": list(payload.left_out),
     }  # fmt: skip
 
