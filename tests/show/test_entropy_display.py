@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -56,11 +57,23 @@ def test_an_estimator_shows_its_steps():
     np.testing.assert_array_equal(display.entropy, model.entropy_)
     assert display.t == model.t_
     assert display.knee == choose_t(model.entropy_) == model.t_ + 1
-    by_hand = make_pipeline(StandardScaler(), mf.RFPHATE(n_trees=30, t=200, random_state=0)).fit(X, y)
+
+
+class Walked(BaseEstimator):
+    def __init__(self, t="auto"):
+        self.t = t
+
+    def fit(self, X, y=None):
+        self.entropy_, self.t_ = CURVE, self.t
+        return self
+
+
+def test_steps_given_by_hand_have_no_knee_and_may_lie_beyond_the_curve():
+    by_hand = make_pipeline(StandardScaler(), Walked(t=200)).fit([[1.0], [2.0]])
     display = EntropyDisplay.from_estimator(by_hand)
     assert (display.t, display.knee) == (200, None)
     display.plot(Figure().subplots(), theme="dark")  # beyond the curve, at its end
-    assert display.chosen_.get_ydata()[0] == by_hand[-1].entropy_[-1]
+    assert display.chosen_.get_ydata()[0] == CURVE[-1]
     assert display.chosen_.get_color() == class_colors(2, dark=True)[1]
     assert display.ax_.xaxis.label.get_color() == DARK.text
 
