@@ -1,0 +1,227 @@
+"""The fuzzy neighbourhood graph of UMAP: strengths that fade with distance, on every point's own scale.
+
+    P̃_{j|i} = exp(−max(d_ij − ρ_i, 0) / σ_i),      P_ij = P̃_{j|i} + P̃_{i|j} − P̃_{j|i} P̃_{i|j}      (Eq. 1)
+
+ρ_i is the distance of the nearest neighbour that is not a duplicate; σ_i makes the strengths of the k neighbours add up
+to log₂(k + 1). For the same neighbours the graph is that of umap-learn, which counts the point itself among its
+`n_neighbors`: k here is its `n_neighbors` − 1.
+
+======  =====================================  ============
+symbol  meaning                                shape
+======  =====================================  ============
+d_ij    distances of the k neighbours          (n, k)
+P̃       directed strengths                     (n, k)
+P       symmetric graph, the fuzzy union       (n, n) sparse
+ρ, σ    nearest distance, scale                (n,)
+======  =====================================  ============
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import Array, FloatArray, IntArray, Sparse
+from manifolia.neighbors import Neighbors
+
+__all__ = ["FuzzyGraph", "Memberships", "check_neighbors", "fuzzy_graph", "mean_neighbor_distance", "memberships"]
+
+_BLOCK = 4096
+
+
+class Memberships(NamedTuple):
+    """How strongly each neighbour belongs to a point's neighbourhood.
+
+    Attributes
+    ----------
+    weights : ndarray of float64 of shape (n, k)
+        Strengths in (0, 1]; the nearest neighbour has 1.
+    rho : ndarray of float64 of shape (n,)
+        Distance of the nearest neighbour that is not a duplicate, 0 if all are.
+    scale : ndarray of float64 of shape (n,)
+        σ.
+    """
+
+    weights: FloatArray
+    rho: FloatArray
+    scale: FloatArray
+
+
+class FuzzyGraph(NamedTuple):
+    """The graph of Eq. (1), and the directed strengths it is made of.
+
+    Attributes
+    ----------
+    graph : csr_array of float32 of shape (n, n)
+        P_ij: symmetric, sorted indices, nothing on the diagonal.
+    weights : ndarray of float64 of shape (n, k)
+        P̃_{j|i} in the order of the neighbours.
+    rho : ndarray of float64 of shape (n,)
+        ρ.
+    scale : ndarray of float64 of shape (n,)
+        σ.
+    """
+
+    graph: Sparse
+    weights: FloatArray
+    rho: FloatArray
+    scale: FloatArray
+
+
+def memberships(distances: FloatArray, *, mean_distance: float | None = None, n_jobs: int | None = None) -> Memberships:
+    """Turn the distances of neighbours into strengths, each row by itself.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        Distances of the neighbours, nearest first, the point itself not among them.
+    mean_distance : float, default=None
+        Mean distance over all points and neighbours, of which 1/1000 is the least scale of a point that has only
+        duplicates for neighbours. None: the mean of these rows. Pass that of the training rows to place new ones, so
+        that a row's strengths do not depend on its batch.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Memberships
+        Strengths and radii.
+    """
+    from manifolia.kernels.fuzzy import membership_rows
+
+    D = np.ascontiguousarray(distances, dtype=np.float64)
+    n, k = D.shape
+    mean = mean_neighbor_distance(D) if mean_distance is None else float(mean_distance)
+    found = Memberships(np.empty((n, k)), np.empty(n), np.empty(n))
+
+    def run(part: slice) -> None:
+        membership_rows(D[part], np.log2(k + 1.0), mean, found.rho[part], found.scale[part], found.weights[part])
+
+    map_blocks(run, row_blocks(n, _BLOCK), n_jobs=n_jobs)
+    return found
+
+
+def mean_neighbor_distance(distances: FloatArray) -> float:
+    """Return the mean over all rows of the distances of a point's neighbours and of itself, as UMAP takes it.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n, k)
+        Distances of the neighbours.
+
+    Returns
+    -------
+    float
+        Their sum over n (k + 1).
+    """
+    n, k = distances.shape
+    return float(distances.sum(dtype=np.float64) / max(n * (k + 1), 1))
+
+
+def fuzzy_graph(neighbors: Neighbors, *, n_jobs: int | None = None) -> FuzzyGraph:
+    """Build the fuzzy neighbourhood graph (Eq. 1).
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Indices and distances of the k nearest other rows of every row.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    FuzzyGraph
+        The symmetric graph and the directed strengths.
+
+    Raises
+    ------
+    ValueError
+        If the neighbours are not those of the rows 0 … n − 1 among themselves.
+
+    References
+    ----------
+    McInnes, Healy, Melville, "UMAP: Uniform manifold approximation and projection for dimension reduction", 2018.
+
+    Examples
+    --------
+    >>> from manifolia.affinity.fuzzy import fuzzy_graph
+    >>> from manifolia.neighbors import kneighbors
+    >>> found = fuzzy_graph(kneighbors([[0.0], [1.0], [3.0]], 1))
+    >>> found.graph.toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    indices, distances = check_neighbors(neighbors)
+    n, k = indices.shape
+    found = memberships(distances, n_jobs=n_jobs)
+    strengths = found.weights.astype(np.float32).ravel()
+    starts = np.arange(0, n * k + 1, k)
+    directed = sp.csr_array((strengths, indices.astype(np.int32).ravel(), starts.astype(np.int32)), shape=(n, n))
+    directed = directed.tocsc().tocsr()  # two passes sort the indices of each row; a sort takes longer
+    transposed = directed.T.tocsr()
+    graph = directed + transposed - directed.multiply(transposed)
+    graph = sp.csr_array(graph)
+    graph.eliminate_zeros()
+    graph.sort_indices()
+    return FuzzyGraph(graph, found.weights, found.rho, found.scale)
+
+
+def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple[IntArray, FloatArray]:
+    """Check neighbours that came from outside.
+
+    Parameters
+    ----------
+    neighbors : Neighbors or tuple (indices, distances)
+        Both of shape (n, k), nearest first.
+    n_rows : int, default=None
+        How many rows the data has, if that is known.
+
+    Returns
+    -------
+    indices : ndarray of intp of shape (n, k)
+        As given.
+    distances : ndarray of shape (n, k)
+        As given, floats.
+
+    Raises
+    ------
+    ValueError
+        If they do not fit together.
+    """
+    try:
+        indices, distances = (np.asarray(part) for part in neighbors)
+    except (TypeError, ValueError):
+        message = f"neighbors must be a pair (indices, distances), got {type(neighbors).__name__}."
+        raise ValueError(message) from None
+    n = indices.shape[0] if n_rows is None else n_rows
+    fits = indices.ndim == 2 and indices.shape == distances.shape and indices.shape[0] == n and indices.shape[1] > 0
+    if not fits or indices.dtype.kind not in "iu" or distances.dtype.kind not in "iuf":
+        message = (
+            f"neighbors must be indices (ints) and distances of one shape ({n}, k), got {indices.dtype} of shape "
+            f"{indices.shape} and {distances.dtype} of shape {distances.shape}. Pass what "
+            f"manifolia.neighbors.kneighbors returns for the same rows."
+        )
+        raise ValueError(message)
+    if indices.min() < 0 or indices.max() >= n or (indices == np.arange(n)[:, None]).any():
+        message = (
+            f"neighbors.indices must lie between 0 and {n - 1} and no row may be its own neighbour. Leave the row "
+            f"itself out (umap-learn's first column)."
+        )
+        raise ValueError(message)
+    ordered = np.sort(indices, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        message = "neighbors.indices names a row twice among the neighbours of one row. Name every neighbour once."
+        raise ValueError(message)
+    checked = _check_distances(distances)
+    return indices.astype(np.intp, copy=False), checked
+
+
+def _check_distances(distances: Array) -> FloatArray:
+    checked: FloatArray = distances if distances.dtype.kind == "f" else distances.astype(np.float64)
+    if not np.isfinite(checked).all() or checked.min() < 0.0 or (np.diff(checked, axis=1) < 0.0).any():
+        message = "neighbors.distances must be finite, at least 0 and never fall along a row. Sort the neighbours."
+        raise ValueError(message)
+    return checked

@@ -1,0 +1,137 @@
+"""How tangent directions lie in the map: gauges and pull-backs.
+
+Two ways to tie the tangent space of a point to the map:
+
+* by **regression**, from where the point's neighbours went. With t_j the tangent coordinates of the neighbours, y_j
+  their places in the map, both about their weighted means, the pull-back B minimises Σ_j w_j ‖t_j − Bᵀ y_j‖²: a feature
+  that grows by g along the tangent directions grows by B g along the axes of the map. The gauges are the orthonormal
+  frames next to the regression of y on t, which turn the first directions into the map (the polar factor).
+* **embedded**, as in the paper (Eq. 5 to 11): the tangent bases are made consistent over the graph, embedded by
+  themselves with their cosine distances, and orthonormalised. The embedding knows nothing of the layout of the points,
+  its rotation and reflection are arbitrary, and arrows made from it do not point where features grow; it is there to
+  reproduce the paper.
+
+======  =================================================================  ============
+symbol  meaning                                                            shape
+======  =================================================================  ============
+T, t    tangent coordinates of the neighbours                              (n, k, m)
+Y, y    map                                                                (n, c)
+w       weights of the neighbours                                          (n, k)
+B       pull-back                                                          (n, c, d)
+F       gauges: column l is where direction l points to                    (n, c, c)
+R²      share of the tangent coordinates' variance that the map explains   (n,)
+O_ij    alignment of two bases (Eq. 5)                                     (c, c)
+======  =================================================================  ============
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import FloatArray
+from manifolia._core.validate import check_number
+from manifolia.operators.tangent import TangentSpaces
+
+__all__ = ["Pullback", "nearest_frame", "pullback"]
+
+_BLOCK = 4096
+#: A direction of the map in which a neighbourhood is thinner than this share of its extent (of variance) counts as
+#: this wide: the slope along it would be noise divided by almost nothing.
+_THIN = 1e-3
+
+
+class Pullback(NamedTuple):
+    """What arrows are made of.
+
+    Attributes
+    ----------
+    B : ndarray of float64 of shape (n, c, d)
+        Pull-back: a feature's slopes along the tangent directions to its slopes along the axes of the map.
+    gauges : ndarray of float64 of shape (n, c, c)
+        Orthonormal frames; column l is where tangent direction l points to in the map.
+    reliability : ndarray of float64 of shape (n,)
+        R², between 0 and 1: how much of the way neighbours lie in the tangent space the map shows.
+    """
+
+    B: FloatArray
+    gauges: FloatArray
+    reliability: FloatArray
+
+
+def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jobs: int | None = None) -> Pullback:
+    """Tie tangent spaces to the map by regression over each point's neighbours.
+
+    Parameters
+    ----------
+    spaces : TangentSpaces
+        Of the rows of the map, or of new rows whose neighbours are on it.
+    Y : ndarray of shape (n, n_components)
+        The map of the rows that the neighbours are.
+    d : int, default=None
+        How many tangent directions are pulled back; None: ``spaces.dim``.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    Pullback
+        Pull-backs, gauges and reliability.
+    """
+    d = spaces.dim if d is None else check_number(d, "d", low=1, high=spaces.coordinates.shape[2], integer=True)
+    n, c = spaces.indices.shape[0], Y.shape[1]
+    found = Pullback(np.empty((n, c, d)), np.empty((n, c, c)), np.empty(n))
+    coordinates = np.asarray(Y, dtype=np.float64)
+
+    def run(part: slice) -> None:
+        w, T = spaces.weights[part], spaces.coordinates[part].astype(np.float64)
+        y = coordinates[spaces.indices[part]]
+        y = y - (w[:, :, None] * y).sum(axis=1, keepdims=True)
+        T = T - (w[:, :, None] * T).sum(axis=1, keepdims=True)  # nothing to do unless centred at the point
+        weighted = np.ascontiguousarray((w[:, :, None] * y).transpose(0, 2, 1))
+        across = np.matmul(weighted, T)  # Σ w y tᵀ, (rows, c, m)
+        found.B[part] = np.matmul(_inverse(np.matmul(weighted, y)), across[:, :, :d])
+        variance = (w[:, :, None] * T**2).sum(axis=1)
+        inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0.0)
+        forward = np.zeros((w.shape[0], c, c))
+        shared = min(c, T.shape[2])
+        forward[:, :, :shared] = (across * inverse[:, None, :])[:, :, :shared]
+        found.gauges[part] = nearest_frame(forward)
+        explained = (found.B[part] * across[:, :, :d]).sum(axis=(1, 2))
+        whole = variance[:, :d].sum(axis=1)
+        share = np.divide(explained, whole, out=np.zeros_like(whole), where=whole > 0.0)
+        found.reliability[part] = np.clip(share, 0.0, 1.0)
+
+    map_blocks(run, row_blocks(n, _BLOCK), n_jobs=n_jobs)
+    return found
+
+
+def _inverse(S: FloatArray) -> FloatArray:
+    """Inverses of covariances (rows, c, c) whose thin directions count as wider; 0 where all points coincide."""
+    values, vectors = np.linalg.eigh(S)
+    widest = values[:, -1:]
+    floor = np.where(widest > 0.0, _THIN * widest, 1.0)
+    inverse = np.where(widest > 0.0, 1.0 / np.maximum(values, floor), 0.0)
+    out: FloatArray = np.matmul(vectors * inverse[:, None, :], np.ascontiguousarray(vectors.transpose(0, 2, 1)))
+    return out
+
+
+def nearest_frame(J: FloatArray) -> FloatArray:
+    """Return the orthonormal matrices next to given ones, their polar factors.
+
+    Parameters
+    ----------
+    J : ndarray of shape (n, c, c)
+        Any matrices; the frame of one that is not of full rank is one of several that are equally near.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, c, c)
+        U Vᵀ of the singular value decomposition J = U S Vᵀ.
+    """
+    U, _, Vt = np.linalg.svd(J.astype(np.float64, copy=False))
+    out: FloatArray = np.matmul(U, Vt)
+    return out
