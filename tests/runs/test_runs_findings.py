@@ -10,6 +10,7 @@ import pytest
 from manifolia.runs.findings import (
     agreement,
     importance_finding,
+    learned_something,
     neighbour_finding,
     outlier_finding,
     surprise_finding,
@@ -27,6 +28,16 @@ def test_the_three_columns_that_matter_most_with_their_shares():
 def test_nothing_matters():
     found = importance_finding({"a": (0.001, 0.01), "b": (-0.02, 0.01)}, "y")
     assert found.startswith("No column matters for y")
+
+
+def test_a_forest_that_knows_no_more_than_the_largest_class_has_learned_nothing():
+    y = np.array(["a"] * 60 + ["b"] * 40)
+    assert not learned_something(0.65, y, classes=True)  # within two standard errors of 0.6
+    assert learned_something(0.75, y, classes=True)
+    assert not learned_something(0.1, np.arange(100.0), classes=False)
+    assert learned_something(0.4, np.arange(100.0), classes=False)
+    found = importance_finding({"a": (0.5, 0.01)}, "y", learned=False)
+    assert found.startswith("The forest cannot tell y better")
 
 
 def test_agreement_counts_neighbours_of_the_same_class():

@@ -9,29 +9,67 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import Array, FloatArray
+from manifolia.metrics.separation import blind_score
 
-__all__ = ["agreement", "importance_finding", "neighbour_finding", "outlier_finding", "surprise_finding"]
+__all__ = [
+    "agreement",
+    "importance_finding",
+    "learned_something",
+    "neighbour_finding",
+    "outlier_finding",
+    "surprise_finding",
+]
 
 _TOP = 3  # columns and rows that are named
 _NOTHING = 2.0  # standard errors below which a column is not told from nothing
 _NOVEL = 0.5  # novelty from which a row is called unlike the others
 
 
-def importance_finding(importances: Mapping[str, tuple[float, float]], target: str) -> str:
+def learned_something(score: float, y: Array, *, classes: bool) -> bool:
+    """Tell whether a forest knows more of a target than its distribution.
+
+    Parameters
+    ----------
+    score : float
+        Accuracy or R² on rows out of its bags.
+    y : ndarray of shape (n,)
+        Labels that are known.
+    classes : bool
+        Whether they are classes.
+
+    Returns
+    -------
+    bool
+        True if the score is more than two standard errors above that of the most frequent class, or of the mean.
+    """
+    n = len(y)
+    blind = blind_score(y, classification=classes)
+    deviation = np.sqrt(blind * (1.0 - blind)) if classes else 1.0
+    return bool(score > blind + 2.0 * deviation / np.sqrt(n))
+
+
+def importance_finding(importances: Mapping[str, tuple[float, float]], target: str, *, learned: bool = True) -> str:
     """Name the columns that matter most.
 
     Parameters
     ----------
     importances : mapping of str to (float, float)
-        Column to importance and its standard error.
+        Column to importance and its standard error over trees.
     target : str
         What they matter for; empty without a target.
+    learned : bool, default=True
+        Whether the forest learned anything at all; if not, there is nothing that importance could mean.
 
     Returns
     -------
     str
         One sentence.
     """
+    if not learned:
+        return (
+            f"The forest cannot tell {target} better than by always guessing the same: no column is shown to matter, "
+            f"and groups in the map mean nothing for {target}."
+        )
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
     telling = [name for name, (mean, error) in ranked if mean > _NOTHING * error and mean > 0]
     purpose = f"for {target}" if target else "for telling the rows from shuffled copies of them"

@@ -210,7 +210,12 @@ def _findings(
     one = labels.y if classes else None
     said = []
     if found.importances:
-        said.append(findings.importance_finding(found.importances, target))
+        learned = True
+        score = getattr(estimator, "oob_score_", float("nan"))
+        if labels.y is not None and labels.y.ndim == 1 and np.isfinite(score):
+            known = labels.y[~pd.isna(labels.y)]
+            learned = findings.learned_something(score, known.astype(str) if classes else known, classes=classes)
+        said.append(findings.importance_finding(found.importances, target, learned=learned))
     said.append(findings.neighbour_finding(estimator, Y, one, scores, target))
     if found.novelty is not None:
         said.append(findings.outlier_finding(found.novelty, table.row_names))
