@@ -232,6 +232,16 @@ def test_one_row_equals_the_batch(rng, metric, exact, dtype):
     same(again, Neighbors(batch.indices[shuffled], batch.distances[shuffled]))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_projection_of_one_row_has_the_bits_of_the_batch(rng, form):
+    from manifolia.neighbors import lists
+
+    X = form(rng.normal(size=(500, 300)).astype(np.float32))
+    built, Z = lists.build_lists(X, np.random.default_rng(0))
+    for i in (0, 191, 192, 499):
+        np.testing.assert_array_equal(lists.project(X[i : i + 1], built), Z[i : i + 1])
+
+
 @pytest.mark.parametrize("exact", [True, False])
 def test_query_finds_nearly_all(rng, exact):
     X = clusters(rng, 4000, 30)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def _ordered(distances, numbers, most):
-    return [number for _, number in sorted(zip(distances, numbers, strict=True))][:most]
-
-
-def scan_lists(Q, visits, lists, own, candidates, scores, counts):
+def scan_lists(Q, visits, lists, own, keys, counts):
     n_panels, m, width = lists.panels.shape
     members = lists.panels.transpose(0, 2, 1).reshape(n_panels * width, m).astype(float)
     for r, q in enumerate(Q.astype(float)):
@@ -20,7 +16,7 @@ def scan_lists(Q, visits, lists, own, candidates, scores, counts):
                 if member >= 0 and member != own[r]:
                     distances.append(((lists.centres[number].astype(float) + members[place] - q) ** 2).sum())
                     numbers.append(member)
-        found = _ordered(distances, numbers, candidates.shape[1])
-        counts[r] = len(found)
-        candidates[r, : len(found)] = found
-        scores[r, : len(found)] = np.sort(distances)[: len(found)]
+        best = sorted(zip(distances, numbers, strict=True))[: keys.shape[1]]
+        counts[r] = len(best)
+        for place, (distance, member) in enumerate(best):
+            keys[r, place] = int(np.float32(distance).view(np.int32)) * 2**32 + int(member)

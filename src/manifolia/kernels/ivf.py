@@ -9,6 +9,9 @@ where all three terms are of the size of the distance itself: single precision i
 the origin. A score depends on its row and its member alone, so a query gets the same candidates in any batch. Which
 lists are nearest to a row is the same question: the centres are the members of one list around the origin.
 
+Scores are not negative, so their bit patterns, read as integers, are in the same order. Score and member go into one
+64-bit key, and candidates are sorted by (score, member) at the price of one comparison.
+
 ===========  ====================================================================  =======================
 symbol       meaning                                                               shape
 ===========  ====================================================================  =======================
@@ -21,9 +24,8 @@ members      row at each place, −1 where no one is                            
 visits       list and row of Q, in the order of the lists                          (n_visits, 2)
 lists        named tuple of centres, starts, panels, squares and members
 own          the row's own number among the members, −1 for a new row              (h,)
-candidates   members with the least scores, least first                            (h, n_candidates)
-scores       their squared distances                                               (h, n_candidates)
-counts       how many candidates there are                                         (h,)
+keys         score · 2³² + member for the least scores, least first                (h, n_candidates)
+counts       how many keys there are                                               (h,)
 ===========  ====================================================================  =======================
 """
 
@@ -44,6 +46,8 @@ STEP = 2
 #: Rows that are multiplied with a panel at once: each of its numbers is loaded once for four rows. Together with two
 #: coordinates a sweep this is the fastest of the shapes tried, at three quarters of a BLAS product's speed.
 _TILE = 4
+_SCORE_SHIFT = 32  # a key has the score's bits above the member's number
+_FINITE = np.int32(0x7F7FFFFF)  # bits of the largest single-precision number
 
 
 class Panels(NamedTuple):
@@ -90,44 +94,48 @@ def _dots(tile, panel, out):
 
 
 @kernel()
-def _scores(dots, squares, base, worst):
-    """Turn products into squared distances in place; return how many are not above `worst`."""
-    hits = 0
+def _score(dots, squares, base):
+    """Turn products into squared distances, in place; what rounding has made negative is 0."""
     for j in range(WIDTH):
-        dots[j] = base + (squares[j] - np.float32(2.0) * dots[j])
-        hits += dots[j] <= worst
+        dots[j] = max(base + (squares[j] - np.float32(2.0) * dots[j]), np.float32(0.0))
+
+
+@kernel()
+def _count(bits, limit):
+    """Count the scores that are not above a limit, all as bit patterns."""
+    hits = np.int32(0)
+    for j in range(WIDTH):
+        hits += np.int32(bits[j] <= limit)
     return hits
 
 
 @kernel()
-def _insert(score, number, scores, numbers, count):
-    """Put a score into its place by (score, number) among the least ones so far; return the new count."""
-    most = scores.shape[0]
+def _insert(key, keys, count):
+    """Put a key into its place among the least ones so far; return the new count."""
     p = count
-    if count == most:
-        if score == scores[most - 1] and number > numbers[most - 1]:
+    if count == keys.shape[0]:
+        if key > keys[count - 1]:
             return count
-        p = most - 1
-    while p > 0 and (scores[p - 1] > score or (scores[p - 1] == score and numbers[p - 1] > number)):
-        scores[p] = scores[p - 1]
-        numbers[p] = numbers[p - 1]
+        p = count - 1
+    while p > 0 and keys[p - 1] > key:
+        keys[p] = keys[p - 1]
         p -= 1
-    scores[p] = score
-    numbers[p] = number
-    return min(count + 1, most)
+    keys[p] = key
+    return min(count + 1, keys.shape[0])
 
 
 @kernel()
-def scan_lists(Q, visits, lists, own, candidates, scores, counts):
-    """Fill ``candidates[r]`` with the members of row r's lists that have the least scores, least first.
+def scan_lists(Q, visits, lists, own, keys, counts):
+    """Fill ``keys[r]`` with the members of row r's lists that have the least scores, least first.
 
     A list is visited by all rows that probe it before the next list is: its members stay in the core's cache.
     """
     m = Q.shape[1]
-    most = candidates.shape[1]
+    most = keys.shape[1]
     tile = np.zeros((_TILE, m), np.float32)
     bases = np.zeros(_TILE, np.float32)
     dots = np.empty((_TILE, WIDTH), np.float32)
+    bits = dots.view(np.int32)
     for r in range(Q.shape[0]):
         counts[r] = 0
     start = 0
@@ -147,14 +155,14 @@ def scan_lists(Q, visits, lists, own, candidates, scores, counts):
                 _dots(tile, lists.panels[p], dots)
                 for t in range(size):
                     r = visits[first + t, 1]
-                    worst = scores[r, most - 1] if counts[r] == most else np.float32(np.inf)
-                    if _scores(dots[t], lists.squares[p], bases[t], worst) == 0:
+                    limit = np.int32(keys[r, most - 1] >> _SCORE_SHIFT) if counts[r] == most else _FINITE
+                    _score(dots[t], lists.squares[p], bases[t])
+                    if _count(bits[t], limit) == 0:
                         continue
                     for j in range(WIDTH):
-                        if dots[t, j] <= worst:
+                        if bits[t, j] <= limit:
                             member = lists.members[p * WIDTH + j]
-                            if member >= 0 and member != own[r]:
-                                counts[r] = _insert(dots[t, j], member, scores[r], candidates[r], counts[r])
-                                if counts[r] == most:
-                                    worst = scores[r, most - 1]
+                            if member != own[r]:
+                                key = (np.int64(bits[t, j]) << _SCORE_SHIFT) | member
+                                counts[r] = _insert(key, keys[r], counts[r])
         start = stop

@@ -213,11 +213,10 @@ def _scan(
 ) -> tuple[IntArray, IntArray]:
     from manifolia.kernels import ivf
 
-    candidates = np.empty((Z.shape[0], n_candidates), dtype=np.int32)
+    keys = np.zeros((Z.shape[0], n_candidates), dtype=np.int64)
     counts = np.empty(Z.shape[0], dtype=np.int64)
-    scores = np.empty(candidates.shape, dtype=np.float32)
-    ivf.scan_lists(Z, visits, ivf.Panels(*lists), own, candidates, scores, counts)
-    return candidates, counts
+    ivf.scan_lists(Z, visits, ivf.Panels(*lists), own, keys, counts)
+    return keys.astype(np.int32), counts  # the lower half of a key is the member
 
 
 def _probes(Z: FloatArray, centres: tuple[Any, ...], n_probes: int) -> IntArray:
