@@ -16,6 +16,7 @@ export interface Label {
 }
 
 const LONGEST_LABEL = 26;
+const ENOUGH = 2000; // points of a class from which its middle is found
 const SMALL = 26; // CSS pixels of half a class
 export const DIAMOND = 6; // CSS pixels from the middle to a corner
 
@@ -30,7 +31,11 @@ export function labelsOf(data: Data, coloring: Coloring, states: Uint8Array): La
   if (!column || !groups) return [];
   const codes = column.codes!;
   const members: number[][] = groups.items.map(() => []);
-  for (let i = 0; i < data.n; i++) if (states[i] === SHOWN) members[groups.of[codes[i]]]?.push(i);
+  for (let i = 0; i < data.n; i++) {
+    const rows = members[groups.of[codes[i]]];
+    // Points are in random order: the first of a class are a fair sample of it.
+    if (states[i] === SHOWN && rows && rows.length < ENOUGH) rows.push(i);
+  }
   const labels: Label[] = [];
   groups.items.forEach((item, g) => {
     const rows = members[g];
@@ -47,7 +52,7 @@ export function labelsOf(data: Data, coloring: Coloring, states: Uint8Array): La
     const text = letters.length > LONGEST_LABEL ? `${letters.slice(0, LONGEST_LABEL - 1).join("")}\u2026` : letters.join("");
     const away = rows.map((i) => Math.abs(data.y[i] - data.y[best])).sort((a, b) => a - b);
     const reach = away[Math.floor(0.9 * (away.length - 1))];
-    labels.push({ text, x: data.x[best], y: data.y[best], reach, count: rows.length });
+    labels.push({ text, x: data.x[best], y: data.y[best], reach, count: item.count });
   });
   return labels.sort((a, b) => b.count - a.count);
 }
