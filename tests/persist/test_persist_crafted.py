@@ -6,8 +6,10 @@ import io
 import json
 import os
 import pickle
+import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -564,6 +566,19 @@ def test_trees_that_are_none(lie, forest, out):
 
 def test_there_are_many_lies():
     assert len(LIES) == 37
+
+
+def test_tampering_at_random_never_crashes(seed, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("tamper.py")), str(seed), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 75  # of 150; some changes are those of another tree that is as good
 
 
 def test_a_lone_tree_is_checked_too(out):
