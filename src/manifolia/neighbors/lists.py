@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from manifolia._core.blocks import fixed_gemm, row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray, IntArray
-from manifolia.neighbors.exact import exact_neighbors, join
+from manifolia.neighbors.exact import exact_neighbors
 from manifolia.neighbors.rows import largest_value, measured, take
 
 __all__ = ["Effort", "InvertedLists", "build_lists", "choose_effort", "project", "search_lists"]
@@ -25,7 +25,7 @@ _MOST_DIRECTIONS = 64
 _DIRECT_FEATURES = 96  # up to here projecting saves less than it loses
 _SAMPLE = 4096  # rows from which the directions are found
 _OVERSAMPLE, _POWER_STEPS = 8, 3  # of the randomised subspace iteration
-_TRAIN_PER_LIST, _TRAIN_STEPS = 32, 8  # k-means: rows a list, steps
+_TRAIN_PER_LIST, _TRAIN_STEPS = 32, 5  # k-means: rows a list, steps; more of either finds hardly better lists
 _BLOCK = 1024
 #: Shares of the true neighbours that must lie in the probed lists, and then among the candidates: together 0.99.
 _IN_LISTS, _IN_CANDIDATES = 0.994, 0.996
@@ -298,9 +298,10 @@ def search_lists(
         candidates, counts = _candidates(Z[rows], lists, itself[rows], effort.n_probes, effort.n_candidates, k)
         return measured(take(Q, rows), X, k, metric=metric, own=itself[rows], candidates=candidates, counts=counts)
 
-    sorted_indices, sorted_distances = join(map_blocks(run, row_blocks(order.size, _BLOCK), n_jobs=n_jobs), k)
-    indices, distances = np.empty_like(sorted_indices), np.empty_like(sorted_distances)
-    indices[order], distances[order] = sorted_indices, sorted_distances
+    blocks = row_blocks(order.size, _BLOCK)
+    indices, distances = np.empty((order.size, k), dtype=np.intp), np.empty((order.size, k))
+    for part, found in zip(blocks, map_blocks(run, blocks, n_jobs=n_jobs), strict=True):
+        indices[order[part]], distances[order[part]] = found
     return indices, distances
 
 
