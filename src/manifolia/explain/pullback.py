@@ -41,7 +41,7 @@ __all__ = ["Pullback", "nearest_frame", "pullback"]
 _BLOCK = 4096
 #: A direction of the map in which a neighbourhood is thinner than this share of its extent (of variance) counts as
 #: this wide: the slope along it would be noise divided by almost nothing.
-_THIN = 1e-3
+_THIN = 1e-2
 
 
 class Pullback(NamedTuple):
