@@ -64,7 +64,7 @@ def test_layers_and_obsm(data, path):
     with pytest.raises(TableError, match="both given"):
         read(path, layer="raw", obsm="X_pca")
     with pytest.raises(TableError, match=r"has no matrix X.*layers 'raw', obsm"):
-        read(anndata.AnnData(obs=data.obs, layers={"raw": data.layers["raw"]}))
+        read(anndata.AnnData(obs=data.obs, var=data.var, layers={"raw": data.layers["raw"]}))
 
 
 def test_names_that_occur_twice(data):

@@ -202,8 +202,8 @@ def test_absent_columns_count_as_missing(frame):
 def test_a_renamed_column_is_recognised(frame):
     preparer = TablePreparer().fit(frame)
     with pytest.warns(ManifoliaWarning) as caught:
-        preparer.transform(frame.rename(columns={"height": "Heigth"}))
-    assert any("renamed ('Heigth' for 'height')" in str(warning.message) for warning in caught)
+        preparer.transform(frame.rename(columns={"height": "heights"}))
+    assert any("renamed ('heights' for 'height')" in str(warning.message) for warning in caught)
 
 
 def test_unknown_levels(frame):

@@ -129,8 +129,8 @@ def test_paths(tmp_path):
     (tmp_path / "measurements.csv").write_text("a\n1\n")
     with pytest.raises(TableError, match="is a folder"):
         read(tmp_path)
-    with pytest.raises(TableError, match=r"there is no file .*mesurements.csv. Did you mean 'measurements.csv'\?"):
-        read(tmp_path / "mesurements.csv")
+    with pytest.raises(TableError, match=r"there is no file .*measurement.csv. Did you mean 'measurements.csv'\?"):
+        read(tmp_path / "measurement.csv")
     with pytest.raises(TableError, match=r"folder .*nowhere does not exist"):
         read(tmp_path / "nowhere" / "a.csv")
     assert read(str(tmp_path / "measurements.csv")).n_rows == 1

@@ -109,7 +109,7 @@ def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None
         notes.append("Names of variables that occur more than once got a number.")
         names = distinct(names)
     meta = data.obs.reset_index(drop=True)
-    meta.columns = pd.Index(column_names(meta.columns, source=f"obs of {source}"), dtype=object)
+    meta.columns = pd.Index(column_names(meta.columns, source=f"obs of {source}"))
     rows = np.array([str(name) for name in data.obs_names], dtype=object)
     return Table(to_csr(values) if is_sparse(values) else np.asarray(values), names, meta, rows, source, tuple(notes))
 

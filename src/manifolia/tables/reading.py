@@ -176,7 +176,24 @@ def _read_columnar(path: Path, suffix: str) -> pd.DataFrame:
 def _from_arrow(table: Any) -> pd.DataFrame:
     names = [str(name) for name in table.column_names]
     column_names(names)  # pandas' own message on repeated names does not name them
-    return table.to_pandas(date_as_object=False)
+    return _signed(table).to_pandas(date_as_object=False)
+
+
+def _signed(table: Any) -> Any:
+    """Return an Arrow table whose categories are numbered by signed integers, as older versions need it."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and pa.types.is_unsigned_integer(field.type.index_type):
+            column = table.column(i).unify_dictionaries()
+            signed = [
+                pa.DictionaryArray.from_arrays(
+                    chunk.indices.cast(pa.int64()), chunk.dictionary, ordered=field.type.ordered
+                )
+                for chunk in column.chunks
+            ]
+            table = table.set_column(i, field.name, pa.chunked_array(signed) if signed else column.cast(pa.string()))
+    return table
 
 
 def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:

@@ -27,6 +27,10 @@ __all__ = ["TextTable", "read_text", "reads_as_comma_numbers"]
 _SEPARATORS = ("\t", ";", "|", ",")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
 _SNIFFED_ROWS = 200
+#: Numbers are read to the nearest float; from pandas 3.1 on, always.
+_EXACT: dict[str, Any] = (
+    {"float_precision": "round_trip"} if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1] else {}
+)
 _HEAD = 2**16
 #: Beyond this share of control characters, the start of a file is no text.
 _CONTROL_SHARE = 0.02
@@ -291,7 +295,7 @@ def _parse(
                 na_values=list(na_values),
                 skipinitialspace=True,
                 low_memory=False,
-                float_precision="round_trip",
+                **_EXACT,
             )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         message = f"{path} cannot be read as a table: {error}."
@@ -375,5 +379,5 @@ def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.
     if empty:
         notes.append(f"{path.name}: {empty} empty column{'s' * (empty > 1)} without a name left out.")
     frame = frame.iloc[:, keep]
-    frame.columns = pd.Index(column_names(names, source=str(path)), dtype=object)
+    frame.columns = pd.Index(column_names(names, source=str(path)))
     return frame, row_names, notes
