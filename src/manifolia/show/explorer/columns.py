@@ -196,10 +196,11 @@ def _encode_classes(values: pd.Series) -> Encoded:
         names = [names[i] for i in used]
         codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
     else:
-        texts = [None if missing else _class_name(value) for value, missing in _with_missing(values)]
-        names = _sorted_names({text for text in texts if text is not None})
-        place = {text: i for i, text in enumerate(names)}
-        codes = np.array([-1 if text is None else place[text] for text in texts], dtype=np.int64)
+        found, distinct = pd.factorize(values)
+        own = [_class_name(value) for value in distinct]
+        names = _sorted_names(set(own))  # 1 and "1" are one class: nobody could tell them apart on the page
+        place = {name: i for i, name in enumerate(names)}
+        codes = np.array([*(place[name] for name in own), -1], dtype=np.int64)[found]
     dtype = "u1" if len(names) < 2**8 - 1 else "u2"
     top = 2 ** (8 * int(dtype[1])) - 1
     if len(names) > top:
