@@ -1,0 +1,353 @@
+"""Layout of a weighted graph by attraction along its edges and repulsion of random pairs, in parallel and repeatable.
+
+The objective is UMAP's cross entropy of the graph's weights P_ij with Q_ij = 1 / (1 + a ‖y_i − y_j‖^{2b}) (Eq. 12, 13,
+32 of the FeatureMAP paper, 33 and 34 with their signs put right), where a and b are fitted to `min_dist` and `spread`.
+
+Epoch by epoch every point's force is gathered from the positions of the epoch before, over all its edges, with random
+numbers that are a function of (key, epoch, row), and it moves by a step of Adam. So points can be moved on any number
+of threads, in any order, and end with the same bits. UMAP's own descent moves both ends of drawn edges at once: fast
+on many threads, but then no two runs agree. Moving all points at once by plain steps makes the map jitter, which Adam's
+averages calm; on 10,000 digits its trustworthiness was UMAP's, where plain steps lost 0.006.
+
+A round of the team costs some ten microseconds. The same rounds through `map_blocks` took 1.0 ms more each, as long as
+an epoch of 3,000 points; one kernel with numba's own threads was no faster, and compiles three times as long.
+
+References
+----------
+McInnes, L., Healy, J. and Melville, J. (2018). UMAP: uniform manifold approximation and projection. arXiv 1802.03426.
+Kingma, D. P. and Ba, J. (2015). Adam: a method for stochastic optimization. ICLR.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.progress import Reporter
+from manifolia._core.random import as_key
+from manifolia._core.team import Team, team
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.validate import check_map, check_number, is_sparse, to_csr
+from manifolia.layout.density import BLOCK_ROWS, DensityReport, DensityTerm, RunningDensity
+
+if TYPE_CHECKING:
+    from manifolia.kernels.edge_sgd import EdgeGraph
+
+__all__ = ["EdgeLayout", "check_graph", "curve_parameters", "density_report", "edge_layout", "force_table", "padded"]
+
+_STAGE = "layout"
+_SMALL, _MANY_EPOCHS, _FEW_EPOCHS = 10_000, 500, 200  # UMAP's rule
+_FIRST_STEP = 1.0
+_NEAR = 0.001  # UMAP's guard of the repulsion at distance 0
+_KEEP_MEAN, _KEEP_SQUARE = 0.5, 0.9  # Adam's decays, those of the kernel
+_ASYMMETRY = 1e-6  # of the largest weight; a fuzzy union is symmetric to rounding
+
+
+class EdgeLayout(NamedTuple):
+    """What `edge_layout` returns.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n, n_components)
+        Coordinates in the dtype of the start; computed in single precision.
+    a : float
+        First parameter of Q.
+    b : float
+        Second parameter of Q.
+    n_epochs : int
+        Epochs run.
+    density : DensityReport or None
+        Radii, gauges and correlations of the map, if a density term was given.
+    """
+
+    Y: FloatArray
+    a: float
+    b: float
+    n_epochs: int
+    density: DensityReport | None
+
+
+@functools.lru_cache(maxsize=32)
+def curve_parameters(min_dist: float = 0.1, spread: float = 1.0) -> tuple[float, float]:
+    """Fit Q(x) = 1 / (1 + a x^{2b}) to 1 up to `min_dist` and exp(−(x − min_dist) / spread) beyond.
+
+    Parameters
+    ----------
+    min_dist : float, default=0.1
+        How near points of a dense place come to each other in the map.
+    spread : float, default=1.0
+        The scale on which the attraction falls.
+
+    Returns
+    -------
+    tuple of float
+        a and b.
+
+    Raises
+    ------
+    TypeError
+        If one is not a number.
+    ValueError
+        If `spread` is not positive or `min_dist` is not in 0 … `spread`.
+    """
+    from scipy.optimize import curve_fit
+
+    spread = check_number(spread, "spread", low=0.0, open_low=True)
+    min_dist = check_number(min_dist, "min_dist", low=0.0, high=spread, hint="It must not exceed spread.")
+    x = np.linspace(0.0, 3.0 * spread, 300)
+    wanted = np.where(x < min_dist, 1.0, np.exp(-(x - min_dist) / spread))
+    (a, b), _ = curve_fit(lambda x, a, b: 1.0 / (1.0 + a * x ** (2.0 * b)), x, wanted)
+    return float(a), float(b)
+
+
+def force_table(a: float, b: float) -> FloatArray:
+    """Tabulate attraction, repulsion and Q over the squared distance, for the kernels.
+
+    Parameters
+    ----------
+    a : float
+        First parameter of Q.
+    b : float
+        Second parameter of Q.
+
+    Returns
+    -------
+    ndarray of float32 of shape (3, n_entries)
+        At the squared distances whose float32 bits are the entry's.
+    """
+    from manifolia.kernels.edge_sgd import LOWEST, N_ENTRIES
+
+    words = (np.arange(N_ENTRIES + 1, dtype=np.int32) + np.int32(LOWEST)) << np.int32(16)
+    s = words.view(np.float32).astype(np.float64)
+    q = 1.0 / (1.0 + a * s**b)
+    return np.stack([2.0 * a * b * s ** (b - 1.0) * q, 2.0 * b / (_NEAR + s) * q, q]).astype(np.float32)
+
+
+def edge_layout(
+    graph: Sparse,
+    start: ArrayLike,
+    *,
+    min_dist: float = 0.1,
+    spread: float = 1.0,
+    n_epochs: int | str = "auto",
+    n_negatives: int = 5,
+    density: DensityTerm | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    callback: Callback | Reporter = None,
+) -> EdgeLayout:
+    """Place the points of a graph so that its edges are short and all else is apart.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+        Symmetric weights P_ij ≥ 0 of the edges; the diagonal is not used.
+    start : array-like of shape (n, n_components)
+        Where the points begin, in units of the map (see ``manifolia.layout.initialize``).
+    min_dist : float, default=0.1
+        How near points of a dense place come to each other.
+    spread : float, default=1.0
+        The scale on which the attraction falls.
+    n_epochs : int or "auto", default="auto"
+        "auto": 500 up to 10,000 points, 200 beyond.
+    n_negatives : int, default=5
+        Random points that repel, per edge of weight max P and epoch.
+    density : DensityTerm, default=None
+        Local shapes of the data; with a weight above 0 the radii of the map follow them.
+    random_state : int, RandomState, Generator or None, default=None
+        Key of the random draws.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    callback : callable or Reporter, default=None
+        Gets a ``ProgressEvent`` after each epoch; returning True ends the descent with the map so far.
+
+    Returns
+    -------
+    EdgeLayout
+        Coordinates `Y`, the curve's `a` and `b`, `n_epochs` and the `density` report.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If the graph is not square, symmetric and free of negative weights, `start` has other rows, or a parameter is
+        out of range.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from manifolia.layout.edge_sgd import edge_layout
+    >>> ring = sp.csr_array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    >>> edge_layout(ring, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], random_state=0).Y.shape
+    (3, 2)
+    """
+    Y0 = check_map(start, name="start")
+    n_negatives = check_number(n_negatives, "n_negatives", low=0, integer=True)
+    a, b = curve_parameters(min_dist, spread)
+    if isinstance(n_epochs, str) and n_epochs == "auto":
+        n_epochs = _MANY_EPOCHS if Y0.shape[0] <= _SMALL else _FEW_EPOCHS
+    total = check_number(n_epochs, "n_epochs", low=0, integer=True, hint='Or pass "auto".')
+    reporter = callback if isinstance(callback, Reporter) else Reporter(callback)
+    edges = check_graph(graph, Y0.shape[0], n_negatives=n_negatives)
+    table = force_table(a, b)
+    Y = padded(Y0)
+    running = None
+    if density is not None:
+        running = RunningDensity(density, edges, table, n_components=Y0.shape[1], width=Y.shape[1])
+    with team(n_jobs) as crew:
+        Y, done = _descend(crew, edges, table, Y, running, total, as_key(random_state), reporter)
+        report = None if running is None else running.report(crew, Y)
+    return EdgeLayout(Y[:, : Y0.shape[1]].astype(Y0.dtype), a, b, done, report)
+
+
+def density_report(
+    graph: Sparse,
+    Y: ArrayLike,
+    term: DensityTerm,
+    *,
+    min_dist: float = 0.1,
+    spread: float = 1.0,
+    n_jobs: int | None = None,
+) -> DensityReport:
+    """Measure how far the local radii of any map follow those of the data.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+        Symmetric graph of the data.
+    Y : array-like of shape (n, n_components)
+        Map.
+    term : DensityTerm
+        Local shapes of the data.
+    min_dist : float, default=0.1
+        With `spread`, the curve Q that weights the neighbours of a point in the map (Eq. 14).
+    spread : float, default=1.0
+        See `min_dist`.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    DensityReport
+        Correlations per direction, anisotropy, radii and gauges.
+    """
+    Y = check_map(Y)
+    edges = check_graph(graph, Y.shape[0])
+    table = force_table(*curve_parameters(min_dist, spread))
+    positions = padded(Y)
+    running = RunningDensity(term, edges, table, n_components=Y.shape[1], width=positions.shape[1])
+    with team(n_jobs) as crew:
+        return running.report(crew, positions)
+
+
+def _descend(
+    crew: Team,
+    edges: EdgeGraph,
+    table: FloatArray,
+    Y: FloatArray,
+    running: RunningDensity | None,
+    n_epochs: int,
+    key: np.uint64,
+    reporter: Reporter,
+) -> tuple[FloatArray, int]:
+    """Run the epochs; return the positions and how many epochs were run."""
+    from manifolia.kernels.edge_sgd import edge_epoch
+
+    blocks = row_blocks(Y.shape[0], BLOCK_ROWS)
+    moments = np.zeros((Y.shape[0], 2, Y.shape[1]), dtype=np.float32)
+    nothing = np.zeros((0, Y.shape[1]), dtype=np.float32)
+    pair = (Y, np.empty_like(Y))
+    first = n_epochs if running is None or not running.acts else round(n_epochs * (1.0 - running.fraction))
+    for epoch in range(n_epochs):
+        before, after = pair[epoch % 2], pair[(epoch + 1) % 2]
+        extra = running.forces(crew, before) if running is not None and epoch >= first else nothing
+        run = functools.partial(
+            edge_epoch, edges, table, extra, key, epoch, _rate(epoch, n_epochs), before, moments, after
+        )
+        crew.run(lambda rows, run=run: run(rows.start, rows.stop), blocks)  # type: ignore[misc]
+        if reporter.is_heard and reporter.update(_STAGE, epoch + 1, n_epochs):
+            return after, epoch + 1
+    return pair[n_epochs % 2], n_epochs
+
+
+def _rate(epoch: int, n_epochs: int) -> FloatArray:
+    """Return Adam's step, falling linearly to 0, with the corrections of its two running means."""
+    step = _FIRST_STEP * (1.0 - epoch / n_epochs)
+    t = epoch + 1
+    return np.array([step / (1.0 - _KEEP_MEAN**t), 1.0 / (1.0 - _KEEP_SQUARE**t)], dtype=np.float32)
+
+
+def padded(Y: FloatArray) -> FloatArray:
+    """Return positions as the kernels take them.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, n_components)
+        Coordinates.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n, max(n_components, 2))
+        A new array. The kernels keep two columns in registers; no force leaves a column of zeros.
+    """
+    out = np.zeros((Y.shape[0], max(Y.shape[1], 2)), dtype=np.float32)
+    out[:, : Y.shape[1]] = Y
+    return out
+
+
+def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = 5) -> EdgeGraph:
+    """Check a graph of weights and bring it into the kernels' form.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+        Symmetric, not negative.
+    n_rows : int
+        Points of the map.
+    n_negatives : int, default=5
+        Random points that repel, per edge of weight max P and epoch.
+
+    Returns
+    -------
+    EdgeGraph
+        Weights divided by the largest, without the diagonal.
+
+    Raises
+    ------
+    TypeError
+        If it is not sparse.
+    ValueError
+        If its shape or a value is not allowed.
+    """
+    from manifolia.kernels.edge_sgd import EdgeGraph
+
+    if not is_sparse(graph):
+        message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
+        raise TypeError(message)
+    if graph.shape != (n_rows, n_rows):
+        message = f"graph must have one row and one column per point, {n_rows} of each, got shape {graph.shape}."
+        raise ValueError(message)
+    edges = to_csr(graph)
+    weights = edges.data.astype(np.float32)
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(edges.indptr))
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        message = "graph must have finite weights that are not negative. Pass affinities, not distances."
+        raise ValueError(message)
+    largest = float(weights.max(initial=0.0))
+    # Rows and columns change places under a stable sort: a symmetric matrix comes back as it was.
+    mirror = np.argsort(edges.indices, kind="stable")
+    mirrored = np.array_equal(rows[mirror], edges.indices) and np.array_equal(edges.indices[mirror], rows)
+    if not mirrored or (np.abs(weights[mirror] - weights) > _ASYMMETRY * largest).any():
+        message = "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2."
+        raise ValueError(message)
+    kept = (rows != edges.indices) & (weights > 0)
+    rows, indices, weights = rows[kept], edges.indices[kept].astype(np.int32), weights[kept]
+    largest = float(weights.max(initial=0.0)) or 1.0
+    weights = weights / np.float32(largest)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
+    draws = n_negatives * np.bincount(rows, weights=weights, minlength=n_rows)
+    return EdgeGraph(indptr, indices, weights, draws.astype(np.float32))
