@@ -5,6 +5,7 @@ Runs in a process of its own, because what it looks for is a crash: ``python tam
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def main() -> None:
     rng, path = np.random.default_rng(int(sys.argv[1])), Path(sys.argv[2]) / "tampered.mfa"
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(4, random_state=0).fit(X, y)
+    os.fsync = lambda descriptor: None  # nothing here has to survive a power cut
     n_refused = 0
     for _ in range(ROUNDS):
 
