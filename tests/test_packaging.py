@@ -48,6 +48,8 @@ def test_the_wheel_holds_the_package_and_no_more(built):
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert sources <= found
     assert "manifolia/py.typed" in found
+    static = {f"manifolia/show/explorer/static/explorer.{suffix}" for suffix in ("js", "css")}
+    assert static <= found  # the page works without Node
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in found)
     assert {name.split("/")[0] for name in found} == {"manifolia", f"manifolia-{manifolia.__version__}.dist-info"}
     assert not [name for name in found if re.search(r"__pycache__|\.py[co]$|\.nb[ic]$", name)]
@@ -90,9 +92,12 @@ def test_the_source_archive_holds_what_a_developer_needs(built):
         "tests/oldest.txt",
         "tests/reference/random.py",
         "src/manifolia/py.typed",
+        "frontend/package-lock.json",
+        "frontend/build.mjs",
+        "frontend/src/main.ts",
     ]
     assert [name for name in wanted if name not in found] == []
-    assert not [name for name in found if re.search(r"(^|/)(\.venv|__pycache__|demo/|\.git/)", name)]
+    assert not [name for name in found if re.search(r"(^|/)(\.venv|__pycache__|demo/|\.git/|node_modules)", name)]
 
 
 def test_the_wheel_works_without_the_sources(built, tmp_path):

@@ -49,7 +49,7 @@ def show(browser, tmp_path) -> Iterator[Any]:
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", **options
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)  # a busy machine is slow, not wrong
         page = context.new_page()
         heard: list[str] = []
         page.on("request", lambda request: heard.append(f"request {request.url}"))
