@@ -2,4 +2,4 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["leaf_map", "novelty"])
+__getattr__, __dir__, __all__ = attach(__name__, submodules=["anchored", "leaf_map", "novelty"])

@@ -1,5 +1,7 @@
-"""Layouts: coordinates for the rows, from distances between them."""
+"""Layouts: coordinates for the rows, from distances between them or from a graph."""
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["classical_mds", "metric_mds"])
+__getattr__, __dir__, __all__ = attach(
+    __name__, submodules=["classical_mds", "density", "edge_sgd", "initialize", "metric_mds"]
+)

@@ -36,7 +36,16 @@ from manifolia.layout.density import BLOCK_ROWS, DensityReport, DensityTerm, Run
 if TYPE_CHECKING:
     from manifolia.kernels.edge_sgd import EdgeGraph
 
-__all__ = ["EdgeLayout", "check_graph", "curve_parameters", "density_report", "edge_layout", "force_table", "padded"]
+__all__ = [
+    "EdgeLayout",
+    "adam_rates",
+    "check_graph",
+    "curve_parameters",
+    "density_report",
+    "edge_layout",
+    "force_table",
+    "padded",
+]
 
 _STAGE = "layout"
 _SMALL, _MANY_EPOCHS, _FEW_EPOCHS = 10_000, 500, 200  # UMAP's rule
@@ -261,24 +270,36 @@ def _descend(
     moments = np.zeros((Y.shape[0], 2, Y.shape[1]), dtype=np.float32)
     nothing = np.zeros((0, Y.shape[1]), dtype=np.float32)
     pair = (Y, np.empty_like(Y))
+    rates = adam_rates(n_epochs)
     first = n_epochs if running is None or not running.acts else round(n_epochs * (1.0 - running.fraction))
     for epoch in range(n_epochs):
         before, after = pair[epoch % 2], pair[(epoch + 1) % 2]
         extra = running.forces(crew, before) if running is not None and epoch >= first else nothing
-        run = functools.partial(
-            edge_epoch, edges, table, extra, key, epoch, _rate(epoch, n_epochs), before, moments, after
-        )
+        run = functools.partial(edge_epoch, edges, table, extra, key, epoch, rates[epoch], before, moments, after)
         crew.run(lambda rows, run=run: run(rows.start, rows.stop), blocks)  # type: ignore[misc]
         if reporter.is_heard and reporter.update(_STAGE, epoch + 1, n_epochs):
             return after, epoch + 1
     return pair[n_epochs % 2], n_epochs
 
 
-def _rate(epoch: int, n_epochs: int) -> FloatArray:
-    """Return Adam's step, falling linearly to 0, with the corrections of its two running means."""
-    step = _FIRST_STEP * (1.0 - epoch / n_epochs)
-    t = epoch + 1
-    return np.array([step / (1.0 - _KEEP_MEAN**t), 1.0 / (1.0 - _KEEP_SQUARE**t)], dtype=np.float32)
+def adam_rates(n_epochs: int, first_step: float = _FIRST_STEP) -> FloatArray:
+    """Return Adam's step, falling linearly to 0, and its corrections, epoch by epoch.
+
+    Parameters
+    ----------
+    n_epochs : int
+        How many.
+    first_step : float, default=1.0
+        The step of the first epoch.
+
+    Returns
+    -------
+    ndarray of float32 of shape (n_epochs, 2)
+        Step over the correction of the running mean; one over the correction of the running mean of squares.
+    """
+    t = np.arange(1, n_epochs + 1)
+    step = first_step * (1.0 - (t - 1) / max(n_epochs, 1))
+    return np.column_stack([step / (1.0 - _KEEP_MEAN**t), 1.0 / (1.0 - _KEEP_SQUARE**t)]).astype(np.float32)
 
 
 def padded(Y: FloatArray) -> FloatArray:

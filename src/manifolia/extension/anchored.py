@@ -1,0 +1,117 @@
+"""New rows on a finished map that does not move: each finds its place among its neighbours, alone.
+
+A row begins at the weighted mean of its neighbours' places and descends by the forces of the layout
+(``manifolia.layout.edge_sgd``): attraction to those neighbours, repulsion of points of the map drawn at random. The
+draws depend on the row's neighbours and weights alone, so that a row has the same place, to the bit, in any batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.random import as_key
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_map, check_number
+from manifolia.layout.edge_sgd import adam_rates, curve_parameters, force_table, padded
+
+__all__ = ["place_anchored"]
+
+_EPOCHS = 100  # 30 lose 0.003 of accuracy on digits, the start alone 0.037
+_FIRST_STEP = 0.25  # of the layout's: the start is near, and a step of 1 forgets it
+_ROWS = 256  # per piece of work, some 10 ms
+
+
+def place_anchored(
+    Y: ArrayLike,
+    indices: IntArray,
+    weights: FloatArray,
+    *,
+    min_dist: float = 0.1,
+    spread: float = 1.0,
+    n_epochs: int = _EPOCHS,
+    n_negatives: int = 5,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Place new rows on a map.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        The finished map.
+    indices : ndarray of int of shape (m, k)
+        Neighbours of each new row among the n points.
+    weights : ndarray of shape (m, k)
+        Strengths of these neighbours, in 0 … 1 (Eq. 1 of the FeatureMAP paper).
+    min_dist : float, default=0.1
+        As for the layout of the map.
+    spread : float, default=1.0
+        As for the layout of the map.
+    n_epochs : int, default=100
+        Steps of each row; 0 leaves it at the weighted mean of its neighbours.
+    n_negatives : int, default=5
+        Random points that repel, per unit of weight and epoch.
+    random_state : int, RandomState, Generator or None, default=None
+        Key of the random draws. Pass the same int each time to have the same row in the same place.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (m, n_components)
+        Places, in the dtype of `Y`; computed in single precision.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is of the wrong kind.
+    ValueError
+        If the neighbours are not points of the map, the shapes differ, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifolia.extension.anchored import place_anchored
+    >>> Y = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
+    >>> place_anchored(Y, np.array([[0, 1]]), np.array([[1.0, 1.0]]), n_epochs=0).tolist()
+    [[2.0, 0.0]]
+    """
+    from manifolia.kernels.anchored import anchored_rows
+
+    Y = check_map(Y)
+    near, strengths = _check_neighbors(indices, weights, Y.shape[0])
+    n_epochs = check_number(n_epochs, "n_epochs", low=0, integer=True)
+    draws = float(check_number(n_negatives, "n_negatives", low=0, integer=True))
+    table = force_table(*curve_parameters(min_dist, spread))
+    rates = adam_rates(n_epochs, _FIRST_STEP)
+    positions = padded(Y)
+    key = as_key(random_state)
+    out = np.empty((near.shape[0], positions.shape[1]), dtype=np.float32)
+
+    def run(rows: slice) -> None:
+        anchored_rows(positions, near, strengths, table, rates, draws, key, out, rows.start, rows.stop)
+
+    map_blocks(run, row_blocks(near.shape[0], _ROWS), n_jobs=n_jobs)
+    return out[:, : Y.shape[1]].astype(Y.dtype)
+
+
+def _check_neighbors(indices: IntArray, weights: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
+    near = np.ascontiguousarray(indices)
+    strengths = np.ascontiguousarray(weights, dtype=np.float32)
+    if near.dtype.kind not in "iu":
+        message = f"indices must be integers, got {near.dtype}. Pass the numbers of the neighbours."
+        raise TypeError(message)
+    if near.ndim != 2 or near.shape != strengths.shape or near.shape[1] == 0:
+        message = (
+            f"indices and weights must have one shape (m, k) with k at least 1, got {near.shape} and {strengths.shape}."
+        )
+        raise ValueError(message)
+    if near.size and (near.min() < 0 or near.max() >= n):
+        message = f"indices must lie in 0 … {n - 1}, the points of the map, got {near.min()} … {near.max()}."
+        raise ValueError(message)
+    if not np.isfinite(strengths).all() or (strengths < 0).any():
+        message = "weights must be finite and not negative. Pass the membership strengths, not distances."
+        raise ValueError(message)
+    return near.astype(np.int64), strengths

@@ -1,0 +1,85 @@
+"""New points on a finished map: each descends alone, among points that do not move.
+
+The forces are those of ``manifolia.kernels.edge_sgd``, attraction to the neighbours and repulsion of points drawn at
+random. Random numbers are a function of the key and of the row's own neighbours and weights, so that a row's place does
+not depend on the rows beside it, nor on its number among them.
+
+========  ===============================================================  ============
+symbol    meaning                                                          shape
+========  ===============================================================  ============
+Y         the finished map                                                 (n, c), c ≥ 2
+indices   neighbours of each new row among the points of the map           (m, k)
+weights   their weights w_ij of Eq. (1), float32                           (m, k)
+table     A, B and Q over the squared distance                             (3, 8193)
+rates     Adam's step and correction, epoch by epoch                       (E, 2)
+draws     negative samples per epoch and unit of weight                    scalar
+out       places of the new rows                                           (m, c)
+========  ===============================================================  ============
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia.kernels._jit import kernel
+from manifolia.kernels.edge_sgd import clipped, look_up, stepped
+from manifolia.kernels.random import bits
+
+__all__ = ["anchored_rows"]
+
+_ZERO = np.float32(0.0)
+_TWO = np.float32(2.0)
+
+
+@kernel()
+def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, stop):
+    """Place the rows `start` to `stop` − 1: from the weighted mean of their neighbours, a step per row of `rates`."""
+    n, c = Y.shape
+    k = indices.shape[1]
+    force = np.empty(c, dtype=np.float32)
+    gap = np.empty(c, dtype=np.float32)
+    here = np.empty(c, dtype=np.float32)
+    moments = np.empty((2, c), dtype=np.float32)
+    for i in range(start, stop):
+        own = key
+        whole = 0.0
+        for q in range(k):
+            own = bits(own, indices[i, q], np.float32(weights[i, q]).view(np.int32))
+            whole += weights[i, q]
+        for m in range(c):
+            total = 0.0
+            for q in range(k):
+                # Without any weight the neighbours count alike.
+                share = weights[i, q] / whole if whole > 0.0 else 1.0 / k
+                total += share * Y[indices[i, q], m]
+            here[m] = total
+            moments[0, m] = _ZERO
+            moments[1, m] = _ZERO
+        n_draws = np.int64(draws * whole + 0.5)
+        for epoch in range(rates.shape[0]):
+            for m in range(c):
+                force[m] = _ZERO
+            for q in range(k):
+                j = indices[i, q]
+                s = _ZERO
+                for m in range(c):
+                    gap[m] = Y[j, m] - here[m]
+                    s += gap[m] * gap[m]
+                pull = look_up(table[0], s)
+                for m in range(c):
+                    force[m] += _TWO * weights[i, q] * clipped(pull * gap[m])
+            for draw in range(n_draws):
+                # The upper half of 64 bits, scaled to n: no division, and a bias below n / 2^32.
+                word = bits(own, epoch, draw) >> np.uint64(32)
+                j = np.int64((word * np.uint64(n)) >> np.uint64(32))
+                s = _ZERO
+                for m in range(c):
+                    gap[m] = Y[j, m] - here[m]
+                    s += gap[m] * gap[m]
+                push = look_up(table[1], s)
+                for m in range(c):
+                    force[m] -= clipped(push * gap[m])
+            for m in range(c):
+                here[m] = stepped(here[m], force[m], moments, m, rates[epoch])
+        for m in range(c):
+            out[i, m] = here[m]

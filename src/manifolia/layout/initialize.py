@@ -1,0 +1,219 @@
+"""Where a layout begins: the leading principal components, or the leading eigenvectors of the graph.
+
+Both are scaled so that the widest direction of the start is 10 wide, as wide as the maps that the descent makes, and a
+ten-thousandth of that is added as noise: a column of zeros, or points in one place, would never come apart.
+
+``pca_start`` keeps the data's large-scale arrangement and costs next to nothing. ``spectral_start`` knows the graph
+only; it unrolls manifolds, and lets parts that the graph does not connect begin side by side.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.random import as_generator
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
+from manifolia._core.validate import check_matrix, check_number, is_sparse, to_csr
+
+__all__ = ["pca_start", "spectral_start"]
+
+_WIDTH = 10.0
+_NOISE = 1e-4  # of the width; UMAP's, too
+_SAMPLE = 10_000  # rows that the principal axes are found from: a start needs no more
+_EXTRA = 8  # vectors carried beside those asked for
+_PASSES = 12  # of the subspace iteration; axes that are not apart by then are as good as each other
+_DENSE = 400  # points below which LAPACK finds the eigenvectors of a part of the graph
+_TOLERANCE = 1e-4  # of the eigenvectors: a start
+_MAX_ITER = 100  # restarts of Lanczos per eigenvector
+
+
+def pca_start(
+    X: ArrayLike | Sparse, n_components: int = 2, *, random_state: RandomState = None, n_jobs: int | None = None
+) -> FloatArray:
+    """Start at the leading principal components.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+        Data; sparse data stays sparse. Above 10,000 rows the axes are those of evenly spaced rows.
+    n_components : int, default=2
+        Dimensions of the map. Those beyond the rank of the data hold noise alone.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the noise.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n, n_components)
+        In the dtype of `X`: 10 wide along the first axis, each axis with the sign that makes its largest loading
+        positive.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If `X` has a value that is not finite, or `n_components` is below 1.
+
+    Examples
+    --------
+    >>> from manifolia.layout.initialize import pca_start
+    >>> pca_start([[0.0, 0.0], [1.0, 0.1], [2.0, 0.0]], random_state=0).shape
+    (3, 2)
+    """
+    X = check_matrix(X, accept_sparse=True)
+    n_components = check_number(n_components, "n_components", low=1, integer=True)
+    n, p = X.shape
+    with threads(n_jobs):
+        step = -(-n // _SAMPLE)
+        sample = X[::step]
+        mean = np.asarray(sample.mean(axis=0), dtype=np.float64).ravel()
+        axes = _principal_axes(sample, mean, min(n_components, n, p))
+        shift = mean @ axes
+
+        def run(rows: slice) -> FloatArray:
+            return np.asarray(X[rows] @ axes, dtype=np.float64) - shift
+
+        scores = np.concatenate(map_blocks(run, row_blocks(n)))
+    Y = np.zeros((n, n_components))
+    Y[:, : scores.shape[1]] = scores
+    return _finished(Y, random_state).astype(X.dtype)
+
+
+def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
+    """Return orthonormal principal axes as columns, by subspace iteration from a fixed start."""
+    p = X.shape[1]
+    width = min(n_axes + _EXTRA, p)
+    V = np.linalg.qr(np.random.default_rng(0).standard_normal((p, width)))[0]
+    dtype = X.dtype
+    for last in range(_PASSES):
+        # (X − 1μ')'(X − 1μ') V without a centred copy of X.
+        scores = np.asarray(X @ V.astype(dtype), dtype=np.float64) - mean @ V
+        product = np.asarray(X.T @ scores.astype(dtype), dtype=np.float64) - np.outer(mean, scores.sum(axis=0))
+        if last == _PASSES - 1:
+            # Rayleigh and Ritz: the axes within the subspace, the widest first.
+            _, turn = np.linalg.eigh(V.T @ product)
+            V = V @ turn[:, ::-1]
+        else:
+            V = np.linalg.qr(product)[0]
+    V = V[:, :n_axes]
+    largest = np.argmax(np.abs(V), axis=0)
+    return V * np.where(V[largest, np.arange(n_axes)] < 0, -1.0, 1.0)
+
+
+def spectral_start(
+    graph: Sparse, n_components: int = 2, *, random_state: RandomState = None, n_jobs: int | None = None
+) -> FloatArray:
+    """Start at the leading eigenvectors of the normalised graph, D^{-1/2} P D^{-1/2}, without the constant one.
+
+    Parameters
+    ----------
+    graph : sparse matrix of shape (n, n)
+        Symmetric weights. Each connected part is placed by itself, with an area in proportion to its points, and the
+        parts stand side by side on a grid, the largest first.
+    n_components : int, default=2
+        Dimensions of the map.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the noise. The eigenvectors do not depend on it.
+    n_jobs : int or None, default=None
+        Kept at one thread for BLAS; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, n_components)
+        10 wide along its widest axis.
+
+    Raises
+    ------
+    TypeError
+        If the graph is not sparse, or `n_components` is not an int.
+    ValueError
+        If the graph is not square, or `n_components` is below 1.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from manifolia.layout.initialize import spectral_start
+    >>> path = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> spectral_start(path, 1, random_state=0).round(1).ravel().tolist()
+    [5.0, 0.0, -5.0]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    if not is_sparse(graph):
+        message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
+        raise TypeError(message)
+    if graph.shape[0] != graph.shape[1]:
+        message = f"graph must be square, got shape {graph.shape}."
+        raise ValueError(message)
+    n_components = check_number(n_components, "n_components", low=1, integer=True)
+    graph = to_csr(graph).astype(np.float64)
+    with threads(n_jobs):
+        n_parts, part = connected_components(graph, directed=False)
+        if n_parts == 1:
+            return _finished(_eigenvectors(graph, n_components), random_state)
+        return _finished(_side_by_side(graph, part, n_parts, n_components), random_state)
+
+
+def _side_by_side(graph: Sparse, part: IntArray, n_parts: int, n_components: int) -> FloatArray:
+    """Place every connected part by itself, and the parts on a grid."""
+    sizes = np.bincount(part, minlength=n_parts)
+    order = np.argsort(-sizes, kind="stable")
+    members = np.split(np.argsort(part, kind="stable"), np.cumsum(sizes)[:-1])
+    across = int(np.ceil(n_parts ** (1.0 / min(n_components, 2))))
+    cell = 1.5 * np.sqrt(sizes.max())  # half of a part's width stays free between two
+    Y = np.empty((graph.shape[0], n_components))
+    for place, index in enumerate(order):
+        rows = members[index]
+        own = _eigenvectors(graph[rows][:, rows], n_components)
+        width = np.ptp(own, axis=0).max(initial=0.0)
+        corner = np.zeros(n_components)
+        corner[:2] = (cell * np.array(divmod(place, across)))[::-1][:n_components]
+        Y[rows] = corner + own * (np.sqrt(sizes[index]) / width if width > 0 else 0.0)
+    return Y
+
+
+def _eigenvectors(graph: Sparse, n_vectors: int) -> FloatArray:
+    """Return the leading eigenvectors of a connected graph after the first, as columns; zeros beyond its rank."""
+    import scipy.sparse as sp
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    n = graph.shape[0]
+    n_found = min(n_vectors, n - 1)
+    Y = np.zeros((n, n_vectors))
+    if n_found == 0:
+        return Y
+    degree = np.asarray(graph.sum(axis=1)).ravel()
+    root = np.sqrt(np.where(degree > 0, degree, 1.0))
+    scale = sp.dia_array((1.0 / root[np.newaxis], [0]), shape=(n, n))
+    normalised = scale @ graph @ scale
+    if n <= max(_DENSE, 4 * (n_found + 1)):
+        values, vectors = np.linalg.eigh(normalised.toarray())
+    else:
+        # Values lie in −1 … 1; a fixed start vector makes the result repeatable.
+        start = root + np.random.default_rng(0).standard_normal(n) * root.mean()
+        k, basis = n_found + 1, max(4 * (n_found + 1), 40)
+        try:
+            values, vectors = eigsh(
+                normalised, k=k, which="LA", v0=start, ncv=min(basis, n - 1), tol=_TOLERANCE, maxiter=_MAX_ITER * k
+            )
+        except ArpackNoConvergence as error:  # a start needs no more than what was found
+            values, vectors = error.eigenvalues, error.eigenvectors
+    order = np.argsort(-values, kind="stable")[1 : n_found + 1]
+    found = vectors[:, order]
+    largest = np.argmax(np.abs(found) > (1 - 1e-6) * np.abs(found).max(axis=0, initial=0.0), axis=0)
+    Y[:, : found.shape[1]] = found * np.where(found[largest, np.arange(found.shape[1])] < 0, -1.0, 1.0)
+    return Y
+
+
+def _finished(Y: FloatArray, random_state: RandomState) -> FloatArray:
+    """Return a start of the usual width, centred, with the noise that parts what coincides."""
+    middle = (Y.max(axis=0) + Y.min(axis=0)) / 2.0
+    widest = float(np.ptp(Y, axis=0).max())
+    scaled = (Y - middle) * (_WIDTH / widest if widest > 0 else 0.0)
+    return scaled + _NOISE * _WIDTH * as_generator(random_state).standard_normal(Y.shape)
