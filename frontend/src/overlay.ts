@@ -19,6 +19,7 @@ const LONGEST_LABEL = 26;
 const ENOUGH = 2000; // points of a class from which its middle is found
 const SMALL = 26; // CSS pixels of half a class
 export const DIAMOND = 6; // CSS pixels from the middle to a corner
+const CROWD = 150; // new rows above which diamonds shrink
 
 function median(values: number[]): number {
   values.sort((a, b) => a - b);
@@ -77,8 +78,8 @@ export function drawOverlay(
 ): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, camera.width, camera.height);
-  if (state.labels) drawLabels(context, camera, labels, ink, radius);
   if (state.showNew) drawNew(context, camera, data, coloring, states, ink);
+  if (state.labels) drawLabels(context, camera, labels, ink, radius);
   if (state.pinned >= 0) ring(context, camera, data, state.pinned, radius + 6, ink, true);
   if (state.hover >= 0 && state.hover !== state.pinned) ring(context, camera, data, state.hover, radius + 4, ink, false);
 }
@@ -91,15 +92,17 @@ function drawNew(
   states: Uint8Array,
   ink: Ink,
 ): void {
+  // Many diamonds are smaller, so that they do not hide the map.
+  const half = data.total - data.n > CROWD ? DIAMOND * 0.7 : DIAMOND;
   for (let i = data.n; i < data.total; i++) {
     const [x, y] = camera.screen(data.x[i], data.y[i]);
     if (x < -9 || y < -9 || x > camera.width + 9 || y > camera.height + 9) continue;
     context.globalAlpha = states[i] === SHOWN ? 1 : 0.2;
     context.beginPath();
-    context.moveTo(x, y - DIAMOND);
-    context.lineTo(x + DIAMOND, y);
-    context.lineTo(x, y + DIAMOND);
-    context.lineTo(x - DIAMOND, y);
+    context.moveTo(x, y - half);
+    context.lineTo(x + half, y);
+    context.lineTo(x, y + half);
+    context.lineTo(x - half, y);
     context.closePath();
     context.lineJoin = "round";
     context.strokeStyle = ink.background;
