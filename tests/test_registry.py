@@ -20,6 +20,7 @@ def restored():
 def test_names_lead_to_classes():
     assert registry.get("rf-phate") is mf.RFPHATE
     assert registry.get("RF_PHATE") is mf.RFPHATE
+    assert registry.get("FeatureMAP") is mf.FeatureMAP
     assert registry.get("isomap") is Isomap
 
 
@@ -29,14 +30,14 @@ def test_every_installed_method_loads_and_is_an_estimator():
 
 
 def test_manifolias_own_come_first():
-    assert registry.names()[0] == "rf-phate"
+    assert registry.names()[:2] == ["featuremap", "rf-phate"]
     assert set(registry.names()) <= set(registry.names(installed=False))
 
 
 def test_a_misspelt_name_gets_the_nearest():
     with pytest.raises(ValueError, match=r"no method .rfphate.\..*Did you mean .rf-phate."):
         registry.get("rfphate")
-    with pytest.raises(ValueError, match="Installed: rf-phate"):
+    with pytest.raises(ValueError, match="Installed: featuremap, rf-phate"):
         registry.get("zzz")
 
 
@@ -48,8 +49,11 @@ def test_what_is_not_installed_is_named_and_not_listed(restored):
         registry.get("nowhere")
 
 
-def test_the_default_for_any_task_takes_the_data_as_it_is():
-    for supervised in (True, False):
-        method = registry.find(registry.default_method(supervised=supervised))
-        assert method.is_installed
-        assert method.takes_missing
+def test_the_default_is_ours_and_fits_the_task():
+    guided, free = (registry.find(registry.default_method(supervised=supervised)) for supervised in (True, False))
+    assert guided.supervised
+    assert guided.takes_missing
+    assert (free.name, free.supervised) == ("featuremap", False)
+    assert free.needs_scale  # and missing values are filled in before: it compares distances
+    assert guided.is_installed
+    assert free.is_installed

@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         "tables",
     ],
     names={
+        "FeatureMAP": "manifolia.methods.featuremap",
         "RFPHATE": "manifolia.methods.rf_phate",
         "load": "manifolia.persist",
         "explore": "manifolia.show.explorer",

@@ -92,6 +92,10 @@ for _method in (
         "rf-phate", "manifolia.methods.rf_phate:RFPHATE", "forest proximities, diffusion and MDS; places new rows",
         "manifolia", supervised=True, takes_missing=True, needs_scale=False,
     ),
+    Method(
+        "featuremap", "manifolia.methods.featuremap:FeatureMAP",
+        "UMAP's graph with local densities and arrows of features; places new rows", "manifolia",
+    ),
     Method("pca", "sklearn.decomposition:PCA", "the plane of largest variance", "scikit-learn"),
     Method("tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn"),
     Method("isomap", "sklearn.manifold:Isomap", "geodesic distances", "scikit-learn"),
@@ -182,9 +186,9 @@ def default_method(*, supervised: bool) -> str:
     Returns
     -------
     str
-        Its name: forests learn the target, and without one they learn what tells the rows from shuffled copies.
+        Its name: forests learn the target; without one the neighbours of the rows are all there is.
     """
     return "rf-phate" if supervised else _UNSUPERVISED
 
 
-_UNSUPERVISED = "rf-phate"
+_UNSUPERVISED = "featuremap"

@@ -27,6 +27,10 @@ _DRAWN_ROWS = (
 
 #: Name to entry; the settings are small: few trees, few epochs.
 ESTIMATORS: dict[str, Entry] = {
+    "FeatureMAP": Entry(lambda: mf.FeatureMAP(n_epochs=20)),
+    'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
+        lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
+    ),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
         {

@@ -2,4 +2,6 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, names={"RFPHATE": "manifolia.methods.rf_phate"})
+__getattr__, __dir__, __all__ = attach(
+    __name__, names={"FeatureMAP": "manifolia.methods.featuremap", "RFPHATE": "manifolia.methods.rf_phate"}
+)

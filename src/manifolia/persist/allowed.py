@@ -14,16 +14,27 @@ from __future__ import annotations
 __all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TREES", "TUPLES", "full_name"]
 
 #: Estimators of this library.
-OWN = frozenset({"manifolia.methods.rf_phate.RFPHATE", "manifolia.tables.preparer.TablePreparer"})
+OWN = frozenset(
+    {
+        "manifolia.methods.featuremap.FeatureMAP",
+        "manifolia.methods.rf_phate.RFPHATE",
+        "manifolia.tables.preparer.TablePreparer",
+    }
+)
 
 #: Named tuples that their fitted state holds.
 TUPLES = frozenset(
     {
         "manifolia.affinity.leaves.LeafTable",
         "manifolia.affinity.leaves.Trees",
+        "manifolia.explain.embedded.EmbeddedGauges",
+        "manifolia.explain.feature_answers.Projection",
         "manifolia.explain.importance.Importance",
+        "manifolia.explain.pullback.Pullback",
         "manifolia.extension.leaf_map.LeafValues",
         "manifolia.extension.novelty.NodeRanges",
+        "manifolia.neighbors.index.Neighbors",
+        "manifolia.operators.tangent.TangentSpaces",
     }
 )
 

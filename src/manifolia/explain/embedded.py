@@ -1,0 +1,225 @@
+"""Gauges as the paper makes them: tangent spaces embedded by themselves (Eq. 5 to 11). For reproduction.
+
+1. The bases V_i of neighbouring points are aligned, O_ij = the orthonormal matrix next to V_iᵀ V_j (Eq. 5), and every
+   basis gets a rotation R_i such that V_i R_i is nearly V_j R_j along the graph: first along a spanning tree of the
+   best aligned edges, then by power iterations over all edges.
+2. The turned bases, flattened, are rows with cosine distances (Eq. 7); their fuzzy graph is Eq. (8), and it is laid out
+   in c² dimensions (Eq. 9 to 11).
+3. The c × c numbers of each point are made orthonormal.
+
+Departures from the paper. Without step 1 the signs of the directions are arbitrary and Eq. (7) is 0 on average whatever
+the data; the paper does not say how it orients them. Eq. (5) prints V_j V_iᵀ, a p × p matrix, for V_iᵀ V_j. Eq. (11)
+alone attracts only and is least for equal gauges; the layout here also repels, as the t-SNE or UMAP that the paper's
+A.1.4 feeds with flattened bases do.
+
+======  ==============================================  =============
+symbol  meaning                                         shape
+======  ==============================================  =============
+V_i     tangent basis                                   (n, p, c)
+M_ij    V_iᵀ V_j for the edges (i, j) of the graph      (edges, c, c)
+R_i     rotations that make the bases consistent        (n, c, c)
+F_i     embedded frames                                 (n, c, c)
+======  ==============================================  =============
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.memory import require
+from manifolia._core.parallel import map_blocks
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import FloatArray, IntArray, RandomState, Sparse
+from manifolia.affinity.fuzzy import fuzzy_graph
+from manifolia.explain.pullback import Pullback, nearest_frame
+from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.initialize import pca_start
+from manifolia.neighbors import kneighbors
+from manifolia.operators.tangent import TangentSpaces, bases
+
+__all__ = ["EmbeddedGauges", "embedded_gauges", "embedded_pullback", "place_gauges", "synchronize"]
+
+_GATHERED = 1 << 22
+_POWER_STEPS = 10  # by then the mean alignment over edges has stopped growing
+
+
+class EmbeddedGauges(NamedTuple):
+    """Frames of the embedded tangent spaces, and the rotations that made the bases consistent.
+
+    Attributes
+    ----------
+    rotations : ndarray of float64 of shape (n, c, c)
+        R_i: the basis V_i R_i is consistent with those of its neighbours.
+    frames : ndarray of float64 of shape (n, c, c)
+        F_i: where the directions of V_i R_i point to, as columns.
+    """
+
+    rotations: FloatArray
+    frames: FloatArray
+
+
+def embedded_gauges(
+    spaces: TangentSpaces,
+    X: Any,
+    graph: Sparse,
+    n_components: int,
+    *,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> EmbeddedGauges:
+    """Embed the tangent spaces by themselves (Eq. 5 to 11).
+
+    Parameters
+    ----------
+    spaces : TangentSpaces
+        Tangent spaces of all rows, with at least `n_components` directions.
+    X : ndarray or csr_array of shape (n, p)
+        The rows.
+    graph : csr_array of shape (n, n)
+        Graph of Eq. (1).
+    n_components : int
+        c: directions of a basis, and dimensions of a frame.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the embedding.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    EmbeddedGauges
+        Rotations and frames.
+    """
+    n, c = spaces.indices.shape[0], n_components
+    require(
+        3.0 * 8.0 * n * X.shape[1] * c,
+        step=f"embedding the tangent bases of {n} rows with {X.shape[1]} features",
+        remedy="Use gauge='regression', which needs no bases, or pca= to embed them in fewer features.",
+    )
+    V = bases(spaces, X, None, c, n_jobs=n_jobs)
+    rotations = synchronize(V, graph, n_jobs=n_jobs)
+    flat = np.matmul(V, rotations).astype(np.float32).reshape(n, -1)
+    del V
+    search_seed, start_seed, layout_seed = spawn_seeds(random_state, 3)
+    near = kneighbors(flat, spaces.indices.shape[1], metric="cosine", random_state=search_seed, n_jobs=n_jobs)
+    angles = fuzzy_graph(near, n_jobs=n_jobs).graph  # Eq. (8)
+    start = pca_start(flat, c * c, random_state=start_seed)
+    placed = edge_layout(angles, start, random_state=layout_seed, n_jobs=n_jobs).Y
+    return EmbeddedGauges(rotations, nearest_frame(placed.reshape(n, c, c)))
+
+
+def synchronize(V: FloatArray, graph: Sparse, *, n_jobs: int | None = None) -> FloatArray:
+    """Find rotations that make neighbouring bases as equal as they can be.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n, p, c)
+        Bases with orthonormal columns.
+    graph : csr_array of shape (n, n)
+        Symmetric graph; parts that are not connected stay unrelated.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, c, c)
+        Orthonormal R_i; V_i R_i are the consistent bases.
+    """
+    n, p, c = V.shape
+    upper = sp.coo_array(sp.triu(graph, k=1))
+    rows, columns, weights = upper.row, upper.col, upper.data.astype(np.float64)
+    M = np.empty((rows.size, c, c))
+
+    def run(part: slice) -> None:
+        left = np.ascontiguousarray(V[rows[part]].transpose(0, 2, 1))
+        M[part] = np.matmul(left, V[columns[part]])
+
+    map_blocks(run, row_blocks(rows.size, max(1, _GATHERED // (p * c))), n_jobs=n_jobs)
+    U, cosines, Wt = np.linalg.svd(M)
+    aligned = np.matmul(U, Wt)  # Eq. (5)
+    mismatch = 1.0 + 1e-9 - cosines.mean(axis=1)  # no edge of the tree may have length 0: it would not be stored
+    R = _along_tree(n, rows, columns, aligned, mismatch)
+    # Each edge in both directions: R_i ← the frame next to Σ_j w_ij O_ij R_j, with O_ji = O_ijᵀ.
+    towards = np.concatenate([aligned, aligned.transpose(0, 2, 1)])
+    ends, starts = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    add = sp.csr_array((np.tile(weights, 2), (ends, np.arange(ends.size))), shape=(n, ends.size))
+    for _ in range(_POWER_STEPS):
+        pulled = add @ np.matmul(towards, R[starts]).reshape(ends.size, c * c)
+        R = nearest_frame(pulled.reshape(n, c, c) + R)
+    return R
+
+
+def _along_tree(n: int, rows: IntArray, columns: IntArray, aligned: FloatArray, mismatch: FloatArray) -> FloatArray:
+    """Carry one basis along the spanning tree of the best aligned edges, part by part of the graph."""
+    tree = minimum_spanning_tree(sp.csr_array((mismatch, (rows, columns)), shape=(n, n)))
+    keys = rows.astype(np.int64) * n + columns
+    by_key = np.argsort(keys)
+    parts = connected_components(tree, directed=False)[1]
+    R = np.tile(np.eye(aligned.shape[1]), (n, 1, 1))
+    for root in np.unique(parts, return_index=True)[1]:
+        order, before = breadth_first_order(tree, root, directed=False)
+        children = order[1:].astype(np.int64)
+        parents = before[children].astype(np.int64)
+        wanted = np.minimum(children, parents) * n + np.maximum(children, parents)
+        edges = by_key[np.searchsorted(keys, wanted, sorter=by_key)]
+        for child, parent, edge in zip(children, parents, edges, strict=True):
+            R[child] = (aligned[edge] if child < parent else aligned[edge].T) @ R[parent]
+    return R
+
+
+def embedded_pullback(embedded: EmbeddedGauges, reliability: FloatArray) -> Pullback:
+    """Make arrows of embedded gauges: F_i (V_i R_i)ᵀ e_f.
+
+    Parameters
+    ----------
+    embedded : EmbeddedGauges
+        Rotations and frames.
+    reliability : ndarray of shape (n,)
+        How far the map shows the tangent spaces.
+
+    Returns
+    -------
+    Pullback
+        With gauges F_i R_iᵀ, which are also the pull-backs.
+    """
+    gauges = np.matmul(embedded.frames, np.ascontiguousarray(embedded.rotations.transpose(0, 2, 1)))
+    return Pullback(gauges, gauges, reliability)
+
+
+def place_gauges(
+    embedded: EmbeddedGauges, spaces: TangentSpaces, new: TangentSpaces, X: Any, query: Any
+) -> EmbeddedGauges:
+    """Give new rows gauges: their basis is aligned with those of their neighbours, whose mean frame they get.
+
+    Parameters
+    ----------
+    embedded : EmbeddedGauges
+        Of the training rows.
+    spaces : TangentSpaces
+        Of the training rows.
+    new : TangentSpaces
+        Of the new rows.
+    X : ndarray or csr_array of shape (n, p)
+        Training rows.
+    query : ndarray or csr_array of shape (m, p)
+        New rows.
+
+    Returns
+    -------
+    EmbeddedGauges
+        Of the new rows, each found alone.
+    """
+    c = embedded.frames.shape[1]
+    m = new.indices.shape[0]
+    placed = EmbeddedGauges(np.empty((m, c, c)), np.empty((m, c, c)))
+    for i in range(m):
+        near, w = new.indices[i], new.weights[i][:, None, None]
+        here = bases(new, X, [i], c, query=query)[0]
+        there = np.matmul(bases(spaces, X, near, c), embedded.rotations[near])
+        placed.rotations[i] = nearest_frame(np.matmul(here.T, (w * there).sum(axis=0))[None])[0]
+        placed.frames[i] = nearest_frame((w * embedded.frames[near]).sum(axis=0)[None])[0]
+    return placed
