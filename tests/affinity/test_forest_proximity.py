@@ -376,3 +376,13 @@ def test_odd_tables_give_finite_proximities_or_a_sentence(X, n_classes, kind):
     else:
         np.testing.assert_allclose(K.toarray(), K.toarray().T, atol=1e-12)
     np.testing.assert_allclose(F.operator(model, X, kind=kind).row_sums, K.sum(axis=1), atol=1e-12)
+
+
+def test_gaps_do_not_hide_that_rows_are_others(rng):
+    X = rng.normal(size=(200, 4))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = rng.integers(0, 3, 200)
+    model = RandomForestClassifier(20, random_state=0).fit(X, y)
+    assert proximity(model, X).shape == (200, 200)
+    with pytest.raises(ValueError, match="X is not the data that the forest was trained on"):
+        proximity(model, X[::-1])

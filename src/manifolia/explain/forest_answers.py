@@ -15,7 +15,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, Sparse
 from manifolia._core.validate import check_is_fitted, validate_data
 from manifolia.affinity.forest import proximity_from_leaves
-from manifolia.affinity.grow import Target
+from manifolia.affinity.grow import Target, check_forest
 from manifolia.affinity.leaves import LeafTable, check_forest_input, check_table, leaf_ids
 from manifolia.explain.importance import Importance, contrast_importance, importance_from_counts
 from manifolia.extension.novelty import novelty, ranges_from_counts
@@ -190,6 +190,9 @@ class ForestAnswers:
         state = vars(self)
         if "embedding_" not in state:
             return
+        if check_forest(self.forest_) is not self.forest_:
+            message = "the model holds a wrapped forest."
+            raise ValueError(message)
         check_table(self._table, self.forest_)
         trees, n = self._table.trees, self._table.n_rows
         fits = self.forest_.n_features_in_ == state["n_features_in_"] and state["embedding_"].shape[0] == n
