@@ -383,6 +383,6 @@ def test_gaps_do_not_hide_that_rows_are_others(rng):
     X[rng.random(X.shape) < 0.2] = np.nan
     y = rng.integers(0, 3, 200)
     model = RandomForestClassifier(20, random_state=0).fit(X, y)
-    assert proximity(model, X).shape == (200, 200)
+    assert F.proximity(model, X).shape == (200, 200)
     with pytest.raises(ValueError, match="X is not the data that the forest was trained on"):
-        proximity(model, X[::-1])
+        F.proximity(model, X[::-1])
