@@ -382,7 +382,7 @@ def test_gaps_do_not_hide_that_rows_are_others(rng):
     X = rng.normal(size=(200, 4))
     X[rng.random(X.shape) < 0.2] = np.nan
     y = rng.integers(0, 3, 200)
-    model = RandomForestClassifier(20, random_state=0).fit(X, y)
+    model = RandomForestClassifier(60, random_state=0).fit(X, y)
     assert F.proximity(model, X).shape == (200, 200)
     with pytest.raises(ValueError, match="X is not the data that the forest was trained on"):
         F.proximity(model, X[::-1])
