@@ -15,21 +15,19 @@ not origin.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import math
 import os
 import re
-import secrets
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.files import draft
 from manifolia._core.memory import format_bytes, limit_now
 from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
@@ -88,7 +86,7 @@ def write(path: Path, content: Content) -> None:
         np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
         members[f"trees/{name}.npy"] = buffer.getvalue()
     header = {"format": FORMAT, "version": VERSION, **content.header, "sha256": _checksum(members)}
-    with _replacing(path) as file:
+    with draft(path) as beside, beside.open("rb+") as file:
         with zipfile.ZipFile(file, "w") as archive:
             archive.comment = _SEAL + b"0" * _DIGEST
             archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, indent=1).encode())
@@ -98,20 +96,8 @@ def write(path: Path, content: Content) -> None:
         digest = _file_digest(file)
         file.seek(-_DIGEST, os.SEEK_END)
         file.write(digest)
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a new file beside `path` that takes its place when the block ends well."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(beside, "xb+") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _checksum(members: dict[str, bytes]) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia._core.files import draft
 from manifolia._core.optional import import_extra
 from manifolia._core.types import Array
 from manifolia.exceptions import TableError
@@ -156,15 +156,5 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     if not target.parent.is_dir():
         message = f"{target} cannot be written: the folder {target.parent} does not exist."
         raise TableError(message)
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        # mkstemp lets only the owner read; a new file gets the rights that open() would give it.
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    with draft(target) as beside:
+        yield beside

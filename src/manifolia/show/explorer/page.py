@@ -14,7 +14,7 @@ import os
 from importlib import resources
 from pathlib import Path
 
-from manifolia.show.explorer.files import replace_file
+from manifolia._core.files import draft
 from manifolia.show.explorer.payload import Payload
 
 __all__ = ["page_html", "write_page"]
@@ -92,7 +92,9 @@ def write_page(payload: Payload, path: str | os.PathLike[str]) -> Path:
         Where it was written.
     """
     # A lone surrogate, which a broken encoding leaves in a title, has no bytes.
-    return replace_file(path, page_html(payload).encode("utf-8", errors="replace"))
+    with draft(path) as file:
+        file.write_bytes(page_html(payload).encode("utf-8", errors="replace"))
+    return Path(path)
 
 
 def _static(name: str) -> str:

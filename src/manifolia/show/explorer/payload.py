@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia._core.files import draft
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
 from manifolia._core.validate import check_map, check_number
@@ -43,7 +44,6 @@ from manifolia.show.explorer.columns import (
     infer_kind,
     quantize,
 )
-from manifolia.show.explorer.files import replace_file
 from manifolia.show.palette import CONTINUOUS, CONTINUOUS_DARK, MAX_CLASSES, MISSING_COLOR, OTHER_COLOR, class_colors
 
 __all__ = ["FORMAT_VERSION", "NewRows", "Payload", "build_payload"]
@@ -145,7 +145,9 @@ class Payload:
         buffer = io.BytesIO()
         stored: dict[str, Any] = {"meta": np.frombuffer(text.encode("ascii"), dtype=np.uint8), **self.arrays}
         np.savez_compressed(buffer, **stored)
-        return replace_file(path, buffer.getvalue())
+        with draft(path) as file:
+            file.write_bytes(buffer.getvalue())
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Payload:
