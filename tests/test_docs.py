@@ -99,16 +99,17 @@ def test_names_that_do_not_exist_are_noticed():
 
 def test_files_that_readme_points_to_exist():
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / "README.md").read_text("utf-8"))
-    assert "docs/images/digits.png" in targets
+    assert "docs/images/page.png" in targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/getting_started.md"])
-def test_code_on_the_page_runs(page, capsys):
+def test_code_on_the_page_runs(page, capsys, tmp_path, monkeypatch):
     from matplotlib import pyplot as plt
 
     plt.switch_backend("agg")  # a test opens no window
+    monkeypatch.chdir(tmp_path)  # examples write files
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL):
         exec(compile(block, page, "exec"), scope)
