@@ -7,7 +7,8 @@ import of the tool to its answer, compiling included; "cached" is the same in a 
 compiled, as every process but the first does; "again" is a second call in the same process. Memory is what the
 process has at its peak beyond what it had with the data and NumPy loaded. Recall is the share of the true 15 nearest
 neighbours of 500 rows. "1 = 2 threads" compares all indices of two processes. Peers that are not installed (or found in
-the folder that --peers names) are left out. Their settings are the cheapest tried that find 98 % of them on 70,000 rows of MNIST.
+the folder that --peers names) are left out. Their settings are the cheapest tried that find about 98 % on 70,000 rows
+of MNIST.
 """
 
 from __future__ import annotations
