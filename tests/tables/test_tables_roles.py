@@ -165,6 +165,8 @@ def test_iso_dates(text, answer):
 def test_zones_become_utc():
     column = pd.Series(["2024-01-01T12:00+02:00", "2024-01-01T12:00Z"])
     assert to_moments(column, "c").astype(str).tolist() == ["2024-01-01T10:00:00.000000", "2024-01-01T12:00:00.000000"]
+    berlin = pd.Series(pd.to_datetime(["2024-01-01T12:00"])).dt.tz_localize("Europe/Berlin")
+    assert to_moments(berlin, "c").astype(str).tolist() == ["2024-01-01T11:00:00.000000"]
     aware = pd.Series([datetime.datetime(2024, 1, 1, 12, tzinfo=UTC), datetime.date(2024, 1, 2)], dtype=object)
     assert to_days(aware, "c", "2024-01-01").tolist() == [0.5, 1.0]
     assert to_days(pd.Series([pd.Period("2024-02", "M")], dtype=object), "c", "2024-01-01").tolist() == [31.0]

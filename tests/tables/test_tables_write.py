@@ -83,6 +83,14 @@ def test_suffixes_and_folders(tmp_path, frame):
     assert write(frame, tmp_path / "UPPER.CSV").exists()
 
 
+def test_a_file_is_replaced_and_not_written_over(tmp_path):
+    path = write({"a": [1]}, tmp_path / "a.csv")
+    (tmp_path / "link").hardlink_to(path)
+    write({"a": [2]}, path)
+    assert path.read_text() == "a\n2\n"
+    assert (tmp_path / "link").read_text() == "a\n1\n"  # who had the old file open reads on in it
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     path = write({"a": [1]}, tmp_path / "a.csv")
 
