@@ -254,7 +254,7 @@ class FeatureAnswers:
             unknown = [name for name in asked if name not in known]
             if unknown:
                 message = (
-                    f"features: there is no feature {unknown[0]!r}. Pass column numbers, or names of a DataFrame given "
+                    f"features: there is no feature {str(unknown[0])!r}. Pass column numbers, or names of a DataFrame given "
                     f"to fit."
                 )
                 raise ValueError(message)

@@ -239,6 +239,7 @@ def arrow_reliability(
     def run(part: slice) -> FloatArray:
         nearest, w = spaces.indices[points[part]], spaces.weights[points[part]][:, :, None]
         values = _gather(narrow, nearest)
+        varies = np.ptp(values, axis=1) > 0.0
         values = values - (w * values).sum(axis=1, keepdims=True)
         y = coordinates[nearest]
         y = y - (w * y).sum(axis=1, keepdims=True)
@@ -246,7 +247,7 @@ def arrow_reliability(
         together = (w * values * predicted).sum(axis=1)
         spread = (w * values**2).sum(axis=1) * (w * predicted**2).sum(axis=1)
         together = np.maximum(together, 0.0)
-        share = np.divide(together**2, spread, out=np.zeros_like(spread), where=spread > 0.0)
+        share = np.divide(together**2, spread, out=np.zeros_like(spread), where=varies & (spread > 0.0))
         out: FloatArray = np.minimum(share, 1.0)
         return out
 

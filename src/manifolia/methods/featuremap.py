@@ -219,7 +219,7 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not isinstance(self.init, str):
             check_map(self.init, n_rows=n, name="init")
         reporter = Reporter(self.callback, verbose=self.verbose)
-        vars(self).pop("_index", None)
+        self.__dict__.pop("_index", None)
         memory.require(
             self._memory_need(n, None), step=f"a map of {n} rows", remedy="Take fewer rows, or a smaller n_neighbors."
         )

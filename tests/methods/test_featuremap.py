@@ -1,0 +1,369 @@
+"""FeatureMAP from start to end: the wiring, the arrows, new rows, every kind of input, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+
+import manifolia as mf
+from manifolia.affinity.fuzzy import fuzzy_graph
+from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
+from manifolia.explain.gradients import correlation_arrows
+from manifolia.explain.pullback import pullback
+from manifolia.layout.density import DensityTerm
+from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.initialize import pca_start
+from manifolia.metrics import arrow_fidelity, knn_accuracy, trustworthiness
+from manifolia.neighbors import kneighbors
+from manifolia.operators.tangent import tangent_spaces
+
+
+def small(n_components=2, **settings):
+    return mf.FeatureMAP(n_components, **{"n_epochs": 60, "random_state": 0, **settings})
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:700], y[:700]
+
+
+@pytest.fixture(scope="module")
+def fitted(digits):
+    return mf.FeatureMAP(random_state=0, n_epochs=200).fit(digits[0])
+
+
+def test_it_is_the_stages_one_after_the_other(digits, fitted):
+    X = digits[0]
+    _, _, start_seed, layout_seed, _ = mf._core.random.spawn_seeds(0, 5)
+    near = kneighbors(X, 15)
+    graph = fuzzy_graph(near)
+    spaces = tangent_spaces(X, near.indices, graph.weights)
+    term = DensityTerm(
+        spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2, weight=0.05, fraction=0.3
+    )
+    start = pca_start(X, 2, random_state=start_seed)
+    found = edge_layout(graph.graph, start, n_epochs=200, density=term, random_state=layout_seed)
+    np.testing.assert_array_equal(fitted.embedding_, found.Y)
+    np.testing.assert_array_equal(fitted.graph_.toarray(), graph.graph.toarray())
+    np.testing.assert_array_equal(fitted.radius_correlation_, found.density.correlation)
+    assert fitted.anisotropy_correlation_ == found.density.anisotropy
+    back = pullback(spaces, found.Y)
+    np.testing.assert_array_equal(fitted.pullback_, back.B)
+    np.testing.assert_array_equal(fitted.reliability_, back.reliability)
+    # The gauges are those of the density term, which computes in single precision.
+    np.testing.assert_allclose(fitted.gauges_.transpose(0, 2, 1), found.density.gauges, atol=0.02)
+    assert fitted.intrinsic_dim_ == spaces.dim
+
+
+def test_the_map_is_good_and_its_start_is_not(digits, fitted):
+    X, y = digits
+    start = small(n_epochs=0).fit(X)
+    assert trustworthiness(X, fitted.embedding_, 10) > 0.97 > trustworthiness(X, start.embedding_, 10)
+    assert knn_accuracy(fitted.embedding_, y, 10) > 0.9 > knn_accuracy(start.embedding_, y, 10)
+
+
+def test_density_weight_raises_the_radius_correlation(digits):
+    X = digits[0]
+    correlations = [small(density_weight=w, n_epochs=150).fit(X).radius_correlation_.mean() for w in (0.0, 0.05, 0.5)]
+    assert correlations[0] + 0.15 < correlations[1] < correlations[2] - 0.05
+
+
+def test_arrows_of_the_default_gauge_are_the_truest(digits, fitted):
+    X = digits[0]
+    embedded = mf.FeatureMAP(random_state=0, n_epochs=200, gauge="embedded").fit(X)
+    np.testing.assert_array_equal(embedded.embedding_, fitted.embedding_)
+    assert embedded.pullback_.shape == (700, 2, 2)
+    Y = fitted.embedding_
+    truth = {
+        "regression": arrow_fidelity(X, Y, fitted.feature_gradients()),
+        "smooth": arrow_fidelity(X, Y, fitted.feature_gradients(smooth=True)),
+        "embedded": arrow_fidelity(X, Y, embedded.feature_gradients()),
+        "correlation": arrow_fidelity(X, Y, np.tile(correlation_arrows(X, Y), (700, 1, 1))),
+    }
+    assert truth["regression"] > 0.55
+    assert truth["smooth"] > truth["regression"]
+    assert abs(truth["embedded"]) < 0.15
+    assert truth["regression"] > truth["correlation"] + 0.2
+
+
+def test_reliable_arrows_are_truer(digits, fitted):
+    X = digits[0]
+    arrows, reliability = fitted.feature_gradients(), fitted.arrow_reliability()
+    assert ((reliability >= 0) & (reliability <= 1)).all()
+    truth = arrow_fidelity(X, fitted.embedding_, arrows, pointwise=True, n_features=64)
+    mean = reliability.mean(axis=1)
+    assert truth[mean > np.median(mean)].mean() > truth[mean < np.median(mean)].mean()
+
+
+def test_arrows_on_a_plane_are_pca_loadings_up_to_rotation(rng):
+    scores = rng.uniform(-1.0, 1.0, size=(400, 2)) * [2.0, 1.5]
+    loadings = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+    X = scores @ loadings.T
+    model = mf.FeatureMAP(random_state=0, init=scores, n_epochs=0, n_neighbors=12).fit(X)
+    assert model.intrinsic_dim_ == 2
+    arrows = model.feature_gradients()
+    np.testing.assert_allclose(arrows, np.tile(loadings, (400, 1, 1)), atol=1e-5)
+    components = PCA(2).fit(X).components_
+    turn = np.linalg.lstsq(components.T, arrows[0], rcond=None)[0]
+    np.testing.assert_allclose(turn.T @ turn, np.eye(2), atol=1e-5)
+    np.testing.assert_allclose(components.T @ turn, arrows[0], atol=1e-5)
+
+
+def test_importance_lies_between_0_and_1_and_ignores_what_does_not_vary(rng):
+    X = np.zeros((200, 4))
+    X[:, 1] = rng.uniform(size=200) * 10
+    X[:, 2] = 3.0
+    importance = small(n_neighbors=8).fit(X).feature_importance()
+    np.testing.assert_allclose(importance, np.tile([0.0, 1.0, 0.0, 0.0], (200, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 10])
+def test_any_number_of_components(n_components, digits):
+    X = digits[0][:200]
+    model = small(n_components).fit(X)
+    c, d = n_components, model.intrinsic_dim_
+    assert model.embedding_.shape == (200, c)
+    assert model.gauges_.shape == (200, c, c)
+    assert model.pullback_.shape == (200, c, d)
+    assert model.radius_correlation_.shape == (c,)
+    assert np.isfinite(model.radius_correlation_).all()
+    np.testing.assert_allclose(
+        np.matmul(model.gauges_.transpose(0, 2, 1), model.gauges_), np.tile(np.eye(c), (200, 1, 1)), atol=1e-8
+    )
+    assert model.feature_gradients([0, 5], [1, 2, 3]).shape == (2, 3, c)
+    assert model.transform(X[:3] + 0.1).shape == (3, c)
+    assert np.isfinite(model.embedding_).all()
+    assert model.get_feature_names_out().tolist() == [f"featuremap{i}" for i in range(c)]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"gauge": "embedded"}, {"pca": 10}, {"metric": "cosine"}, {"center": "point"}]
+)
+def test_one_new_row_is_the_same_alone_and_in_a_batch(settings, digits):
+    X = digits[0].astype(np.float32)
+    model = small(**settings).fit(X[:300])
+    new = X[300:340]
+    answers = (
+        model.transform,
+        lambda X: model.feature_gradients(X=X),
+        lambda X: model.feature_importance(X=X),
+        lambda X: model.arrow_reliability(X=X),
+    )
+    for answer in answers:
+        whole = answer(new)
+        assert whole.dtype == np.float32
+        for i in (0, 17, 39):
+            np.testing.assert_array_equal(answer(new[i : i + 1])[0], whole[i])
+
+
+def test_training_rows_as_new_ones_get_the_same_answers(digits, fitted):
+    X = digits[0]
+    np.testing.assert_array_equal(fitted.transform(X), fitted.embedding_)
+    np.testing.assert_allclose(fitted.feature_gradients([3, 4], X=X), fitted.feature_gradients([3, 4]), atol=1e-10)
+    np.testing.assert_allclose(fitted.feature_importance(X=X[5:8]), fitted.feature_importance([5, 6, 7]), atol=1e-10)
+
+
+def test_new_rows_land_among_their_own(digits, fitted):
+    X, y = load_digits(return_X_y=True)
+    Y = fitted.transform(X[700:])
+    assert knn_accuracy(fitted.embedding_, y[:700], 10, test=(Y, y[700:])) > 0.88
+
+
+@pytest.mark.parametrize("gauge", ["regression", "embedded"])
+def test_same_bits_for_any_n_jobs(gauge, digits):
+    X = digits[0][:400]
+    one, two = (small(gauge=gauge, n_jobs=n).fit(X) for n in (1, 2))
+    for name in ("embedding_", "gauges_", "pullback_", "reliability_", "radius_correlation_", "singular_values_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    np.testing.assert_array_equal(one.feature_gradients(smooth=True), two.feature_gradients(smooth=True))
+    np.testing.assert_array_equal(one.transform(X + 0.5), two.transform(X + 0.5))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_data_gives_the_same_as_dense(metric, digits):
+    X = digits[0][:300]
+    dense = small(metric=metric).fit(X)
+    sparse = small(metric=metric).fit(sp.csr_array(X))
+    np.testing.assert_allclose(sparse.singular_values_, dense.singular_values_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(sparse.feature_importance([0, 9]), dense.feature_importance([0, 9]), atol=1e-6)
+    assert trustworthiness(X, sparse.embedding_, 10) > 0.95
+    # New rows may come dense or sparse, whatever the training rows were.
+    new = digits[0][300:310]
+    np.testing.assert_array_equal(sparse.transform(new), sparse.transform(sp.csr_array(new)))
+    np.testing.assert_array_equal(dense.transform(new), dense.transform(sp.csr_array(new)))
+    assert sparse.feature_gradients(X=sp.csr_array(new)).shape == (10, 64, 2)
+    assert sparse.arrow_reliability([3]).shape == (1, 64)
+
+
+def test_manhattan_takes_dense_data_only(digits):
+    X = digits[0][:200]
+    assert trustworthiness(X, small(metric="manhattan").fit_transform(X), 10) > 0.9
+    with pytest.raises(TypeError, match="manhattan"):
+        small(metric="manhattan").fit(sp.csr_array(X))
+
+
+def test_neighbours_may_be_given(digits):
+    X = digits[0][:300]
+    near = kneighbors(X, 15)
+    given = small(neighbors=near).fit(X)
+    np.testing.assert_array_equal(given.embedding_, small().fit(X).embedding_)
+    assert given.transform(X[:2] + 0.5).shape == (2, 2)
+    assert small(neighbors=kneighbors(X, 5)).fit(X).intrinsic_dims_.max() <= 4
+    copied = clone(given)
+    np.testing.assert_array_equal(copied.fit(X).embedding_, given.embedding_)
+    with pytest.raises(ValueError, match=r"of one shape \(200, k\)"):
+        small(neighbors=near).fit(X[:200])
+
+
+def test_pca_first_and_back(digits):
+    X = digits[0]
+    model = small(pca=20).fit(X)
+    importance = model.feature_importance()
+    assert importance.shape == X.shape
+    np.testing.assert_allclose((importance**2).sum(axis=1), model.intrinsic_dim_, rtol=1e-8)
+    arrows = model.feature_gradients()
+    assert arrow_fidelity(X, model.embedding_, arrows) > 0.5
+    part = model.feature_gradients([7], [20, 30])
+    np.testing.assert_allclose(part, arrows[[7]][:, [20, 30]], atol=1e-10)
+    np.testing.assert_allclose(model.arrow_reliability([7], [20]), model.arrow_reliability([7])[:, [20]], atol=1e-8)
+    sparse = small(pca=20).fit(sp.csr_array(X))
+    np.testing.assert_allclose(sparse.singular_values_, model.singular_values_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(sparse.transform(sp.csr_array(X[:4])), sparse.embedding_[:4])
+    with pytest.warns(ManifoliaWarning, match="pca=64 is no fewer"):
+        small(pca=64, n_epochs=1).fit(X[:100])
+
+
+def test_pca_of_all_the_rank_changes_nothing(rng):
+    X = rng.normal(size=(200, 6)) @ np.linalg.qr(rng.normal(size=(15, 6)))[0].T + 3.0
+    start = rng.normal(size=(200, 2))
+    detour, plain = (small(pca=pca, init=start, n_epochs=0).fit(X) for pca in (6, None))
+    np.testing.assert_allclose(detour.feature_importance(), plain.feature_importance(), atol=1e-6)
+    np.testing.assert_allclose(detour.feature_gradients(), plain.feature_gradients(), atol=1e-6)
+    np.testing.assert_allclose(detour.arrow_reliability(), plain.arrow_reliability(), atol=1e-6)
+    new = X[:5] + 0.3 * (X[5:10] - X[:5])
+    np.testing.assert_allclose(detour.feature_gradients(X=new), plain.feature_gradients(X=new), atol=1e-6)
+
+
+def test_duplicates_constant_features_and_parts_apart(rng):
+    X = np.concatenate([np.repeat(rng.normal(size=(4, 5)), 20, axis=0), 500 + rng.normal(size=(60, 5))])
+    X[:, 4] = 1.0
+    for init in ("pca", "spectral"):
+        model = small(init=init, n_neighbors=10).fit(X)
+        for name in ("embedding_", "gauges_", "pullback_", "reliability_"):
+            assert np.isfinite(getattr(model, name)).all(), name
+        assert np.isfinite(model.feature_gradients()).all()
+        assert (model.feature_importance(features=[4]) < 1e-10).all()
+        assert np.isfinite(model.transform(np.concatenate([X[:3], 250 + X[:3]]))).all()
+        assert (model.intrinsic_dims_[:80] == 0).all()
+
+
+def test_all_rows_equal():
+    model = small(n_neighbors=5).fit(np.ones((20, 3)))
+    assert np.isfinite(model.embedding_).all()
+    assert (model.feature_importance() == 0.0).all()
+    assert np.isnan(model.radius_correlation_).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_fewer_rows_than_neighbours(n, rng):
+    X = rng.normal(size=(n, 4))
+    with pytest.warns(ManifoliaWarning, match=f"there are {n} rows: every row has {n - 1} neighbours"):
+        model = small().fit(X)
+    assert np.isfinite(model.embedding_).all()
+    assert model.feature_gradients().shape == (n, 4, 2)
+    assert np.isfinite(model.transform(X + 0.1)).all()
+
+
+def test_names_of_a_table(rng):
+    table = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
+    model = small().fit(table)
+    np.testing.assert_array_equal(model.feature_importance([0], ["c", "a"]), model.feature_importance([0], [2, 0]))
+    np.testing.assert_array_equal(model.feature_gradients([0], "d"), model.feature_gradients([0], 3))
+    with pytest.raises(ValueError, match="there is no feature 'e'"):
+        model.feature_gradients([0], ["e"])
+    with pytest.raises(ValueError, match="Pass column numbers"):
+        small().fit(table.to_numpy()).feature_importance([0], ["a"])
+
+
+def test_a_callback_hears_the_stages_and_may_stop_the_layout(digits):
+    heard = []
+    X = digits[0][:200]
+
+    def stop_half_way(event):
+        heard.append(event.stage)
+        return event.stage == "layout" and event.done == 10
+
+    model = small(callback=stop_half_way).fit(X)
+    assert model.n_epochs_ == 10
+    assert list(dict.fromkeys(heard)) == ["neighbours", "tangent spaces", "layout", "gauges"]
+    assert model.transform(X[:2]).shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
+        ({"n_neighbors": 1}, ValueError, "n_neighbors must be at least 2"),
+        ({"n_neighbors": 1.5}, TypeError, "n_neighbors must be an int"),
+        ({"min_dist": -0.1}, ValueError, "min_dist must be at least 0"),
+        ({"density_weight": -1}, ValueError, "density_weight must be at least 0"),
+        ({"density_fraction": 2}, ValueError, "density_fraction must be at least 0 and at most 1"),
+        ({"n_epochs": "many"}, TypeError, "n_epochs must be an int"),
+        ({"gauge": "embeded"}, ValueError, "Did you mean 'embedded'"),
+        ({"metric": "jaccard"}, ValueError, "metric must be one of"),
+        ({"init": "random"}, ValueError, "init must be one of"),
+        ({"init": np.zeros((3, 2))}, ValueError, "init"),
+        ({"center": "median"}, ValueError, "center must be one of"),
+        ({"pca": 0}, ValueError, "pca must be at least 1"),
+        ({"verbose": 2}, TypeError, "verbose must be True or False"),
+    ],
+)
+def test_wrong_parameters_are_refused(settings, error, message, digits):
+    with pytest.raises(error, match=message):
+        small(**settings).fit(digits[0][:50])
+
+
+def test_embedded_gauges_need_enough_neighbours(rng):
+    with pytest.raises(ValueError, match="gauge='embedded' needs at least n_components=3 neighbours"):
+        small(3, gauge="embedded", n_neighbors=2).fit(rng.normal(size=(20, 4)))
+
+
+def test_memory_is_asked_for_before(digits, fitted):
+    with mf.memory_limit("1KiB"):
+        with pytest.raises(MemoryLimitError, match="a map of 100 rows"):
+            small().fit(digits[0][:100])
+        with pytest.raises(MemoryLimitError, match="Ask for fewer rows or features"):
+            fitted.feature_gradients()
+    assert 1e6 < mf.estimate_memory(small(), digits[0]) < 1e8
+
+
+def test_saved_and_loaded(tmp_path, digits):
+    X = digits[0]
+    for settings in ({}, {"gauge": "embedded", "pca": 8}, {"metric": "cosine"}):
+        model = small(**settings).fit(sp.csr_array(X[:200]) if settings == {"metric": "cosine"} else X[:200])
+        mf.save(model, tmp_path / "model")
+        loaded = mf.load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.embedding_, model.embedding_)
+        np.testing.assert_array_equal(loaded.transform(X[200:220]), model.transform(X[200:220]))
+        np.testing.assert_array_equal(loaded.feature_gradients(X=X[200:203]), model.feature_gradients(X=X[200:203]))
+        np.testing.assert_array_equal(loaded.feature_importance([1, 2]), model.feature_importance([1, 2]))
+
+
+def test_a_crafted_file_is_refused(digits):
+    model = small().fit(digits[0][:100])
+    model._check_restored()
+    whole = model._spaces
+    for wrong in (
+        whole._replace(indices=whole.indices + 100),
+        whole._replace(weights=whole.weights[:50]),
+        whole._replace(coordinates=whole.coordinates[:, :3]),
+    ):
+        model._spaces = wrong
+        with pytest.raises(ValueError, match="do not fit its map"):
+            model._check_restored()
