@@ -83,7 +83,7 @@ def embedded_gauges(
     graph : csr_array of shape (n, n)
         Graph of Eq. (1).
     n_components : int
-        c: directions of a basis, and dimensions of a frame.
+        Directions c of a basis, and dimensions of a frame.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the embedding.
     n_jobs : int or None, default=None

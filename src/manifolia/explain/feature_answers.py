@@ -254,8 +254,8 @@ class FeatureAnswers:
             unknown = [name for name in asked if name not in known]
             if unknown:
                 message = (
-                    f"features: there is no feature {str(unknown[0])!r}. Pass column numbers, or names of a DataFrame given "
-                    f"to fit."
+                    f"features: there is no feature {str(unknown[0])!r}. Pass column numbers, or names of a DataFrame "
+                    f"given to fit."
                 )
                 raise ValueError(message)
             return np.array([known[name] for name in asked], dtype=np.intp)

@@ -104,9 +104,9 @@ def tangent_spaces(
     captured : float, default=0.8
         Share of a neighbourhood's variance that the directions counted in `dims` capture.
     max_dim : int, default=7
-        m: directions kept at most.
+        Directions kept at most.
     dim : int, default=None
-        d, if it is known already, as for new rows; None takes the median of `dims`.
+        Dimension d, if it is known already, as for new rows; None takes the median of `dims`.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
