@@ -259,7 +259,6 @@ def test_an_unfitted_model(tmp_path):
         sp.csc_matrix(np.eye(3)),
         sp.coo_array(np.eye(3)[:, :2]),
     ],
-    ids=str,
 )
 def test_values_come_back_as_they_were(value, tmp_path):
     loaded = round_trip(FunctionTransformer(kw_args=value), tmp_path).kw_args
@@ -348,7 +347,11 @@ def test_trusted_wants_full_names(bad, tmp_path):
         mf.load(tmp_path / "model.mfa", trusted=bad)
 
 
-@pytest.mark.parametrize("function", [np.log1p, lambda x: x, print, joblib.Parallel, np.ma.array([1])], ids=repr)
+@pytest.mark.parametrize(
+    "function",
+    [np.log1p, lambda x: x, print, joblib.Parallel, np.ma.array([1])],
+    ids=["ufunc", "lambda", "builtin", "class", "masked"],
+)
 def test_other_things_are_not_saved(function, tmp_path):
     with pytest.raises(ModelFileError, match=r"FunctionTransformer\.func is of a type that a model file may not hold"):
         mf.save(FunctionTransformer(func=function), tmp_path / "model.mfa")
