@@ -31,6 +31,8 @@ __getattr__, __dir__, __all__ = attach(
     ],
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
+        "KernelMap": "manifolia.extension.kernel_map",
+        "ForestFeatures": "manifolia.methods.forest_features",
         "RFPHATE": "manifolia.methods.rf_phate",
         "load": "manifolia.persist",
         "explore": "manifolia.show.explorer",

@@ -31,6 +31,11 @@ ESTIMATORS: dict[str, Entry] = {
     'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
         lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
     ),
+    "KernelMap": Entry(lambda: mf.KernelMap()),
+    'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
+    'KernelMap(n_centers=9, centers="kmeans", metric="manhattan")': Entry(
+        lambda: mf.KernelMap(n_centers=9, centers="kmeans", metric="manhattan")
+    ),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
         {

@@ -2,4 +2,7 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["anchored", "leaf_map", "novelty"])
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    submodules=["anchored", "kernel_formula", "kernel_jacobian", "kernel_map", "leaf_map", "mode_map", "novelty"],
+)

@@ -16,6 +16,7 @@ __all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TRE
 #: Estimators of this library.
 OWN = frozenset(
     {
+        "manifolia.extension.kernel_map.KernelMap",
         "manifolia.methods.featuremap.FeatureMAP",
         "manifolia.methods.rf_phate.RFPHATE",
         "manifolia.tables.preparer.TablePreparer",
@@ -31,6 +32,7 @@ TUPLES = frozenset(
         "manifolia.explain.feature_answers.Projection",
         "manifolia.explain.importance.Importance",
         "manifolia.explain.pullback.Pullback",
+        "manifolia.extension.kernel_formula.Frame",
         "manifolia.extension.leaf_map.LeafValues",
         "manifolia.extension.novelty.NodeRanges",
         "manifolia.neighbors.index.Neighbors",

@@ -1,0 +1,377 @@
+"""The formula of a kernel map: its frame, its widths, its coefficients (section 3 of the paper).
+
+    y(x) = Σ_j α_j k_j(x) / Σ_l k_l(x),    k_j(x) = exp(−½ d(x, x_j)²/σ_j²)
+
+**Frame.** Rows are shifted to the mean of the centres and scaled by a power of two, so that neither the square of 1e-30
+nor that of 1e+30 leaves the range of the arithmetic. Rows farther than 1,024 radii of the centres from their mean are
+pulled back to that distance, along their direction: from there on, which centre is nearest depends on the direction
+alone, while the differences between the distances get lost in rounding.
+
+**Width.** The paper gives each centre the multiple of the distance d1_j to its nearest neighbour. An isolated centre
+then gets a wide kernel, and rows far away belong to it. One width for all, a multiple of the median of the d1, places
+new rows better (:doc:`/results/kernel-tsne`). Which multiple depends on the map, smooth or in pieces; `choose_width`
+finds it by leaving out each centre in turn. It takes the mean of log(1 + e²/m²), with e the error and m the median
+distance to the 10th neighbour in the map: the square of e would count the few rows on the border of two clusters and
+no others.
+
+**Coefficients.** α = Y (Nadaraya and Watson), or the least squares of the paper.
+
+=========  ==============================================  ===========
+symbol     meaning                                         shape
+=========  ==============================================  ===========
+C          centres                                         (m, d)
+d1         distance of a centre to the nearest other one   (m,)
+α          coefficients                                    (m, c)
+K          weights of the centres, rows sum to 1           (n, m)
+λ          ridge                                           scalar
+=========  ==============================================  ===========
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core import memory
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.random import as_generator
+from manifolia._core.types import Array, FloatArray, IntArray, RandomState
+from manifolia.neighbors import kneighbors
+
+__all__ = [
+    "KINDS",
+    "Frame",
+    "choose_centers",
+    "choose_width",
+    "evaluate",
+    "frame_of",
+    "framed",
+    "formula",
+    "map_scale",
+    "nearest_gaps",
+    "solve",
+]
+
+#: Numbers of the metrics in the kernels.
+KINDS = {"euclidean": 0, "manhattan": 1, "cosine": 2, "precomputed": 3}
+#: Multiples of the median distance between nearest centres, among which `choose_width` chooses.
+FACTORS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
+_ROWS = 2048  # rows mapped at once by a thread: small enough to stay in cache
+_RADII = 1024.0
+_JUDGES = 1000  # centres that are left out in turn to judge a width
+_MAP_NEIGHBOR = 10
+_LLOYD = 20  # rounds of k-means; centres need to be spread, not optimal
+
+
+class Frame(NamedTuple):
+    """Where the origin of the centres is, and their unit.
+
+    Attributes
+    ----------
+    shift : ndarray of float64 of shape (d,)
+        Mean of the centres.
+    scale : float
+        A power of two.
+    limit : float
+        Largest distance from the origin, in the frame.
+    """
+
+    shift: FloatArray
+    scale: float
+    limit: float
+
+
+def frame_of(C: FloatArray) -> Frame:
+    """Find the frame of centres.
+
+    Parameters
+    ----------
+    C : ndarray of shape (m, d)
+        Centres.
+
+    Returns
+    -------
+    Frame
+        In which the centre farthest from the mean is between ½√d and √d away, or less.
+    """
+    shift = C.mean(axis=0, dtype=np.float64)
+    spread = float(np.abs(C - shift).max(initial=0.0))
+    scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
+    radius = float(np.sqrt((((C - shift) * scale) ** 2).sum(axis=1).max(initial=0.0)))
+    return Frame(shift, scale, _RADII * (radius if radius > 0.0 else 1.0))
+
+
+def framed(X: FloatArray, frame: Frame, dtype: Any) -> FloatArray:
+    """Bring rows into a frame, each alone.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    frame : Frame
+        From `frame_of`.
+    dtype : dtype
+        Of the result.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Rows, none farther from the origin than the limit.
+    """
+    from manifolia.kernels.kernel_map import framed_rows
+
+    out = np.empty(X.shape, dtype=dtype)
+
+    def run(rows: slice) -> None:
+        framed_rows(X, frame.shift, frame.scale, frame.limit, out, rows.start, rows.stop)
+
+    map_blocks(run, row_blocks(X.shape[0], _ROWS))
+    return out
+
+
+def formula(C: FloatArray, sigma: FloatArray, values: FloatArray, *, metric: str, dtype: Any) -> Any:
+    """Put a formula together, in the precision that it is computed in.
+
+    Parameters
+    ----------
+    C : ndarray of shape (m, d)
+        Centres in their frame; for ``metric="precomputed"`` anything with m rows.
+    sigma : ndarray of shape (m,)
+        Widths σ_j.
+    values : ndarray of shape (m, c)
+        Coefficients α_j.
+    metric : str
+        One of `KINDS`.
+    dtype : dtype
+        float32 or float64.
+
+    Returns
+    -------
+    Formula
+        For `evaluate`.
+    """
+    from manifolia.kernels.kernel_map import Formula
+
+    across = np.ascontiguousarray(C.T if metric != "precomputed" else np.empty((1, len(C))), dtype=dtype)
+    precision = (0.5 / np.asarray(sigma, dtype=np.float64) ** 2).astype(dtype)
+    return Formula(across, precision, np.ascontiguousarray(values, dtype=np.float64), KINDS[metric])
+
+
+def evaluate(Z: FloatArray, made: Any, *, own: IntArray | None = None) -> FloatArray:
+    """Map rows by a formula, each alone.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d), or (n, m) with metric="precomputed"
+        Rows in the frame of the centres; or their distances to the centres.
+    made : Formula
+        From `formula`.
+    own : ndarray of int of shape (n,), default=None
+        For each row the centre that it is, which is left out.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, c)
+        Their places.
+    """
+    from manifolia.kernels.kernel_map import mapped_rows
+
+    out = np.empty((Z.shape[0], made.values.shape[1]))
+    nobody = _nobody(Z.shape[0]) if own is None else own
+
+    def run(rows: slice) -> None:
+        mapped_rows(Z, made, nobody, out, rows.start, rows.stop)
+
+    map_blocks(run, row_blocks(Z.shape[0], _ROWS))
+    return out
+
+
+def _nobody(n: int) -> IntArray:
+    return np.full(n, -1, dtype=np.int64)
+
+
+def nearest_gaps(C: FloatArray, *, metric: str) -> FloatArray:
+    """Measure how far the nearest centre at another place is.
+
+    Parameters
+    ----------
+    C : ndarray of shape (m, d), or (m, m) with metric="precomputed"
+        Centres; or their distances.
+    metric : str
+        As for `manifolia.neighbors.kneighbors`.
+
+    Returns
+    -------
+    ndarray of float64 of shape (m,)
+        d1 > 0. A centre with nothing but duplicates beside it gets the median of the others; 1 if all are in one place.
+    """
+    m = C.shape[0]
+    if m < 2:
+        return np.ones(m)
+    near = kneighbors(C, min(8, m - 1), metric=metric, exact=True)
+    found = np.where(near.distances > 0.0, near.distances, np.inf).min(axis=1).astype(np.float64)
+    positive = found[np.isfinite(found)]
+    found[~np.isfinite(found)] = np.median(positive) if positive.size else 1.0
+    return found
+
+
+def map_scale(Y: FloatArray) -> float:
+    """Measure how far neighbours are apart in a map.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (m, c)
+        A map.
+
+    Returns
+    -------
+    float
+        Median distance to the 10th neighbour; 1 if that is 0.
+    """
+    if len(Y) < 2:
+        return 1.0
+    k = min(_MAP_NEIGHBOR, len(Y) - 1)
+    return float(np.median(kneighbors(Y, k, exact=True).distances[:, -1])) or 1.0
+
+
+def choose_width(C: FloatArray, Y: FloatArray, unit: float, *, metric: str, dtype: Any) -> float:
+    """Choose one width for all centres by leaving out each in turn.
+
+    Parameters
+    ----------
+    C : ndarray of shape (m, d), or (m, m) with metric="precomputed"
+        Centres in their frame; or their distances.
+    Y : ndarray of shape (m, c)
+        Their places.
+    unit : float
+        Median of `nearest_gaps`.
+    metric : str
+        One of `KINDS`.
+    dtype : dtype
+        Precision.
+
+    Returns
+    -------
+    float
+        The multiple of `unit` with the least mean of log(1 + e²/m²); of equals the smallest.
+    """
+    m = len(C)
+    if m < 3:
+        return FACTORS[0]
+    judges = np.unique(np.linspace(0, m - 1, min(m, _JUDGES)).astype(np.int64))
+    rows = np.ascontiguousarray(C[judges], dtype=dtype)
+    square = map_scale(Y) ** 2
+    losses = []
+    for factor in FACTORS:
+        made = formula(C, np.full(m, factor * unit), Y, metric=metric, dtype=dtype)
+        error = ((evaluate(rows, made, own=judges) - Y[judges]) ** 2).sum(axis=1)
+        losses.append(float(np.log1p(error / square).mean()))
+    return FACTORS[int(np.argmin(losses))]
+
+
+def choose_centers(Z: FloatArray, n_centers: int, *, kind: str, random_state: RandomState = None) -> IntArray:
+    """Choose rows to be centres.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Rows.
+    n_centers : int
+        How many, at most n.
+    kind : {"random", "kmeans", "farthest"}
+        Drawn evenly; the rows nearest to the means of k-means; or one after the other the row farthest from those
+        chosen before.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed.
+
+    Returns
+    -------
+    ndarray of intp of shape (n_centers,)
+        Numbers of rows, ascending, all different.
+    """
+    rng = as_generator(random_state)
+    n = Z.shape[0]
+    drawn = rng.choice(n, n_centers, replace=False).astype(np.intp)
+    if kind == "farthest":
+        return np.sort(_farthest(Z, drawn))
+    if kind == "kmeans":
+        from manifolia.neighbors import NeighborIndex
+
+        means = Z[drawn].astype(np.float64)
+        for _ in range(_LLOYD):
+            group = NeighborIndex(means, exact=True).query(Z, 1).indices[:, 0]
+            size = np.bincount(group, minlength=n_centers)
+            totals = np.stack([np.bincount(group, weights=column, minlength=n_centers) for column in Z.T], axis=1)
+            means = np.where(size[:, None] > 0, totals / np.maximum(size, 1)[:, None], means)
+        chosen = np.unique(NeighborIndex(Z, exact=True).query(means, 1).indices[:, 0])
+        # Two means may have the same nearest row; rows drawn before fill up.
+        rest = drawn[~np.isin(drawn, chosen)]
+        drawn = np.concatenate([chosen, rest])[:n_centers]
+    return np.sort(drawn)
+
+
+def _farthest(Z: FloatArray, drawn: IntArray) -> IntArray:
+    chosen = np.empty(len(drawn), dtype=np.intp)
+    chosen[0] = drawn[0]
+    nearest = ((Z - Z[chosen[0]]) ** 2).sum(axis=1)
+    for i in range(1, len(drawn)):
+        # With nothing but duplicates left, any row not yet chosen will do.
+        nearest[chosen[:i]] = -1.0
+        chosen[i] = int(np.argmax(nearest))
+        nearest = np.minimum(nearest, ((Z - Z[chosen[i]]) ** 2).sum(axis=1))
+    return chosen
+
+
+def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArray:
+    """Find the coefficients by least squares over all rows.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d), or (n, m) with metric="precomputed"
+        Rows in the frame of the centres; or their distances to the centres.
+    Y : ndarray of shape (n, c)
+        Their places.
+    made : Formula
+        With the coefficients α₀ to start from: the places of the centres.
+    ridge : float
+        λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little about stay
+        near their places, not near the origin. 0 is the pseudo-inverse of the paper.
+
+    Returns
+    -------
+    ndarray of float64 of shape (m, c)
+        α.
+    """
+    n, m = Z.shape[0], made.values.shape[0]
+    if ridge == 0.0:
+        memory.require(
+            24.0 * n * m, step=f"least squares of {n} rows on {m} centres", remedy="Set ridge above 0, or n_centers."
+        )
+        K = _gram(Z, made)
+        with threads(1):
+            return np.asarray(np.linalg.lstsq(K, Y.astype(np.float64), rcond=None)[0])
+    left = np.zeros((m, m))
+    right = np.zeros((m, Y.shape[1]))
+    for rows in row_blocks(n, _ROWS):
+        K = _gram(Z[rows], made)
+        with threads(1):
+            left += K.T @ K
+            right += K.T @ (Y[rows] - K @ made.values)
+    left[np.diag_indices(m)] += ridge
+    with threads(1):
+        return made.values + np.linalg.solve(left, right)
+
+
+def _gram(Z: Array, made: Any) -> FloatArray:
+    from manifolia.kernels.kernel_map import weight_rows
+
+    K = np.zeros((Z.shape[0], made.values.shape[0]))
+    nobody = _nobody(len(Z))
+
+    def run(rows: slice) -> None:
+        weight_rows(Z, made, nobody, K, rows.start, rows.stop)
+
+    map_blocks(run, row_blocks(len(Z), 256))
+    return K

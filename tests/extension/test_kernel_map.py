@@ -1,0 +1,249 @@
+"""KernelMap: limits with a known answer, far rows, the derivative, saved models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import manifolia as mf
+from manifolia.extension.kernel_formula import choose_centers, nearest_gaps
+
+
+@pytest.fixture
+def clusters(rng):
+    """Two clusters that are far apart in a map, and less so in the data."""
+    labels = np.arange(120) % 2
+    X = rng.normal(size=(120, 4))
+    X[:, 0] += 6 * labels
+    Y = rng.normal(size=(120, 2))
+    Y[:, 0] += 100 * labels
+    return X, Y
+
+
+@pytest.mark.parametrize(
+    "options", [{"bandwidth": 1e-3}, {"bandwidth": "paper", "coefficients": "lstsq", "ridge": 0.0}]
+)
+def test_narrow_kernels_return_the_map(clusters, options):
+    X, Y = clusters
+    np.testing.assert_allclose(mf.KernelMap(**options).fit(X, Y).transform(X), Y, atol=1e-8)
+
+
+def test_by_hand():
+    # Two centres, 1 and 3 away: weights exp(-1/2) and exp(-9/2).
+    model = mf.KernelMap(bandwidth=1.0).fit([[0.0], [4.0]], [[0.0, 1.0], [1.0, 1.0]])
+    share = np.exp(-4.5) / (np.exp(-0.5) + np.exp(-4.5))
+    np.testing.assert_allclose(model.transform([[1.0]]), [[share, 1.0]], rtol=1e-12)
+
+
+def test_a_linear_map_is_reproduced(rng):
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 15)] * 2), axis=-1).reshape(-1, 2)
+    turn = np.array([[1.0, -2.0], [0.5, 3.0]])
+    new = rng.uniform(-0.6, 0.6, size=(50, 2))
+    options = {"bandwidth": "global", "factor": 1.5, "coefficients": "lstsq", "ridge": 1e-9}
+    wide = mf.KernelMap(**options).fit(grid, grid @ turn)
+    assert np.abs(wide.transform(new) - new @ turn).max() < 0.01
+    narrow = mf.KernelMap(bandwidth="global", factor=0.1).fit(grid, grid @ turn)
+    assert np.abs(narrow.transform(new) - new @ turn).max() > 0.1
+    # On a grid a centre's four nearest are equally far, and their mean is right whatever the width.
+    X = rng.uniform(-1, 1, size=(225, 2))
+    chosen, narrow = (mf.KernelMap(bandwidth=width).fit(X, X @ turn) for width in ("auto", "global"))
+    assert chosen.factor_ > 0.3  # a smooth map asks for wide kernels
+    assert np.abs(chosen.transform(new) - new @ turn).mean() < np.abs(narrow.transform(new) - new @ turn).mean()
+
+
+def test_the_mode_is_in_a_cluster_and_the_mean_between(clusters):
+    X, Y = clusters
+    between = np.array([[3.0, 0.0, 0.0, 0.0]])
+    mean = mf.KernelMap(bandwidth=5.0).fit(X, Y).transform(between)[0, 0]
+    mode = mf.KernelMap(mapping="mode", mode_perplexity=15.0).fit(X, Y).transform(between)[0, 0]
+    assert 20 < mean < 80
+    assert min(abs(mode), abs(mode - 100)) < 3
+
+
+def test_the_mode_of_a_row_of_the_map_is_its_place(clusters):
+    X, Y = clusters
+    np.testing.assert_allclose(mf.KernelMap(mapping="mode").fit(X, Y).transform(X), Y)
+
+
+@pytest.mark.parametrize("mapping", ["kernel", "mode"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+def test_units_do_not_matter(clusters, mapping, dtype, unit):
+    X, Y = clusters
+    model, plain = (mf.KernelMap(mapping=mapping).fit((u * X).astype(dtype), Y) for u in (unit, 1.0))
+    new = X + 0.1
+    np.testing.assert_allclose(
+        model.transform((unit * new).astype(dtype)),
+        plain.transform(new.astype(dtype)),
+        atol=0.02 if dtype == np.float32 else 1e-6,
+    )
+
+
+@pytest.mark.parametrize("mapping", ["kernel", "mode"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [1e4, 1e15, 1e30])
+def test_far_rows_go_to_the_nearest_centre(clusters, mapping, dtype, far):
+    X, Y = clusters
+    model = mf.KernelMap(mapping=mapping).fit(X.astype(dtype), Y)
+    new = np.array([[far, 0, 0, 0], [-far, 0, 0, 0]], dtype=dtype)
+    placed = model.transform(new)
+    outermost = Y[[np.argmax(X[:, 0]), np.argmin(X[:, 0])]]
+    assert np.abs(placed - outermost).max() < (1e-3 if mapping == "kernel" else 4.0)
+    assert model.novelty(new).min() == pytest.approx(120 / 121)
+    assert np.isnan(model.set_params(far="nan").transform(new)).all()
+    assert np.isfinite(model.transform(X[:1].astype(dtype))).all()
+
+
+def test_novelty_is_calibrated(rng):
+    X, new = rng.normal(size=(1500, 3)), rng.normal(size=(3000, 3))
+    model = mf.KernelMap().fit(X, X[:, :2])
+    scores = model.novelty(new)
+    assert 0.035 < (scores > 0.95).mean() < 0.065
+    assert (model.novelty(new + 8.0) > 0.99).all()
+
+
+def test_duplicates(rng):
+    X = np.repeat(rng.integers(0, 3, size=(20, 2)).astype(float), 3, axis=0)
+    Y = rng.normal(size=(60, 2))
+    assert (nearest_gaps(X, metric="euclidean") > 0).all()
+    for options in ({}, {"bandwidth": "paper"}, {"coefficients": "lstsq"}, {"mapping": "mode"}):
+        assert np.isfinite(mf.KernelMap(**options).fit(X, Y).transform(X + 0.1)).all()
+    one_place = mf.KernelMap().fit(np.ones((5, 2)), Y[:5])
+    np.testing.assert_allclose(one_place.transform([[1.0, 1.0]]), Y[:5].mean(axis=0, keepdims=True))
+
+
+@pytest.mark.parametrize("options", [{"factor": 0.3}, {"factor": 1.0}, {"bandwidth": "paper", "factor": 0.5}])
+def test_jacobian_against_differences(clusters, options):
+    X, Y = clusters
+    model = mf.KernelMap(**{"bandwidth": "global", **options}).fit(X, Y)
+    new = X[:6] + 0.05
+    J = model.jacobian(new)
+    h = 1e-5
+    for f in range(4):
+        step = h * np.eye(4)[f]
+        slope = (model.transform(new + step) - model.transform(new - step)) / (2 * h)
+        np.testing.assert_allclose(J[:, :, f], slope, rtol=1e-5, atol=1e-5 * np.abs(J).max())
+    np.testing.assert_array_equal(model.feature_gradients(new), J.transpose(0, 2, 1))
+    np.testing.assert_allclose(model.sensitivity(new), np.linalg.svd(J)[1][:, 0], rtol=1e-6)
+    importance = model.feature_importance(new)
+    np.testing.assert_allclose(importance.max(axis=1), 1.0)
+
+
+def test_jacobian_of_far_rows_against_differences(clusters):
+    X, Y = clusters
+    model = mf.KernelMap(bandwidth=40.0).fit(X, Y)
+    new = np.array([[3e4, -2e4, 1e4, 2e4]])
+    J, h = model.jacobian(new)[0], 1.0
+    slope = np.stack(
+        [(model.transform(new + h * e) - model.transform(new - h * e))[0] / (2 * h) for e in np.eye(4)], axis=1
+    )
+    np.testing.assert_allclose(J, slope, rtol=1e-3, atol=1e-3 * np.abs(J).max())
+    assert np.abs(slope).max() > 0
+
+
+def test_a_feature_that_the_map_ignores_has_no_arrow(rng):
+    X = rng.uniform(size=(400, 3))
+    X[:, 2] *= 1e-3  # too small to tell rows apart
+    J = mf.KernelMap(bandwidth=0.2).fit(X, X[:, :2]).jacobian(X[:50])
+    assert np.abs(J[:, :, 2]).mean() < 0.01 * np.abs(J[:, 0, 0]).mean()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"mapping": "mode"}, "mapping='kernel'"), ({"metric": "manhattan"}, "'euclidean'")]
+)
+def test_jacobian_refuses(clusters, options, message):
+    X, Y = clusters
+    with pytest.raises(ValueError, match=message):
+        mf.KernelMap(**options).fit(X, Y).jacobian(X)
+
+
+@pytest.mark.parametrize("mapping", ["kernel", "mode"])
+@pytest.mark.parametrize(
+    ("metric", "scipy_name"), [("euclidean", "euclidean"), ("manhattan", "cityblock"), ("cosine", "cosine")]
+)
+def test_precomputed_distances(clusters, mapping, metric, scipy_name):
+    X, Y = clusters
+    new = X[:20] + 0.3
+    direct = mf.KernelMap(mapping=mapping, metric=metric).fit(X, Y).transform(new)
+    given = mf.KernelMap(mapping=mapping, metric="precomputed").fit(cdist(X, X, scipy_name), Y)
+    np.testing.assert_allclose(given.transform(cdist(new, X, scipy_name)), direct, atol=1e-5)
+    with pytest.raises(ValueError, match="must be square"):
+        given.fit(cdist(new, X), Y[:20])
+    with pytest.raises(ValueError, match="negative"):
+        given.transform(-cdist(new, X))
+
+
+@pytest.mark.parametrize("kind", ["random", "kmeans", "farthest"])
+def test_centres(rng, kind):
+    X = rng.normal(size=(300, 3))
+    Y = np.sin(X[:, :2])
+    chosen = choose_centers(X, 40, kind=kind, random_state=0)
+    assert len(np.unique(chosen)) == 40
+    model = mf.KernelMap(n_centers=40, centers=kind, random_state=0, bandwidth="global", factor=0.8).fit(X, Y)
+    plain = mf.KernelMap(bandwidth="global", factor=0.8).fit(X[model.center_indices_], Y[model.center_indices_])
+    error, worse = (np.abs(fitted.transform(X) - Y).mean() for fitted in (model, plain))
+    assert error < 0.8 * worse  # least squares uses all rows
+    assert len(model.centers_) == 40
+
+
+def test_farthest_centres_reach_the_outlier(rng):
+    X = rng.normal(size=(200, 2))
+    X[77] = 50.0
+    assert 77 in choose_centers(X, 2, kind="farthest", random_state=0)
+
+
+def test_ridge_keeps_coefficients_at_their_places(clusters):
+    X, Y = clusters
+    options = {"bandwidth": "global", "factor": 1.0, "coefficients": "lstsq"}
+    free, stiff = (mf.KernelMap(ridge=ridge, **options).fit(X, Y) for ridge in (1e-6, 1e6))
+    np.testing.assert_allclose(stiff.coefficients_, Y, atol=1e-3)
+    assert np.abs(free.transform(X) - Y).mean() < 0.5 * np.abs(stiff.transform(X) - Y).mean()
+
+
+def test_the_dtype_is_kept(clusters):
+    X, Y = clusters
+    model = mf.KernelMap().fit(X, Y)
+    assert model.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(model.transform(X.astype(np.float32)), model.transform(X), atol=0.05)
+
+
+@pytest.mark.parametrize("mapping", ["kernel", "mode"])
+def test_a_saved_map_has_the_same_bits(clusters, mapping, tmp_path):
+    X, Y = clusters
+    model = mf.KernelMap(mapping=mapping).fit(X, Y)
+    mf.save(model, tmp_path / "map.mfa")
+    restored = mf.load(tmp_path / "map.mfa")
+    assert restored.transform(X + 0.1).tobytes() == model.transform(X + 0.1).tobytes()
+    assert restored.novelty(X).tobytes() == model.novelty(X).tobytes()
+
+
+@pytest.mark.parametrize("name", ["bandwidth_", "coefficients_", "center_indices_"])
+def test_arrays_that_do_not_fit_are_refused(clusters, name):
+    model = mf.KernelMap().fit(*clusters)
+    setattr(model, name, getattr(model, name)[:-1])
+    with pytest.raises(ValueError, match="do not fit together"):
+        model._check_restored()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mapping": "mean"}, "mapping must be one of"),
+        ({"bandwidth": "wide"}, "bandwidth must be one of"),
+        ({"bandwidth": 0.0}, "bandwidth must be above 0"),
+        ({"mode_perplexity": 0.5}, "mode_perplexity must be at least 1"),
+        ({"far": "origin"}, "far must be one of"),
+        ({"n_centers": 0}, "n_centers must be at least 1"),
+        ({"ridge": -1.0}, "ridge must be at least 0"),
+    ],
+)
+def test_parameters(clusters, options, message):
+    with pytest.raises(ValueError, match=message):
+        mf.KernelMap(**options).fit(*clusters)
+
+
+def test_places_must_fit_the_rows(clusters):
+    X, Y = clusters
+    with pytest.raises(ValueError, match="Y has 5 rows"):
+        mf.KernelMap().fit(X, Y[:5])
