@@ -29,6 +29,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
         click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
+        click.option("--na", multiple=True, metavar="TEXT", help="Text that means a missing value; may be repeated."),
         click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
         click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
     ):

@@ -38,13 +38,14 @@ def test_stdout_ends_with_the_page_and_says_three_things(finished):
     findings = [line for line in lines if line.startswith("- ")]
     assert len(findings) >= 3
     assert findings[0].startswith("- What matters most for Survived: Sex (")
-    assert "have the same Survived" in findings[1]
+    assert "get their own Survived" in findings[1]
     assert lines[-1] == f"Open the page: {folder / 'map.html'}"
 
 
 def test_notes_on_the_table_go_to_stderr(finished):
     _, done = finished
     assert "'Name'" in done.stderr  # an identifier
+    assert "--role COLUMN=categorical" in done.stderr  # in options, not in arguments of Python
     assert "'Ship'" in done.stderr  # a constant
     assert "Missing values stay missing: 'Age'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -92,7 +93,9 @@ def test_labels_keep_numbers_and_turn_the_rest_to_text():
     assert read_labels(table, ["flag"]).y.tolist() == ["True", "False", "True"]
     assert read_labels(table, ["when"]).y.tolist()[2] is None
     assert read_labels(table, []).y is None
-    assert read_labels(table, ["whole", "flag"]).name == "whole and flag"
+    assert read_labels(table, ["word", "flag"]).name == "word and flag"
+    with pytest.raises(TableError, match=r"of one kind.*whole \(whole numbers\), word \(words\)"):
+        read_labels(table, ["whole", "word"])
     with pytest.raises(TableError, match="is x in every row"):
         read_labels(table, ["one"])
     with pytest.raises(TableError, match="no value in any row"):
@@ -116,3 +119,29 @@ def test_a_wide_table_shows_the_columns_that_matter(tmp_path):
 def test_too_few_rows():
     with pytest.raises(TableError, match="4 rows; a map needs at least 5"):
         make_run(read(passengers(4)), Request(target=("Survived",)))
+
+
+def test_rows_of_the_fit_are_recognised_and_absent_columns_that_matter_are_told(run):
+    assert place_rows(run.model, read(passengers(150)), run.report).n_known == 150
+    fresh = place_rows(run.model, read(passengers(40, seed=7)), run.report)
+    assert fresh.n_known < 10
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        place_rows(run.model, read(passengers(10, seed=7).drop(columns="Sex")), run.report)
+    said = [str(warning.message) for warning in caught]
+    assert any("'Sex', which is not in" in text and "of what matters" in text for text in said)
+
+
+def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(PermissionError, match="not a folder that you may write to"):
+        folder.check_free(tmp_path / "file" / "run", force=False)
+    folder.check_free(tmp_path / "new" / "deep" / "run", force=False)
+
+
+def test_a_map_without_a_target_says_three_things():
+    found = make_run(read(passengers(120).drop(columns=["Name", "Survived"])), Request()).report
+    assert found["method"] == "featuremap"
+    assert len(found["findings"]) == 3
+    assert "directions in which the rows differ" in found["findings"][0]
+    assert "farthest from their" in found["findings"][2]

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from manifolia._cli.errors import in_options
 from manifolia._core.progress import ProgressEvent
 
 __all__ = ["Console"]
@@ -95,7 +96,7 @@ class Console:
         """
         if not self.quiet:
             self._close()
-            click.echo(f"Note: {text}", err=True)
+            click.echo(f"Note: {in_options(text)}", err=True)
 
     def result(self, text: str) -> None:
         """Print a line of the result; not with JSON.

@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
+import re
+
 from manifolia.exceptions import ManifoliaError
 
-__all__ = ["sentence"]
+__all__ = ["in_options", "sentence"]
+
+#: How the library names what the command line calls otherwise.
+_OPTIONS = (
+    (r"\bdecimal=','", "--decimal ,"),
+    (r"\bdecimal='\.'", "--decimal ."),
+    (r"\bdecimal=", "--decimal"),
+    (r"\bsep=", "--sep"),
+    (r"\bna_values=\[([^\]]*)\]", r"--na \1"),
+    (r"\bna_values\b", "--na"),
+    (r"\broles=\{'?([^:'}]+)'?: *'?([^}']+)'?\}", r"--role \1=\2"),
+    (r"Set the role '(\w+)'", r"Use --role COLUMN=\1"),
+)
 
 _EXPECTED = (ManifoliaError, ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+def in_options(text: str) -> str:
+    """Say in options of the command line what the library says in arguments.
+
+    Parameters
+    ----------
+    text : str
+        A sentence of the library.
+
+    Returns
+    -------
+    str
+        The same with ``--sep`` for ``sep=``, and so on.
+    """
+    for argument, option in _OPTIONS:
+        text = re.sub(argument, option, text)
+    return text
 
 
 def sentence(error: BaseException) -> str:
@@ -22,7 +54,7 @@ def sentence(error: BaseException) -> str:
     str
         Its own words if it is of a kind that is meant for users, else what it is and what to do.
     """
-    text = " ".join(str(error).split())
+    text = in_options(" ".join(str(error).split()))
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         text = f"{error.filename}: {error.strerror.lower()}."
     if isinstance(error, _EXPECTED) and text:

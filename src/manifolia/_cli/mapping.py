@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
+from manifolia._core.progress import ProgressEvent
 from manifolia.exceptions import TableError
 from manifolia.runs import Request, Run, make_run, write_run
 from manifolia.runs.folder import check_free
@@ -50,7 +51,9 @@ def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dic
     )
     began = time.perf_counter()
     run = make_run(table, request, console)
+    console(ProgressEvent("write", 0, None, {}))
     write_run(run, folder, force=options["force"], table_format=options["table_format"])
+    console(ProgressEvent("write", 1, 1, {}))
     if data.suffix == ".h5ad":
         _write_h5ad(data, folder, run)
     tell(console, run, folder, time.perf_counter() - began)
@@ -64,14 +67,15 @@ def read_table(data: Path, options: dict[str, Any]) -> Table:
     data : Path
         The file.
     options : dict
-        With sep, decimal, layer and obsm.
+        With sep, decimal, na, layer and obsm.
 
     Returns
     -------
     Table
         As read.
     """
-    return read(data, **{name: options[name] for name in ("sep", "decimal", "layer", "obsm")})
+    given = {name: options[name] for name in ("sep", "decimal", "layer", "obsm")}
+    return read(data, na_values=options["na"], **given)
 
 
 def _check_overlap(options: dict[str, Any]) -> None:

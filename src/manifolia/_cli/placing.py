@@ -64,6 +64,7 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
             "rows": n,
             "novel": n_novel,
             "accuracy": placed.accuracy,
+            "rows_of_the_fit": placed.n_known,
             "out": None if out is None else str(out),
             "page": None if page is None else str(page),
             **({"coordinates": placed.frame.to_dict("records")} if out is None else {}),
@@ -71,10 +72,14 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
     )
     if out is None:
         return
-    console.heading(f"{n:,} rows placed: {out}")
+    console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
     if n_novel is not None:
-        console.result(f"- {n_novel:,} of them look unlike the rows of the map (novelty of at least {_NOVEL}).")
+        looks = "looks" if n_novel == 1 else "look"
+        console.result(f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {_NOVEL}).")
     if placed.accuracy is not None:
         console.result(f"- Against the target in the file, the forest's predictions score {placed.accuracy:.1%}.")
+        if placed.n_known:
+            rows = "row was" if placed.n_known == 1 else "rows were"
+            console.result(f"  But {placed.n_known:,} {rows} in the fit, where the forest has seen the answer.")
     if page is not None:
         console.heading(f"Open the page: {page}")

@@ -7,21 +7,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
 from manifolia.metrics.separation import blind_score
 
 __all__ = [
-    "agreement",
     "importance_finding",
+    "isolation_finding",
     "learned_something",
     "neighbour_finding",
+    "neighbour_share",
     "outlier_finding",
     "surprise_finding",
 ]
 
 _TOP = 3  # columns and rows that are named
-_NOTHING = 2.0  # standard errors below which a column is not told from nothing
+_SHARE = 0.01  # of all importance, below which a column is not worth naming
+_DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
+_WEAK = 0.25  # share of rows that the forest gets wrong, above which it is the forest that is weak
+_UNEARNED = 0.02  # separation beyond the forest's that is not noise
 _NOVEL = 0.5  # novelty from which a row is called unlike the others
 
 
@@ -48,7 +53,13 @@ def learned_something(score: float, y: Array, *, classes: bool) -> bool:
     return bool(score > blind + 2.0 * deviation / np.sqrt(n))
 
 
-def importance_finding(importances: Mapping[str, tuple[float, float]], target: str, *, learned: bool = True) -> str:
+def importance_finding(
+    importances: Mapping[str, tuple[float, float]],
+    target: str,
+    *,
+    learned: bool = True,
+    purpose: str = "for telling the rows from shuffled copies of them",
+) -> str:
     """Name the columns that matter most.
 
     Parameters
@@ -59,6 +70,8 @@ def importance_finding(importances: Mapping[str, tuple[float, float]], target: s
         What they matter for; empty without a target.
     learned : bool, default=True
         Whether the forest learned anything at all; if not, there is nothing that importance could mean.
+    purpose : str, default="for telling the rows from shuffled copies of them"
+        What they matter for without a target.
 
     Returns
     -------
@@ -71,43 +84,46 @@ def importance_finding(importances: Mapping[str, tuple[float, float]], target: s
             f"and groups in the map mean nothing for {target}."
         )
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
-    telling = [name for name, (mean, error) in ranked if mean > _NOTHING * error and mean > 0]
-    purpose = f"for {target}" if target else "for telling the rows from shuffled copies of them"
+    limit = norm.isf(_DOUBT / len(ranked))  # of many columns that mean nothing some look telling by chance
+    telling = [name for name, (mean, error) in ranked if mean > limit * error and mean > 0]
+    if target:
+        purpose = f"for {target}"
     if not telling:
         return f"No column matters {purpose} by more than chance: be careful with what the map seems to show."
-    shares = np.array([max(mean, 0.0) for _, (mean, _) in ranked])
-    named = ", ".join(
-        f"{name} ({share:.0%})" for (name, _), share in zip(ranked[:_TOP], shares / shares.sum(), strict=False)
-    )
-    rest = len(telling) - min(_TOP, len(telling))
+    total = sum(max(mean, 0.0) for _, (mean, _) in ranked)
+    shares = {name: importances[name][0] / total for name in telling}
+    top = [name for i, name in enumerate(telling[:_TOP]) if i == 0 or shares[name] >= _SHARE]
+    named = ", ".join(f"{name} ({shares[name]:.0%})" for name in top)
+    rest = len(telling) - len(top)
     none = len(ranked) - len(telling)
-    tail = [f"{rest} more count for less"] if rest else []
+    tail = [f"{rest} more {'counts' if rest == 1 else 'count'} for less"] if rest else []
     tail += [f"{none} cannot be told from nothing"] if none else []
     return f"What matters most {purpose}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
 
 
-def agreement(Y: FloatArray, y: Array, k: int = 10) -> float:
-    """Share of a row's neighbours in the map that are of its class, averaged over rows.
+def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> FloatArray:
+    """Share of each row's neighbours in the map that are of the class asked for.
 
     Parameters
     ----------
     Y : ndarray of shape (n, n_components)
         Map.
-    y : ndarray of shape (n,)
+    y : ndarray of str of shape (n,)
         Classes.
+    asked : ndarray of str of shape (n,)
+        The class to look for round each row.
     k : int, default=10
         Neighbours.
 
     Returns
     -------
-    float
+    ndarray of shape (n,)
         Between 0 and 1.
     """
     from sklearn.neighbors import NearestNeighbors
 
-    k = min(k, len(Y) - 1)
-    near = NearestNeighbors(n_neighbors=k).fit(Y).kneighbors(return_distance=False)
-    return float((y[near] == y[:, np.newaxis]).mean())
+    near = NearestNeighbors(n_neighbors=min(k, len(Y) - 1)).fit(Y).kneighbors(return_distance=False)
+    return (y[near] == asked[:, np.newaxis]).mean(axis=1)
 
 
 def neighbour_finding(
@@ -134,34 +150,39 @@ def neighbour_finding(
         One sentence.
     """
     earned, over = getattr(model, "oob_score_", float("nan")), getattr(model, "over_separation_", float("nan"))
+    k = min(10, len(Y) - 1)
     if y is not None and np.isfinite(earned):
-        known = ~pd.isna(y)
-        share, chance = agreement(Y[known], y[known].astype(str)), _by_chance(y[known].astype(str))
-        judged = "no more than" if over <= 0.02 else f"more, by {over:.0%}, than"
+        known = y[~pd.isna(y)].astype(str)
+        blind = blind_score(known, classification=True)
+        judged = (
+            "no more than was learned"
+            if over <= _UNEARNED
+            else f"{100 * over:.0f} points more than was learned, which is not earned"
+        )
         return (
-            f"Of a row's 10 nearest rows in the map {share:.0%} have the same {target} ({chance:.0%} by chance); the "
-            f"forest is right about {earned:.0%} of rows it was not trained on, and the map separates {judged} that."
+            f"By the vote of its {k} nearest rows in the map {earned + over:.0%} of the rows get their own {target} "
+            f"(always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of rows it was "
+            f"not trained on. The map shows {judged}."
+        )
+    if np.isfinite(earned) and hasattr(getattr(model, "forest_", None), "classes_"):
+        return (
+            f"The {k} nearest rows in the map are right about {earned + over:.0%} of the labels of {target}; the "
+            f"forest is right about {earned:.0%} on rows it was not trained on."
         )
     if np.isfinite(earned):
         shown = earned + over
         return (
-            f"The 10 nearest rows in the map explain {max(shown, 0):.0%} of the variance of {target}; the forest "
+            f"The {k} nearest rows in the map explain {max(shown, 0):.0%} of the variance of {target}; the forest "
             f"explains {max(earned, 0):.0%} on rows it was not trained on."
         )
     kept, trust = scores.get("neighbor_recall"), scores.get("trustworthiness")
     if kept is None or trust is None:
         return "How well neighbours are kept could not be measured on this table."
-    chance = min(1.0, 10 / max(len(Y) - 1, 1))
+    chance = k / max(len(Y) - 1, 1)
     return (
-        f"{kept:.0%} of a row's 10 nearest rows in the table are among its 10 nearest in the map ({chance:.1%} by "
+        f"{kept:.0%} of a row's {k} nearest rows in the table are among its {k} nearest in the map ({chance:.1%} by "
         f"chance); trustworthiness is {trust:.2f} of 1."
     )
-
-
-def _by_chance(y: Array) -> float:
-    counts = np.unique(y, return_counts=True)[1].astype(float)
-    n = counts.sum()
-    return float((counts * (counts - 1)).sum() / (n * (n - 1))) if n > 1 else 1.0
 
 
 def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> str:
@@ -181,19 +202,44 @@ def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> str:
     """
     score = np.nan_to_num(novelty, nan=-1.0)
     order = np.argsort(-score, kind="stable")[:_TOP]
-    named = ", ".join(f"{row_names[i]} ({score[i]:.2f})" for i in order)
     n_novel = int((score >= _NOVEL).sum())
+    named = ", ".join(f"{row_names[i]} ({score[i]:.2f})" for i in order[: n_novel or _TOP])
     if n_novel == 0:
         return f"No row stands far apart; the least usual are {named}, on a scale where 0 is usual and 1 is not."
     rows = "row looks" if n_novel == 1 else "rows look"
     return f"{n_novel:,} {rows} unlike the rest (novelty of at least {_NOVEL}): look first at {named}."
 
 
-def surprise_finding(y: Array, predicted: Array, target: str, row_names: Sequence[str]) -> str | None:
-    """Count the rows whose label the forest would not have given.
+def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> str:
+    """Name the rows that are farthest from their neighbours in the table.
 
     Parameters
     ----------
+    distances : ndarray of shape (n,)
+        Mean distance of each row to its nearest rows.
+    row_names : sequence of str
+        Their names.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    usual = float(np.median(distances))
+    order = np.argsort(-distances, kind="stable")[:_TOP]
+    if usual <= 0:
+        return "More than half of the rows are the same as others."
+    named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in order)
+    return f"The rows farthest from their 10 nearest are {named}, in units of the usual distance."
+
+
+def surprise_finding(Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str]) -> str | None:
+    """Count the rows whose label the forest would not have given, and name the clearest.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, n_components)
+        Map.
     y : ndarray of shape (n,)
         Labels.
     predicted : ndarray of shape (n,)
@@ -209,10 +255,15 @@ def surprise_finding(y: Array, predicted: Array, target: str, row_names: Sequenc
         One sentence; None if all agree.
     """
     known = ~pd.isna(y)
-    wrong = np.flatnonzero(known & (y.astype(str) != predicted.astype(str)))
+    labels, guesses = y.astype(str), predicted.astype(str)
+    wrong = np.flatnonzero(known & (labels != guesses))
     if not len(wrong):
         return None
-    named = ", ".join(f"{row_names[i]} ({y[i]}, looks like {predicted[i]})" for i in wrong[:_TOP])
-    verb = "row has a" if len(wrong) == 1 else "rows have a"
-    share = f"{len(wrong):,} of {int(known.sum()):,}"
-    return f"{share} {verb} {target} that the forest would not have guessed, such as {named}."
+    share = neighbour_share(Y, labels, guesses)[wrong]
+    clearest = wrong[np.argsort(-share, kind="stable")[:_TOP]]
+    named = ", ".join(f"{row_names[i]} ({y[i]}, looks like {predicted[i]})" for i in clearest)
+    verb = "row has" if len(wrong) == 1 else "rows have"
+    counted = f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than the forest would guess"
+    if len(wrong) > _WEAK * known.sum():
+        return f"{counted}: too many to be errors of the table; the columns tell little of {target}."
+    return f"{counted}. Deepest among rows of the other class, and so worth a look: {named}."

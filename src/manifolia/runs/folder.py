@@ -56,10 +56,16 @@ def check_free(path: Path, *, force: bool) -> None:
     ------
     FileExistsError
         If something is there that may not be replaced.
+    PermissionError
+        If nothing can be written there.
     """
-    if not path.exists():
-        return
-    if path.is_dir() and not any(path.iterdir()):
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        there = next(parent for parent in path.absolute().parents if parent.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            message = (
+                f"{path} cannot be made: {there} is not a folder that you may write to. Choose another place with -o."
+            )
+            raise PermissionError(message)
         return
     if not force:
         message = f"{path} is there already. Choose another place with -o, or replace it with --force."

@@ -14,6 +14,7 @@ from manifolia import registry
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
+from manifolia.neighbors import kneighbors
 from manifolia.runs import findings
 from manifolia.runs.measured import Measured
 from manifolia.runs.presenting import coordinates_of, payload_of, report_of
@@ -28,6 +29,7 @@ __all__ = ["Run", "make_run"]
 
 _MIN_ROWS = 5
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
+_SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
 _KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the run
 
 
@@ -174,13 +176,20 @@ def _measure(
         with stages.stage("novelty"):
             found.novelty = estimator.novelty()
         found.predicted = getattr(estimator, "oob_prediction_", None)
+    elif hasattr(estimator, "feature_importance") and request.importance is not False:
+        with stages.stage("importance"):
+            found.importances = _saliency(estimator, preparer, X.shape[0])
     with stages.stage("quality"):
         plain = X
         if preparer.missing != "impute" or not preparer.scale:
             plain = TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
         found.scores = score_map(plain, Y, one, classes=classes)
-    found.findings = _findings(estimator, Y, labels, found, features, classes=classes)
+        isolation = None
+        if found.novelty is None and not is_sparse(plain):
+            near = kneighbors(plain, min(10, len(Y) - 1), random_state=request.random_state, n_jobs=request.n_jobs)
+            isolation = near.distances.mean(axis=1)
+    found.findings = _findings(estimator, Y, labels, found, features, isolation, classes=classes)
     return found
 
 
@@ -202,8 +211,27 @@ def _importances(estimator: Any, preparer: TablePreparer) -> dict[str, tuple[flo
     return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in total.items()}
 
 
+def _saliency(estimator: Any, preparer: TablePreparer, n: int) -> dict[str, tuple[float, float]]:
+    """Mean over rows of how much each column varies along the data: the largest of the columns it became."""
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
+    values = np.asarray(estimator.feature_importance(rows), dtype=np.float64)
+    means, errors = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(rows))
+    largest: dict[str, tuple[float, float]] = {}
+    for source, mean, error in zip(preparer.sources_, means, errors, strict=True):
+        if mean >= largest.get(source, (-1.0, 0.0))[0]:
+            largest[source] = float(mean), float(error)
+    return largest
+
+
 def _findings(
-    estimator: Any, Y: FloatArray, labels: Labels, found: Measured, table: Table, *, classes: bool
+    estimator: Any,
+    Y: FloatArray,
+    labels: Labels,
+    found: Measured,
+    table: Table,
+    isolation: FloatArray | None,
+    *,
+    classes: bool,
 ) -> list[str]:
     scores = {score.metric: score.value for score in found.scores}
     target = labels.name
@@ -211,15 +239,18 @@ def _findings(
     said = []
     if found.importances:
         learned = True
+        purpose = {} if hasattr(estimator, "forest_") else {"purpose": "for the directions in which the rows differ"}
         score = getattr(estimator, "oob_score_", float("nan"))
         if labels.y is not None and labels.y.ndim == 1 and np.isfinite(score):
             known = labels.y[~pd.isna(labels.y)]
             learned = findings.learned_something(score, known.astype(str) if classes else known, classes=classes)
-        said.append(findings.importance_finding(found.importances, target, learned=learned))
+        said.append(findings.importance_finding(found.importances, target, learned=learned, **purpose))
     said.append(findings.neighbour_finding(estimator, Y, one, scores, target))
     if found.novelty is not None:
         said.append(findings.outlier_finding(found.novelty, table.row_names))
+    elif isolation is not None:
+        said.append(findings.isolation_finding(isolation, table.row_names))
     if one is not None and found.predicted is not None:
-        surprise = findings.surprise_finding(one, found.predicted, target, table.row_names)
+        surprise = findings.surprise_finding(Y, one, found.predicted, target, table.row_names)
         said += [surprise] if surprise else []
     return said

@@ -8,12 +8,16 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import Array, FloatArray
+from manifolia._core.warnings import warn
+from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
 from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import NewRows
 from manifolia.tables import Table
 
 __all__ = ["Placed", "place_rows"]
+
+_MATTERS = 0.1  # share of the importance from which an absent column is worth a warning
 
 
 class Placed(NamedTuple):
@@ -29,12 +33,15 @@ class Placed(NamedTuple):
         For the page.
     accuracy : float or None
         Share of predictions that are right, or R², where the file has the target.
+    n_known : int
+        Rows that fall, in every tree, where a row of the fit fell: most likely that row itself.
     """
 
     Y: FloatArray
     frame: pd.DataFrame
     new: NewRows
     accuracy: float | None
+    n_known: int
 
 
 def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
@@ -70,6 +77,7 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
     no_features = {*targets, *report["excluded"]} & set(table.feature_names)
     X = preparer.transform(table.without(no_features) if no_features else table)
     Y = np.asarray(method.transform(X))
+    _warn_of_absent(preparer, table, report)
     columns: dict[str, Any] = {"row": table.row_names}
     columns.update(zip(column_names(Y.shape[1]), Y.T, strict=True))
     known: dict[str, Any] = {}
@@ -91,7 +99,31 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
     beside = beside.reset_index(drop=True)
     own = frame.drop(columns=["row", *column_names(Y.shape[1])])
     shown = pd.concat([own, beside.loc[:, [name not in own.columns for name in beside.columns]]], axis=1)
-    return Placed(Y, frame, NewRows(Y, shown, list(table.row_names)), accuracy)
+    return Placed(Y, frame, NewRows(Y, shown, list(table.row_names)), accuracy, _n_known(method, X))
+
+
+def _warn_of_absent(preparer: Any, table: Table, report: dict[str, Any]) -> None:
+    """Say so if a column that matters is not there: what stands in for it moves the rows."""
+    total = sum(max(entry["importance"], 0.0) for entry in report["importances"])
+    absent = set(preparer.used_) - set(table.feature_names)
+    if preparer.sparse_ or not hasattr(preparer, "feature_names_in_"):
+        return
+    for entry in report["importances"]:
+        if entry["column"] in absent and total > 0 and entry["importance"] > _MATTERS * total:
+            warn(
+                f"{entry['column']!r}, which is not in {table.source}, carries {entry['importance'] / total:.0%} of "
+                f"what matters: without it the places, predictions and novelty of these rows are guesses."
+            )
+
+
+def _n_known(method: Any, X: Any) -> int:
+    """Count rows that share all leaves with a row of the fit."""
+    table = getattr(method, "_table", None)
+    if table is None:
+        return 0
+    leaf = leaf_ids(method.forest_, check_forest_input(method.forest_, X), table.trees)
+    trained = {column.tobytes() for column in np.ascontiguousarray(table.leaf.T)}
+    return sum(column.tobytes() in trained for column in np.ascontiguousarray(leaf.T))
 
 
 def _predictions(method: Any, X: Any) -> Array | None:

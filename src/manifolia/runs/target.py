@@ -60,7 +60,8 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
     Raises
     ------
     TableError
-        If a column is not there, is all missing, or has the same value in every row.
+        If a column is not there, is all missing, or has the same value in every row; or if columns of words and of
+        numbers are asked for together.
     """
     columns = [table.column(name) for name in names]
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=pd.RangeIndex(table.n_rows))
@@ -80,7 +81,22 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
         return Labels(frame, None)
     if len(arrays) == 1:
         return Labels(frame, arrays[0])
+    if len({array.dtype.kind == "O" for array in arrays}) > 1 or len({_is_measured(array) for array in arrays}) > 1:
+        told = ", ".join(f"{name} ({_kind(array)})" for name, array in zip(names, arrays, strict=True))
+        message = f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out."
+        raise TableError(message)
     return Labels(frame, np.column_stack(arrays))
+
+
+def _is_measured(values: Array) -> bool:
+    """Whether numbers have fractions, so that they are no classes."""
+    return values.dtype.kind == "f" and bool((values[np.isfinite(values)] % 1 != 0).any())
+
+
+def _kind(values: Array) -> str:
+    if values.dtype.kind == "O":
+        return "words"
+    return "numbers with fractions" if _is_measured(values) else "whole numbers"
 
 
 def _plain(column: pd.Series) -> Array:
@@ -90,4 +106,5 @@ def _plain(column: pd.Series) -> Array:
         whole = pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any()
         return column.to_numpy(dtype=np.int64) if whole else column.to_numpy(dtype=np.float64, na_value=np.nan)
     texts = column.astype(object)
-    return np.array([None if missing else str(value) for value, missing in zip(texts, column.isna(), strict=True)])
+    words = [None if missing else str(value) for value, missing in zip(texts, column.isna(), strict=True)]
+    return np.array(words, dtype=object)
