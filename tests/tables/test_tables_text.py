@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import io
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from manifolia.tables import TableError, read
-from manifolia.tables.text import reads_as_comma_numbers
+from manifolia.tables.text import MISSING_TEXTS, reads_as_comma_numbers
 
 
 @pytest.fixture
@@ -124,6 +125,35 @@ def test_missing_marks(put):
     assert read(path).column("x").isna().tolist() == [False, True, True, False]
     assert read(path, na_values=["?", "-"]).column("y").isna().tolist() == [True, False, False, True]
     assert read(path, na_values="?").column("y").isna().tolist() == [True, False, False, False]
+
+
+def test_the_missing_texts_are_those_of_pandas_but_for_none(put):
+    content = "x,y\n" + "".join(f"{text},1\n" for text in (*MISSING_TEXTS, "None", "none", "-", "?"))
+    by_pandas = pd.read_csv(io.StringIO(content))["x"].isna().tolist()
+    assert by_pandas == [True] * (len(MISSING_TEXTS) + 1) + [False] * 3
+    assert read(put(content)).column("x").isna().tolist() == [True] * len(MISSING_TEXTS) + [False] * 4
+
+
+def test_the_text_none_is_a_value(put):
+    table = read(put("veneer,n\nNone,1\nBrick,2\n,3\nNone,4\n"))
+    assert table.column("veneer").fillna("gap").tolist() == ["None", "Brick", "gap", "None"]
+    assert table.notes == ()
+    assert read(put("veneer,n\nNone,1\nBrick,2\n"), na_values="None").column("veneer").isna().tolist() == [True, False]
+    assert read(put("veneer,n\nNone,1\nNone,2\n")).column("veneer").tolist() == ["None", "None"]
+
+
+@pytest.mark.parametrize("sign", [".", ","])
+def test_the_text_none_among_numbers_is_missing_and_said(put, sign):
+    table = read(put(f"x;kind\n1{sign}5;None\nNone;a\n-2{sign}25;b\n"))
+    np.testing.assert_array_equal(table.column("x"), [1.5, np.nan, -2.25])
+    assert table.column("kind").tolist() == ["None", "a", "b"]
+    assert "'None' was read as missing where all other values are numbers, in 'x'." in table.notes[0]
+
+
+def test_texts_read_as_missing_are_told_for_columns_of_texts(put):
+    table = read(put("alley,x,kind\nNA,NA,a\nPave,1,NULL\nNA,2,\n,3,b\n"))
+    assert table.column("alley").isna().tolist() == [True, False, True, True]
+    assert table.notes == ("table.csv: texts read as missing: 'alley' ('NA' in 2 rows) and 'kind' ('NULL' in 1 row).",)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def read(
     obsm : str, default=None
         The entry of AnnData's ``obsm`` to take instead of ``X``.
     na_values : sequence of str, default=()
-        Texts that mean "missing" (such as ``"?"``), besides those that pandas knows in text files.
+        Texts that mean "missing" (such as ``"?"``), besides those of `manifolia.tables.text.MISSING_TEXTS` in text
+        files (the empty cell, ``NA``, ``NaN``, ``null``, …; ``None`` only among numbers).
 
     Returns
     -------

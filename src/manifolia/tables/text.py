@@ -11,7 +11,8 @@ import codecs
 import csv
 import gzip
 import io
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -19,9 +20,35 @@ import numpy as np
 import pandas as pd
 
 from manifolia.exceptions import TableError
-from manifolia.tables.naming import column_names, listing, repeated
+from manifolia.tables.naming import Remark, column_names, counted, listing, repeated
 
-__all__ = ["TextTable", "read_text", "reads_as_comma_numbers"]
+__all__ = ["MISSING_TEXTS", "TextTable", "read_text", "reads_as_comma_numbers"]
+
+#: What means "missing" in a text file: the empty cell and pandas' own list, but for "None", which tables use as a
+#: category (no veneer, no treatment). A list of our own does not change with the version of pandas.
+MISSING_TEXTS = (
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "n/a",
+    "nan",
+    "null",
+)
+_TOLD_MARKS = frozenset(MISSING_TEXTS) - {""}
+#: A value in a column of texts; among numbers it can only mean that there is none.
+_NONE = "None"
 
 #: In the order of preference where two explain a file equally well: the comma is also a decimal sign and punctuation.
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -59,6 +86,8 @@ _KNOWN_BINARY = (
 #: Such as 12,5 and −0,25 and 1.234,5: a comma before the decimals, maybe points between the thousands.
 _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?"
 _WHOLE_NUMBER = r"[+-]?\d+"
+#: With a point or a comma before the decimals.
+_NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
 #: Such as 1,234 and 12,345,678: these may as well be thousands.
 _THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
 
@@ -86,6 +115,8 @@ class _Layout(NamedTuple):
     #: With one after the last, where that further field is always empty: a separator at the end of each row.
     header: list[str]
     unnamed_first: bool
+    #: (place, text) to how often that text, which means "missing", is in that column; the empty cell is not told.
+    marks: Mapping[tuple[int, str], int]
 
 
 def read_text(
@@ -102,7 +133,8 @@ def read_text(
     decimal : {".", ","}, default=None
         The decimal sign; None takes the point, or the comma where columns can only be read so.
     na_values : sequence of str, default=()
-        Texts that mean "missing", besides those of pandas (empty, ``NA``, ``n/a``, ``NaN``, ``null``, …).
+        Texts that mean "missing", besides `MISSING_TEXTS` (empty, ``NA``, ``n/a``, ``NaN``, ``null``, …). ``None``
+        is a value in a column of texts, and missing in a column whose other values are numbers.
 
     Returns
     -------
@@ -120,14 +152,22 @@ def read_text(
     if sep is None:
         sep = _sniff(path, encoding)
     layout = _survey(path, encoding, sep)
-    frame = _parse(path, encoding, sep, decimal or ".", layout, na_values)
+    missing: Any = [*MISSING_TEXTS, *na_values]
+    frame = _parse(path, encoding, sep, decimal or ".", layout, missing)
+    among_numbers = _none_among_numbers(frame)
+    if among_numbers:
+        missing = {i: [*missing, _NONE] if i in among_numbers else missing for i in range(len(layout.header))}
+        told = listing([layout.header[i] for i in among_numbers])
+        notes.append(f"{path.name}: {_NONE!r} was read as missing where all other values are numbers, in {told}.")
+        frame = _parse(path, encoding, sep, decimal or ".", layout, missing)
     if decimal is None:
         columns = _comma_columns(frame)
         if columns:
             _refuse_doubtful_commas(path, frame, columns)
             told = listing([layout.header[i] for i in columns])
             notes.append(f"{path.name}: the comma was read as the decimal sign, for {told}. Set decimal to choose.")
-            frame = _parse(path, encoding, sep, ",", layout, na_values)
+            frame = _parse(path, encoding, sep, ",", layout, missing)
+    notes += _tell_marks(path, frame, layout)
     frame, row_names, more = _name_columns(frame, layout, path)
     return TextTable(frame, row_names, notes + more)
 
@@ -224,6 +264,7 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
     header: list[str] = []
     longer, open_end = False, True
     expected = n_rows = 0
+    marks: Counter[tuple[int, str]] = Counter()
     try:
         with _open_text(path, encoding) as stream:
             reader = csv.reader(stream, delimiter=sep)
@@ -240,6 +281,8 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                 if len(row) != expected:
                     raise _ragged(path, reader.line_num, len(row), expected, sep)
                 open_end &= not row[-1].strip()
+                if not _TOLD_MARKS.isdisjoint(row):
+                    marks.update((i, text) for i, text in enumerate(row) if text in _TOLD_MARKS)
     except csv.Error as error:
         message = f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
         raise TableError(message) from error
@@ -268,7 +311,7 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
         raise TableError(message)
     if longer:
         header = [*header, ""] if open_end else ["", *header]
-    return _Layout(header, longer and not open_end)
+    return _Layout(header, longer and not open_end, marks)
 
 
 def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
@@ -279,9 +322,7 @@ def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableEr
     )
 
 
-def _parse(
-    path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, na_values: Sequence[str]
-) -> pd.DataFrame:
+def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, missing: Any) -> pd.DataFrame:
     names = list(range(len(layout.header)))  # by place: a header may have empty names
     try:
         with _open_text(path, encoding) as stream:
@@ -292,7 +333,8 @@ def _parse(
                 header=0,
                 names=names,
                 index_col=False,
-                na_values=list(na_values),
+                na_values=missing,
+                keep_default_na=False,
                 skipinitialspace=True,
                 low_memory=False,
                 **_EXACT,
@@ -323,6 +365,29 @@ def reads_as_comma_numbers(texts: pd.Series) -> bool:
     values = pd.Series(texts.unique()).astype(str).str.strip()
     commas = values.str.fullmatch(_COMMA_NUMBER)
     return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
+
+
+def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
+    """Return the places of columns in which every text but None is a number, with whatever decimal sign."""
+    found = []
+    for i in frame.columns:
+        if not _is_text(frame[i]):
+            continue
+        texts = pd.Series(frame[i].dropna().unique()).astype(str).str.strip()
+        others = texts[texts != _NONE]
+        if 0 < len(others) < len(texts) and others.str.fullmatch(_NUMBER).all():
+            found.append(int(i))
+    return found
+
+
+def _tell_marks(path: Path, frame: pd.DataFrame, layout: _Layout) -> list[str]:
+    """Say which texts of text columns were read as missing: there they may have been meant as categories."""
+    told = [
+        Remark(layout.header[i] or f"column {i + 1}", f"{text!r} in {counted(count, 'row')}")
+        for (i, text), count in sorted(layout.marks.items())
+        if _is_text(frame[i])
+    ]
+    return [f"{path.name}: texts read as missing: {listing(told)}."] if told else []
 
 
 def _comma_columns(frame: pd.DataFrame) -> list[Any]:
