@@ -244,6 +244,6 @@ def test_needs_no_numba():
         "from manifolia import layout\n"
         "layout.classical_mds.classical_mds(1.0 - np.eye(4))\n"
         "assert 'numba' not in sys.modules\n"
-        "assert dir(layout) == ['classical_mds', 'metric_mds']\n"
+        "assert {'classical_mds', 'metric_mds'} <= set(dir(layout))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

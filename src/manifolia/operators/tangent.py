@@ -24,7 +24,7 @@ d       median of d_i                                                         sc
 Departures from the paper. It centres at the point itself: the first direction is then mostly the one from the point to
 the middle of its neighbours, which is the point's own noise; ``center="point"`` gives that. It leaves the weights
 unnormalised, so that σ² depends on their sum. Directions carry no sign of their own: the neighbour with the largest
-|t_jl| gets a positive coordinate.
+size of t_jl gets a positive coordinate.
 """
 
 from __future__ import annotations
