@@ -109,7 +109,7 @@ def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
 def spectral_start(
     graph: Sparse, n_components: int = 2, *, random_state: RandomState = None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Start at the leading eigenvectors of the normalised graph, D^{-1/2} P D^{-1/2}, without the constant one.
+    """Start at the leading eigenvectors of the random walk on the graph, D^{-1} P, without the constant one.
 
     Parameters
     ----------
@@ -205,7 +205,8 @@ def _eigenvectors(graph: Sparse, n_vectors: int) -> FloatArray:
         except ArpackNoConvergence as error:  # a start needs no more than what was found
             values, vectors = error.eigenvalues, error.eigenvectors
     order = np.argsort(-values, kind="stable")[1 : n_found + 1]
-    found = vectors[:, order]
+    # Those of the random walk D^{-1} P: where the graph ends degrees fall, and D^{1/2} would fold the ends back.
+    found = vectors[:, order] / root[:, np.newaxis]
     largest = np.argmax(np.abs(found) > (1 - 1e-6) * np.abs(found).max(axis=0, initial=0.0), axis=0)
     Y[:, : found.shape[1]] = found * np.where(found[largest, np.arange(found.shape[1])] < 0, -1.0, 1.0)
     return Y
