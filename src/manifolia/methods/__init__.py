@@ -3,5 +3,10 @@
 from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, names={"FeatureMAP": "manifolia.methods.featuremap", "RFPHATE": "manifolia.methods.rf_phate"}
+    __name__,
+    names={
+        "FeatureMAP": "manifolia.methods.featuremap",
+        "ForestFeatures": "manifolia.methods.forest_features",
+        "RFPHATE": "manifolia.methods.rf_phate",
+    },
 )

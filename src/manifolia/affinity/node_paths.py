@@ -1,0 +1,415 @@
+"""Codes of rows: which nodes of an ensemble of trees a row visits (Vens and Costa 2011, sections II-B to II-D).
+
+φ(x) has one entry a node: 1 on the way from each root to the leaf of x, 0 elsewhere. With a missing value a test has no
+outcome, and the row goes where the tree learned to send it ("native"), one way by an equal chance ("random"), or both
+ways with half its mass each ("split": 1/2 after the first such test, 1/4 after the second, …). Chance is a hash of the
+seed, the node and all that the row holds: never of the rows beside it.
+
+With a hash, F columns take all nodes: column h(v) holds the sum of its nodes' entries. Counts (the paper's Fig. 2)
+raise inner products by (‖φ(x)‖₁ ‖φ(z)‖₁ − ⟨φ(x), φ(z)⟩) / F in expectation; with a random sign for each node
+they are right in expectation (Weinberger et al. 2009).
+
+References
+----------
+.. [1] C. Vens and F. Costa, "Random forest based feature induction", ICDM 2011.
+.. [2] K. Weinberger, A. Dasgupta, J. Langford, A. Smola and J. Attenberg, "Feature hashing for large scale multitask
+   learning", ICML 2009.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.memory import require
+from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
+from manifolia._core.validate import check_number, check_option
+from manifolia.affinity.node_table import NodeTable
+
+__all__ = [
+    "HASHES",
+    "MISSING",
+    "NODES",
+    "NodeHash",
+    "encode",
+    "has_missing",
+    "leaf_nodes",
+    "linkage_codes",
+    "node_hash",
+    "single_precision",
+]
+
+#: Which nodes on the way are coded.
+NODES = ("path", "leaf")
+#: What a test on a missing value does.
+MISSING = ("random", "split", "native")
+#: How nodes find their column.
+HASHES = ("mixed", "signed", "modulo")
+
+_CELLS = 2**16  # cells of a block of rows: with one tree they fit into a core's cache
+_LEAST, _MOST = 256, 4096  # rows of a block: each block reads all trees once, so a few rows would wait for memory
+_SPARSE_CELLS = 2**22  # cells of a block of sparse rows, which is laid out for the walk
+_MOST_INDEX = 2**31 - 1
+
+
+class NodeHash(NamedTuple):
+    """Where each node goes when there are fewer columns than nodes.
+
+    Attributes
+    ----------
+    columns : ndarray of int32 of shape (n_nodes,)
+        Column of each node.
+    signs : ndarray of int8 of shape (n_nodes,) or (0,)
+        Its sign; empty: all are 1.
+    n_columns : int
+        Columns in all.
+    """
+
+    columns: IntArray
+    signs: IntArray
+    n_columns: int
+
+
+def node_hash(n_nodes: int, n_columns: int, *, kind: str = "mixed", key: int | np.uint64 = 0) -> NodeHash:
+    """Give every node one of F columns.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes.
+    n_columns : int
+        Number of columns, F.
+    kind : {"mixed", "signed", "modulo"}, default="mixed"
+        ``"mixed"``: a well-mixed hash, so that neighbouring nodes do not stay neighbours; ``"signed"``: with a random
+        sign each; ``"modulo"``: the node's id modulo F, as in the paper.
+    key : int, default=0
+        Key of the hash; not used by ``"modulo"``.
+
+    Returns
+    -------
+    NodeHash
+        Column and sign of each node.
+    """
+    from manifolia.kernels.node_paths import hash_nodes
+
+    check_option(kind, "hash", HASHES)
+    check_number(n_columns, "n_features_out", low=1, high=_MOST_INDEX, integer=True)
+    signs = np.empty(n_nodes if kind == "signed" else 0, dtype=np.int8)
+    if kind == "modulo":
+        return NodeHash((np.arange(n_nodes) % n_columns).astype(np.int32), signs, n_columns)
+    columns = np.empty(n_nodes, dtype=np.int32)
+    hash_nodes(np.uint64(key), n_columns, columns, signs)
+    return NodeHash(columns, signs, n_columns)
+
+
+def single_precision(X: Any, *, name: str = "X") -> Any:
+    """Return rows as trees compare them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Checked rows; NaN stands for a missing value.
+    name : str, default="X"
+        What the message calls it.
+
+    Returns
+    -------
+    ndarray or csr_array of float32
+        C-contiguous, or CSR.
+
+    Raises
+    ------
+    ValueError
+        If a value is infinite in single precision.
+    """
+    with np.errstate(over="ignore"):
+        single = X.astype(np.float32, copy=False)
+    if np.isinf(single.data if sp.issparse(single) else single).any():
+        message = f"{name} has values too large for single precision, in which trees compare. Rescale those columns."
+        raise ValueError(message)
+    return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
+
+
+def has_missing(X: Any) -> bool:
+    """Tell whether any value is missing.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Rows.
+
+    Returns
+    -------
+    bool
+        True if there is a NaN.
+    """
+    return bool(np.isnan(X.data if sp.issparse(X) else X).any())
+
+
+def _blocks(X: Any) -> list[slice]:
+    """Blocks of about equal height, as many for each thread; a row's code does not depend on them."""
+    n, d = X.shape[0], max(X.shape[1], 1)
+    height = int(np.clip(_CELLS // d, _LEAST, _MOST))
+    if sp.issparse(X):
+        height = int(np.clip(_SPARSE_CELLS // d, 1, height))
+    n_threads = current_n_jobs()
+    n_blocks = n_threads * -(-n // (height * n_threads))
+    return row_blocks(n, max(1, -(-n // max(n_blocks, 1))))
+
+
+def _laid_out(X: Any, rows: slice) -> FloatArray:
+    """A block of rows for the walk; of a sparse matrix only one block at a time is ever dense."""
+    return X[rows].toarray() if sp.issparse(X) else X[rows]
+
+
+def leaf_nodes(
+    table: NodeTable, X: Any, *, missing: str = "native", key: int | np.uint64 = 0, n_jobs: int | None = None
+) -> tuple[IntArray, IntArray]:
+    """Find the leaf of every row in every tree.
+
+    Parameters
+    ----------
+    table : NodeTable
+        The trees.
+    X : ndarray or csr_array of float32 of shape (n, d)
+        From `single_precision`.
+    missing : {"random", "native"}, default="native"
+        What a test on a missing value does.
+    key : int, default=0
+        Key of the random choices.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    leaf : ndarray of int32 of shape (T, n)
+        Leaves, as nodes.
+    lengths : ndarray of int64 of shape (n,)
+        Length of each row's paths, added up over trees: Σ_k \\|P_k(x)\\|.
+    """
+    from manifolia.kernels.node_paths import find_leaves
+
+    leaf = np.empty((table.n_trees, X.shape[0]), dtype=np.int32)
+    lengths = np.zeros(X.shape[0], dtype=np.int64)
+    by_chance = missing == "random" and has_missing(X)
+    limits = table.limits
+
+    def run(rows: slice) -> None:
+        block = _laid_out(X, rows)
+        hashes = _hashes(block) if by_chance else np.empty(0, dtype=np.uint64)
+        walk = table.tests, limits, table.missing_left, table.roots, block, hashes, np.uint64(key), table.depth
+        find_leaves(*walk, leaf[:, rows], lengths[rows])
+
+    map_blocks(run, _blocks(X), n_jobs=n_jobs)
+    return leaf, lengths
+
+
+def _hashes(X: FloatArray) -> Array:
+    from manifolia.kernels.node_paths import row_hashes
+
+    out = np.empty(X.shape[0], dtype=np.uint64)
+    row_hashes(X, X.view(np.uint32), out)
+    return out
+
+
+def encode(
+    table: NodeTable,
+    X: Any,
+    *,
+    nodes: str = "path",
+    missing: str = "random",
+    key: int | np.uint64 = 0,
+    folded: NodeHash | None = None,
+    dtype: str = "float32",
+    n_jobs: int | None = None,
+) -> Sparse:
+    """Code rows by the nodes that they visit.
+
+    Parameters
+    ----------
+    table : NodeTable
+        The trees.
+    X : ndarray or csr_array of float32 of shape (n, d)
+        From `single_precision`; NaN stands for a missing value.
+    nodes : {"path", "leaf"}, default="path"
+        Every node on the way, or leaves only.
+    missing : {"random", "split", "native"}, default="random"
+        What a test on a missing value does.
+    key : int, default=0
+        Key of the random choices.
+    folded : NodeHash, default=None
+        Columns that nodes share; None: one column a node.
+    dtype : {"float32", "uint8"}, default="float32"
+        Type of the entries.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    csr_array of shape (n, n_nodes) or (n, folded.n_columns)
+        Sorted columns, no explicit zeros.
+
+    Raises
+    ------
+    ValueError
+        If ``"uint8"`` cannot hold the entries.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from manifolia.affinity.node_paths import encode, single_precision
+    >>> from manifolia.affinity.node_table import node_table
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    >>> codes = encode(node_table(forest), single_precision(X))
+    >>> bool((codes != forest.decision_path(X)[0]).nnz == 0)
+    True
+    """
+    check_option(nodes, "nodes", NODES)
+    check_option(missing, "missing", MISSING)
+    check_option(dtype, "dtype", ("float32", "uint8"))
+    if folded is not None:
+        return _folded(table, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype, n_jobs=n_jobs)
+    if missing == "split" and has_missing(X):
+        if dtype == "uint8":
+            message = "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'."
+            raise ValueError(message)
+        return _split(table, X, nodes=nodes, n_jobs=n_jobs)
+    leaf, lengths = leaf_nodes(table, X, missing=missing, key=key, n_jobs=n_jobs)
+    return _codes_of_leaves(table, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
+
+
+def _codes_of_leaves(
+    table: NodeTable, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str, n_jobs: int | None
+) -> Sparse:
+    """The nodes above each leaf, in two passes: lengths are known, so that every row has its place."""
+    from manifolia.kernels.node_paths import fill_paths
+
+    n_rows = leaf.shape[1]
+    if nodes == "leaf":
+        columns = np.ascontiguousarray(leaf.T).ravel()
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * table.n_trees
+        return _csr(np.ones(len(columns), dtype=dtype), columns, indptr, table.n_nodes)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    _require(int(indptr[-1]), dtype, n_rows)
+    columns = np.empty(int(indptr[-1]), dtype=np.int32)
+    values = np.empty(len(columns), dtype=dtype)
+
+    def run(rows: slice) -> None:
+        fill_paths(leaf[:, rows], table.parent, table.depth, indptr[:-1][rows].copy(), columns)
+        values[indptr[rows.start] : indptr[rows.stop]] = 1
+
+    map_blocks(run, row_blocks(n_rows, _MOST // 4), n_jobs=n_jobs)
+    return _csr(values, columns, indptr, table.n_nodes)
+
+
+def _require(n_entries: int, dtype: str, n_rows: int) -> None:
+    require(
+        n_entries * (4 + np.dtype(dtype).itemsize),
+        step=f"the code of {n_rows} rows with {n_entries} entries",
+        remedy="Transform fewer rows at a time, or use nodes='leaf', n_features_out or dtype='uint8'.",
+    )
+
+
+def _split(table: NodeTable, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
+    """Section II-D: count first, then write."""
+    from manifolia.kernels.node_paths import split_paths
+
+    most = int(table.depth.max())
+    walk, leaves_only = (table.tests, table.limits, table.roots), nodes == "leaf"
+    nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+    cursor = np.zeros(X.shape[0] + 1, dtype=np.int64)
+    blocks = _blocks(X)
+    map_blocks(
+        lambda rows: split_paths(*walk, _laid_out(X, rows), leaves_only, most, cursor[1:][rows], *nothing),
+        blocks,
+        n_jobs=n_jobs,
+    )
+    indptr = np.cumsum(cursor)
+    _require(int(indptr[-1]), "float32", X.shape[0])
+    columns = np.empty(int(indptr[-1]), dtype=np.int32)
+    values = np.empty(len(columns), dtype=np.float32)
+    map_blocks(
+        lambda rows: split_paths(
+            *walk, _laid_out(X, rows), leaves_only, most, indptr[:-1][rows].copy(), columns, values
+        ),
+        blocks,
+        n_jobs=n_jobs,
+    )
+    out = _csr(values, columns, indptr, table.n_nodes)
+    if not table.is_preorder:  # trees grown best first number their nodes in another order than a walk meets them
+        out.has_sorted_indices = False
+        out.sort_indices()
+    return out
+
+
+def _folded(table: NodeTable, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int | None, **how: Any) -> Sparse:
+    """Code block after block, so that the unfolded code of all rows is never held."""
+    from manifolia.kernels.node_paths import fold_rows
+
+    def run(rows: slice) -> tuple[IntArray, IntArray, FloatArray]:
+        codes = encode(table, X[rows], **how)
+        weights = codes.data if how["missing"] == "split" else np.empty(0, dtype=np.float32)
+        indptr = np.zeros(codes.shape[0] + 1, dtype=np.int64)
+        columns, values = np.empty(codes.nnz, dtype=np.int32), np.empty(codes.nnz, dtype=np.float32)
+        fold = folded.columns, folded.signs, folded.n_columns
+        used = fold_rows(codes.indptr, codes.indices, weights, *fold, indptr, columns, values)
+        return np.diff(indptr), columns[:used].copy(), values[:used].copy()
+
+    parts = map_blocks(run, row_blocks(X.shape[0], _MOST // 4), n_jobs=n_jobs)
+    sizes, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if dtype == "uint8":
+        if (values < 0).any() or (values > np.iinfo(np.uint8).max).any() or (values != np.round(values)).any():
+            message = (
+                f"dtype='uint8' cannot hold the hashed counts, which go from {values.min():g} to {values.max():g}. "
+                f"Use dtype='float32', or more columns (n_features_out)."
+            )
+            raise ValueError(message)
+        values = values.astype(np.uint8)
+    return _csr(values, columns, np.concatenate([[0], np.cumsum(sizes)]), folded.n_columns)
+
+
+def _csr(values: Array, columns: IntArray, indptr: IntArray, n_columns: int) -> Sparse:
+    """A CSR array on these arrays, without a copy of the entries."""
+    if indptr[-1] <= _MOST_INDEX:  # scikit-learn's solvers take 32-bit indices only
+        indptr = indptr.astype(np.int32)
+    out = sp.csr_array((values, columns, indptr), shape=(len(indptr) - 1, n_columns))
+    out.has_sorted_indices = True
+    return out
+
+
+def linkage_codes(table: NodeTable, rows: ArrayLike | None = None, *, dtype: str = "float32") -> Sparse:
+    """Code rows by the groups of a hierarchical clustering that hold them.
+
+    Parameters
+    ----------
+    table : NodeTable
+        From `manifolia.affinity.node_table.linkage_table`.
+    rows : array-like of int of shape (m,), default=None
+        For each row that is coded, the clustered row in whose place it stands: itself, or the nearest one. None: all
+        clustered rows in order.
+    dtype : {"float32", "uint8"}, default="float32"
+        Type of the entries.
+
+    Returns
+    -------
+    csr_array of shape (m, 2 n − 1)
+        Column c is group 2 n − 2 − c: the last joint first, the rows themselves last, in reverse order.
+
+    Raises
+    ------
+    ValueError
+        If a row is not one of those that were clustered.
+    """
+    n = (table.n_nodes + 1) // 2
+    which = np.arange(n) if rows is None else np.asarray(rows, dtype=np.int64)
+    if which.ndim != 1 or (which < 0).any() or (which >= n).any():
+        message = f"rows must be numbers from 0 to {n - 1}, one a row, got {rows!r}."
+        raise ValueError(message)
+    leaf = (2 * n - 2 - which).astype(np.int32)[np.newaxis]
+    return _codes_of_leaves(table, leaf, table.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)

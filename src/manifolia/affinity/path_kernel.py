@@ -1,0 +1,150 @@
+"""How alike two rows are by the paths that they share (Vens and Costa 2011, sections II-F and II-G).
+
+κ(x, z) = ⟨φ(x), φ(z)⟩ = Σ_k \\|P_k(x) ∧ P_k(z)\\| is the length of the common paths, κ(x, x) that of a row's own
+paths. It is never a product of codes unless missing values are split: going up from a row's leaf, each
+other row is met once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.memory import require
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import FloatArray, IntArray, Sparse
+from manifolia._core.validate import check_option
+from manifolia.affinity.node_paths import encode, has_missing, leaf_nodes
+from manifolia.affinity.node_table import NodeTable
+
+__all__ = ["NORMALIZATIONS", "path_kernel"]
+
+#: κ itself, its cosine form, and Torkkola and Tuv's division by the longer path.
+NORMALIZATIONS = ("cosine", "max", None)
+
+_HEIGHT = 64  # rows of a block
+
+
+def path_kernel(
+    table: NodeTable,
+    X: Any,
+    Z: Any = None,
+    *,
+    normalize: str | None = "cosine",
+    nodes: str = "path",
+    missing: str = "random",
+    key: int | np.uint64 = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """Compare rows by the nodes that both visit.
+
+    Parameters
+    ----------
+    table : NodeTable
+        The trees.
+    X : ndarray or csr_array of float32 of shape (n, d)
+        From `manifolia.affinity.node_paths.single_precision`.
+    Z : ndarray or csr_array of float32 of shape (m, d), default=None
+        Rows to compare with; None: `X` itself.
+    normalize : {"cosine", "max"} or None, default="cosine"
+        ``"cosine"``: κ(x, z) / √(κ(x, x) κ(z, z)). ``"max"``: in each tree the common length over that of the longer
+        path, mean over trees. None: κ.
+    nodes : {"path", "leaf"}, default="path"
+        Every node on the way, or leaves only.
+    missing : {"random", "split", "native"}, default="random"
+        What a test on a missing value does.
+    key : int, default=0
+        Key of the random choices.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray or csr_array of float64 of shape (n, m)
+        Dense for paths, since all rows share the roots; sparse for leaves.
+    """
+    check_option(normalize, "normalize", NORMALIZATIONS)
+    how: dict[str, Any] = {"missing": missing, "key": key}
+    with threads(n_jobs):
+        if nodes == "leaf":
+            return _of_leaves(table, X, X if Z is None else Z, normalize, how)
+        other = X if Z is None else Z
+        require(
+            8.0 * X.shape[0] * other.shape[0],
+            step=f"the kernel of {X.shape[0]} × {other.shape[0]} rows",
+            remedy="Ask for fewer rows at a time, or use nodes='leaf', which is sparse.",
+        )
+        if missing == "split" and (has_missing(X) or has_missing(other)):
+            out, own, theirs = _of_codes(table, X, other, longest=normalize == "max")
+        else:
+            out, own, theirs = _of_paths(table, X, other, how, longest=normalize == "max")
+    if normalize == "cosine":
+        out /= np.sqrt(own[:, np.newaxis] * theirs)
+    elif normalize == "max":
+        out /= table.n_trees
+    return out
+
+
+def _of_paths(
+    table: NodeTable, X: Any, Z: Any, how: dict[str, Any], *, longest: bool
+) -> tuple[FloatArray, IntArray, IntArray]:
+    from manifolia.kernels.node_paths import leaf_ranks, shared_paths, sort_members
+
+    low, high = np.empty(table.n_nodes, dtype=np.int32), np.empty(table.n_nodes, dtype=np.int32)
+    n_leaves = leaf_ranks(table.tests, table.roots, low, high)
+    leaf, own = leaf_nodes(table, X, **how)
+    to_leaf, theirs = (leaf, own) if Z is X else leaf_nodes(table, Z, **how)
+    starts = np.zeros(n_leaves + 1, dtype=np.int64)
+    members, lengths = np.empty(to_leaf.size, dtype=np.int32), np.empty(to_leaf.size, dtype=np.int32)
+    sort_members(to_leaf, low, table.depth, starts, members, lengths)
+    out = np.zeros((X.shape[0], Z.shape[0]))
+    shown = lengths if longest else lengths[:0]
+
+    def run(rows: slice) -> None:
+        shared_paths(leaf[:, rows], starts, members, shown, low, high, table.parent, table.depth, out[rows])
+
+    map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
+    return out, own, theirs
+
+
+def _of_codes(table: NodeTable, X: Any, Z: Any, *, longest: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Products of codes whose entries are shares."""
+    from manifolia.kernels.node_paths import code_products
+
+    codes = encode(table, X, missing="split")
+    to_codes = codes if Z is X else encode(table, Z, missing="split")
+    out = np.zeros((X.shape[0], Z.shape[0]))
+    to_arrays = to_codes.indptr, to_codes.indices, to_codes.data
+
+    def run(rows: slice) -> None:
+        part = codes[rows]
+        code_products(table.roots, part.indptr, part.indices, part.data, *to_arrays, longest, out[rows])
+
+    map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
+    return out, _squares(codes), _squares(to_codes)
+
+
+def _squares(codes: Sparse) -> FloatArray:
+    # Powers of 1/4 add up exactly, in any order.
+    wide = codes.data.astype(np.float64) ** 2
+    return np.add.reduceat(wide, codes.indptr[:-1]) if len(wide) else np.zeros(codes.shape[0])
+
+
+def _of_leaves(table: NodeTable, X: Any, Z: Any, normalize: str | None, how: dict[str, Any]) -> Sparse:
+    """Leaves only: a sparse product. Every path has length 1, so that the longer one has too."""
+    codes = encode(table, X, nodes="leaf", **how).astype(np.float64)
+    to_codes = codes if Z is X else encode(table, Z, nodes="leaf", **how).astype(np.float64)
+    turned = to_codes.T.tocsr()
+    parts = map_blocks(lambda rows: codes[rows] @ turned, row_blocks(X.shape[0], 4 * _HEIGHT))
+    out = sp.csr_array(sp.vstack(parts, format="csr"))
+    out.sort_indices()
+    if normalize == "cosine":
+        own, theirs = _squares(codes), _squares(to_codes)
+        rows = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr))
+        out.data /= np.sqrt(own[rows] * theirs[out.indices])
+    elif normalize == "max":
+        out.data /= table.n_trees
+    return out

@@ -1,0 +1,473 @@
+"""ForestFeatures: task-dependent features from the nodes of a forest (Vens and Costa 2011, Fig. 2).
+
+======  =========================================================  ==================================================
+lines   paper                                                      here
+======  =========================================================  ==================================================
+1–4     a forest of M bootstrapped trees, √f features a split      `affinity.grow`
+(M)     as many trees as the Gram matrix needs to stand still      `affinity.forest_size`
+5–9     the nodes on each row's path, and their identifiers        `affinity.node_paths.encode`
+10, 11  identifiers hashed to F columns, entries added up          `affinity.node_paths.node_hash`
+II-F    κ and its normalised forms                                 `affinity.path_kernel`
+======  =========================================================  ==================================================
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import get_tags
+
+from manifolia._core.parallel import threads
+from manifolia._core.progress import Reporter
+from manifolia._core.random import as_generator, as_key, spawn_seeds
+from manifolia._core.types import Array, ArrayLike, Callback, RandomState, Sparse
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
+from manifolia._core.warnings import warn
+from manifolia.affinity.contrast import shuffled_columns
+from manifolia.affinity.forest_size import grow_until_stable
+from manifolia.affinity.grow import Target, grow_forest, read_target
+from manifolia.affinity.node_paths import (
+    HASHES,
+    MISSING,
+    NODES,
+    NodeHash,
+    encode,
+    has_missing,
+    node_hash,
+    single_precision,
+)
+from manifolia.affinity.node_table import check_ensemble, describe_node, is_fitted_ensemble, node_table, same_table
+from manifolia.affinity.path_kernel import path_kernel
+
+__all__ = ["ForestFeatures"]
+
+_HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of the paper's nine training folds does
+_MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows
+_FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
+_log = logging.getLogger(__name__)
+
+
+class ForestFeatures(TransformerMixin, BaseEstimator):
+    """Sparse features from the nodes that a row visits in a forest trained on the target.
+
+    Rows have features in common if the forest asks them the same questions and gets the same answers, so that linear
+    models, nearest neighbours and projections on these features see the data as the target does.
+    ``fit_transform`` equals ``fit`` followed by ``transform``.
+
+    Parameters
+    ----------
+    n_trees : int or "auto", default="auto"
+        Trees of the forest that is built when none is given. ``"auto"``: 50 more until the mean absolute change of the
+        normalised Gram matrix of held-out rows falls below `tol`; a forest of that size is then grown on all rows.
+    n_features_out : int, default=None
+        Number of columns into which nodes are hashed. None: one column a node, those of ``forest_.decision_path``.
+    nodes : {"path", "leaf"}, default="path"
+        Every node on the way, root included, or leaves only.
+    missing : {"random", "split", "native"}, default="random"
+        Where a test sends a missing value: either way by an equal chance that depends on the seed, the node and the
+        row's own content; both ways with half the mass each; or where the tree learned to send it. In training the
+        forest always learns one direction, as scikit-learn does, and does not send such rows both ways.
+    task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
+        What the target asks for; see `manifolia.affinity.grow.read_target`.
+    forest : scikit-learn tree or ensemble of trees, default=None
+        Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
+        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up.
+    tol : float, default=0.01
+        Change of the Gram matrix below which no trees are added.
+    max_trees : int, default=1000
+        The most trees of ``n_trees="auto"``.
+    hash : {"mixed", "signed", "modulo"}, default="mixed"
+        How nodes find one of `n_features_out` columns: a well-mixed hash; the same with a random sign a node, which
+        keeps inner products unbiased; or the node's number modulo the columns, as in the paper.
+    max_depth : int, default=None
+        Bounds the depth of the trees that are built, and so the number of nodes.
+    min_samples_leaf : int, default=1
+        Bounds the size of their leaves from below.
+    ccp_alpha : float, default=0.0
+        Prunes them by cost and complexity.
+    dtype : {"float32", "uint8"}, default="float32"
+        Type of the entries.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of forest, held-out rows, missing values and hash.
+    n_jobs : int or None, default=None
+        Threads; None is all cores. The result does not depend on it.
+    verbose : bool, default=False
+        Show progress on stderr.
+    callback : callable, default=None
+        Called with a ``ProgressEvent``; returning True stops.
+
+    Attributes
+    ----------
+    forest_ : scikit-learn estimator
+        The forest.
+    n_trees_ : int
+        Its number of trees.
+    convergence_ : ndarray of shape (k,)
+        Mean absolute change of the Gram matrix from 50 to 100 trees, from 100 to 150, …; empty if the number was given.
+    task_ : str
+        The task that was chosen.
+    n_features_in_ : int
+        Features seen in ``fit``.
+
+    References
+    ----------
+    .. [1] C. Vens and F. Costa, "Random forest based feature induction", ICDM 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import manifolia as mf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mf.ForestFeatures(20, random_state=0).fit(X, y)
+    >>> codes = model.transform(X)
+    >>> codes.shape[0], bool((codes != model.forest_.decision_path(X)[0]).nnz == 0)
+    (150, True)
+    """
+
+    def __init__(
+        self,
+        n_trees: int | str = "auto",
+        *,
+        n_features_out: int | None = None,
+        nodes: str = "path",
+        missing: str = "random",
+        task: str = "auto",
+        forest: Any = None,
+        tol: float = 0.01,
+        max_trees: int = 1000,
+        hash: str = "mixed",
+        max_depth: int | None = None,
+        min_samples_leaf: int = 1,
+        ccp_alpha: float = 0.0,
+        dtype: str = "float32",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callback = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_features_out = n_features_out
+        self.nodes = nodes
+        self.missing = missing
+        self.task = task
+        self.forest = forest
+        self.tol = tol
+        self.max_trees = max_trees
+        self.hash = hash
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.ccp_alpha = ccp_alpha
+        self.dtype = dtype
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> ForestFeatures:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows of numbers; NaN is a missing value where the forest supports it. Encode categories first, as one-hot
+            columns (the paper) or by their order of frequency; `manifolia.tables.TablePreparer` does the former.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target. Rows whose label is missing are not trained on.
+
+        Returns
+        -------
+        ForestFeatures
+            Itself.
+        """
+        given = self._check_parameters()
+        checked = self._check(X, reset=True)
+        is_fitted = given is not None and is_fitted_ensemble(given)
+        target = None if is_fitted else read_target(y, checked.shape[0], self.task, forest=given)
+        reporter = Reporter(self.callback, verbose=self.verbose)
+        forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
+        self.convergence_ = np.empty(0)
+        with threads(self.n_jobs):
+            if target is None:
+                self.forest_, self.task_ = given, "given"
+                if given.n_features_in_ != checked.shape[1]:
+                    message = (
+                        f"forest was fitted with {given.n_features_in_} features, got an X with {checked.shape[1]}."
+                    )
+                    raise ValueError(message)
+            else:
+                self.task_ = target.task
+                _log.info("task: %s", target.task)
+                self.forest_ = self._grow(checked, target, given, forest_seed, held_out_seed, reporter)
+            self._table = node_table(self.forest_)
+        self.n_trees_ = self._table.n_trees
+        self._missing_key, self._hash_key = int(as_key(missing_seed)), int(as_key(hash_seed))
+        self._had_missing = has_missing(checked)
+        return self
+
+    def transform(self, X: ArrayLike) -> Sparse:
+        """Code rows by the nodes that they visit, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        csr_array of shape (m, n_nodes) or (m, n_features_out)
+            1 for each node on the path; shares of it with ``missing="split"``; counts, or signed counts, when hashed.
+        """
+        rows = self._rows(X)
+        with threads(self.n_jobs):
+            return encode(
+                self._table,
+                rows,
+                nodes=self.nodes,
+                missing=self.missing,
+                key=self._missing_key,
+                folded=self._folded(),
+                dtype=self.dtype,
+            )
+
+    def kernel(self, X: ArrayLike, Z: ArrayLike | None = None, normalize: str | None = "cosine") -> Any:
+        """Compare rows by the paths that they share; can be the ``kernel`` of ``sklearn.svm.SVC``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows.
+        Z : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            Rows to compare with; None: `X` itself.
+        normalize : {"cosine", "max"} or None, default="cosine"
+            ``"cosine"``: κ(x, z) / √(κ(x, x) κ(z, z)). ``"max"``: in each tree the common length over that of the
+            longer path (Torkkola and Tuv), mean over trees. None: κ, the cumulative length of the common paths.
+
+        Returns
+        -------
+        ndarray, or csr_array with ``nodes="leaf"``, of shape (n, m)
+            Of the nodes themselves, whether codes are hashed or not.
+        """
+        rows = self._rows(X)
+        others = None if Z is None or Z is X else self._rows(Z)
+        how = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key}
+        return path_kernel(self._table, rows, others, normalize=normalize, n_jobs=self.n_jobs, **how)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Name the columns of the code.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Only compared with the names that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of str objects
+            ``tree3_node17``, or ``hash17`` when nodes share columns.
+
+        Raises
+        ------
+        ValueError
+            If `input_features` are others than those of ``fit``.
+        """
+        check_is_fitted(self, "forest_")
+        if input_features is not None:
+            names = np.asarray(input_features, dtype=object)
+            if "feature_names_in_" in vars(self) and not np.array_equal(names, self.feature_names_in_):
+                message = "input_features is not equal to feature_names_in_. Leave it out, or pass the names of fit."
+                raise ValueError(message)
+            if len(names) != self.n_features_in_:
+                message = (
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                    f"got {len(names)}."
+                )
+                raise ValueError(message)
+        if self.n_features_out is not None:
+            return np.array([f"hash{j}" for j in range(self.n_features_out)], dtype=object)
+        roots = self._table.roots
+        tree = np.repeat(np.arange(self.n_trees_), np.diff(roots))
+        node = np.arange(self._table.n_nodes) - roots[tree]
+        return np.array([f"tree{t}_node{k}" for t, k in zip(tree, node, strict=True)], dtype=object)
+
+    def describe(self, feature: int | str) -> str:
+        """Say which tests lead to the node of a feature.
+
+        Parameters
+        ----------
+        feature : int or str
+            Column of the code, or its name.
+
+        Returns
+        -------
+        str
+            The tests joined by "and", in the names of the columns of ``fit``; the root is ``"every row"``. Of a hashed
+            column: one line for each node in it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such feature.
+        """
+        check_is_fitted(self, "forest_")
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        say = partial(describe_node, self._table, names=names, missing=self.missing == "native" and self._had_missing)
+        column = self._column(feature)
+        folded = self._folded()
+        if folded is None:
+            return say(column)
+        nodes = np.flatnonzero(folded.columns == column)
+        trees = np.searchsorted(self._table.roots, nodes, side="right") - 1
+        return "\n".join(
+            f"tree{t}_node{v - self._table.roots[t]}: {say(int(v))}" for t, v in zip(trees, nodes, strict=True)
+        )
+
+    def _column(self, feature: int | str) -> int:
+        n_columns = self._table.n_nodes if self.n_features_out is None else self.n_features_out
+        column = -1
+        if isinstance(feature, str):
+            hashed, plain = re.fullmatch(r"hash(\d+)", feature), re.fullmatch(r"tree(\d+)_node(\d+)", feature)
+            if hashed and self.n_features_out is not None:
+                column = int(hashed[1])
+            elif plain and self.n_features_out is None and int(plain[1]) < self.n_trees_:
+                first, last = self._table.roots[int(plain[1])], self._table.roots[int(plain[1]) + 1]
+                column = int(first) + int(plain[2]) if int(plain[2]) < last - first else -1
+        elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
+            column = int(feature)
+        if not 0 <= column < n_columns:
+            message = (
+                f"feature must be a column from 0 to {n_columns - 1} or a name of get_feature_names_out(), "
+                f"got {feature!r}."
+            )
+            raise ValueError(message)
+        return column
+
+    def _check_parameters(self) -> Any:
+        if self.n_trees != "auto":
+            check_number(self.n_trees, "n_trees", low=1, integer=True, hint="Use 'auto' or a number of trees.")
+        if self.n_features_out is not None:
+            check_number(self.n_features_out, "n_features_out", low=1, high=2**31 - 1, integer=True)
+        check_option(self.nodes, "nodes", NODES)
+        check_option(self.missing, "missing", MISSING)
+        check_number(self.tol, "tol", low=0.0)
+        check_number(self.max_trees, "max_trees", low=1, integer=True)
+        check_option(self.hash, "hash", HASHES)
+        if self.max_depth is not None:
+            check_number(self.max_depth, "max_depth", low=1, integer=True)
+        check_number(self.min_samples_leaf, "min_samples_leaf", low=1, integer=True)
+        check_number(self.ccp_alpha, "ccp_alpha", low=0.0)
+        check_option(self.dtype, "dtype", ("float32", "uint8"))
+        if self.dtype == "uint8" and (self.missing == "split" or (self.hash == "signed" and self.n_features_out)):
+            message = (
+                "dtype='uint8' holds neither the shares of missing='split' nor the signs of hash='signed'. "
+                "Use dtype='float32'."
+            )
+            raise ValueError(message)
+        check_bool(self.verbose, "verbose")
+        return check_ensemble(self.forest)
+
+    def _check(self, X: ArrayLike, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _rows(self, X: ArrayLike) -> Any:
+        check_is_fitted(self, "forest_")
+        rows = single_precision(self._check(X, reset=False))
+        if self.missing == "native" and has_missing(rows) and not get_tags(self.forest_).input_tags.allow_nan:
+            message = (
+                f"X has missing values and {type(self.forest_).__name__} has learned no direction for them. "
+                f"Use missing='random' or missing='split'."
+            )
+            raise ValueError(message)
+        return rows
+
+    def _model(self, target: Target, d: int) -> Any:
+        """The forest of section III-A: √d features a split, rounded up, trees grown until their leaves are pure."""
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        classes = target.is_classification or target.task == "unsupervised"
+        return (RandomForestClassifier if classes else RandomForestRegressor)(
+            max_features=math.ceil(math.sqrt(d)),
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            ccp_alpha=self.ccp_alpha,
+        )
+
+    def _grow(self, X: Any, target: Target, given: Any, seed: int, held_out_seed: int, reporter: Reporter) -> Any:
+        model = self._model(target, X.shape[1]) if given is None else clone(given)
+        if given is None:
+            with threads(None) as n_threads:
+                model.set_params(n_jobs=n_threads, random_state=seed)
+            n_trees = self._size(clone(model), X, target, held_out_seed, reporter) if self.n_trees == "auto" else None
+            model.set_params(n_estimators=self.n_trees if n_trees is None else n_trees)
+        elif not hasattr(type(given), "estimators_samples_") or not hasattr(type(given), "apply"):
+            if "random_state" in model.get_params() and model.random_state is None:
+                model.set_params(random_state=seed)
+            return model.fit(X[target.labelled], target.y)  # no forest: nothing is known of its bags, or needed
+        reporter.step("forest", 0, 1)
+        grown = grow_forest(X, target, forest=model, random_state=seed).forest
+        reporter.step("forest", 1, 1)
+        return grown
+
+    def _size(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> int:
+        """Section III-A: the size at which the Gram matrix of held-out rows stands still."""
+        generator = as_generator(seed)
+        rows = generator.permutation(np.flatnonzero(target.labelled))
+        n_held = min(_MOST_HELD_OUT, max(2, len(rows) // _HELD_OUT))
+        held_out, train = (rows, rows) if len(rows) < _FEW_ROWS else (rows[:n_held], np.sort(rows[n_held:]))
+        if target.y is None:
+            if is_sparse(X):
+                message = "task='unsupervised' shuffles columns and needs dense data, got a sparse X."
+                raise TypeError(message)
+            data = np.vstack([X[train], shuffled_columns(X[train], generator)])
+            y = np.repeat([1, 0], len(train))
+        else:
+            place = np.cumsum(target.labelled) - 1
+            data, y = X[train], target.y[place[train]]
+        settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees}
+        sized = grow_until_stable(model, data, y, X[held_out], report=partial(reporter.step, "size"), **settings)
+        self.convergence_ = sized.curve
+        if len(sized.curve) and sized.curve[-1] >= self.tol:
+            warn(
+                f"the Gram matrix still changes by {sized.curve[-1]:.3g} with {sized.n_trees} trees, more than "
+                f"tol={self.tol:g}. Raise max_trees or tol."
+            )
+        return sized.n_trees
+
+    def _folded(self) -> NodeHash | None:
+        if self.n_features_out is None:
+            return None
+        return node_hash(self._table.n_nodes, self.n_features_out, kind=self.hash, key=self._hash_key)
+
+    def _check_restored(self) -> None:
+        """Check that a table which came from a file is that of the forest: kernels index with it and do not look."""
+        if "forest_" not in vars(self):
+            return
+        fits = self.forest_.n_features_in_ == self.n_features_in_
+        if not fits or not same_table(self._table, node_table(self.forest_)):
+            message = "the nodes of the model are not those of its forest."
+            raise ValueError(message)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        given = getattr(self.forest, "estimator", self.forest)
+        tags.target_tags.required = self.task != "unsupervised" and not (
+            given is not None and is_fitted_ensemble(given)
+        )
+        tags.transformer_tags.preserves_dtype = ["float32"] if self.dtype == "float32" else []
+        return tags
