@@ -191,19 +191,19 @@ def density_forces(graph, table, records, n_directions, Y, out, start, stop):
             px, py = _ZERO, _ZERO
             radial = records[i, last] + records[j, last]
             for end in range(2):
-                record = records[i] if end == 0 else records[j]
+                row = i if end == 0 else j  # a view of the row would be counted, on every edge
                 for u in range(n_directions):
                     at = u * width
-                    along = record[at + 1] * gx + record[at + 2] * gy
+                    along = records[row, at + 1] * gx + records[row, at + 2] * gy
                     for m in range(2, c):
-                        along += record[at + 1 + m] * gap[m]
-                    share = record[at] * along
+                        along += records[row, at + 1 + m] * gap[m]
+                    share = records[row, at] * along
                     radial -= share * along
                     share *= _TWO * q
-                    px += share * record[at + 1]
-                    py += share * record[at + 2]
+                    px += share * records[row, at + 1]
+                    py += share * records[row, at + 2]
                     for m in range(2, c):
-                        part[m] += share * record[at + 1 + m]
+                        part[m] += share * records[row, at + 1 + m]
             radial *= h
             tx -= clipped(px + radial * gx)
             ty -= clipped(py + radial * gy)

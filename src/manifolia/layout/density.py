@@ -52,8 +52,9 @@ class DensityTerm(NamedTuple):
         Weights of the neighbours, which add up to 1 in each row.
     variances : ndarray of shape (n, m)
         σ²: weighted variances along the tangent directions, largest first.
-    weight : float, default=0.05
-        λ in the paper's units; 0 measures the radii and exerts no force.
+    weight : float, default=0.03
+        λ in the paper's units; 0 measures the radii and exerts no force. The default is the largest of those tried that
+        keeps k-NN accuracy and trustworthiness within 0.01 of UMAP's: on 5,000 digits 0.05 lost 0.014, 0.03 lost 0.008.
     fraction : float, default=0.3
         Share of the epochs, the last ones, in which the term acts.
     """
@@ -62,7 +63,7 @@ class DensityTerm(NamedTuple):
     coordinates: FloatArray
     weights: FloatArray
     variances: FloatArray
-    weight: float = 0.05
+    weight: float = 0.03
     fraction: float = 0.3
 
 

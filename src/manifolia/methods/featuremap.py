@@ -73,7 +73,7 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Neighbours of a point, itself not counted. With fewer rows than that, all others.
     min_dist : float, default=0.1
         How near points of a dense place come to each other in the map.
-    density_weight : float, default=0.05
+    density_weight : float, default=0.03
         Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a plain UMAP-type map; larger values follow the
         data's densities more closely and cost trustworthiness.
     density_fraction : float, default=0.3
@@ -164,7 +164,7 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
         *,
         n_neighbors: int = 15,
         min_dist: float = 0.1,
-        density_weight: float = 0.05,
+        density_weight: float = 0.03,
         density_fraction: float = 0.3,
         n_epochs: int | str = "auto",
         gauge: str = "auto",
