@@ -152,7 +152,7 @@ def main():
     lines += [
         f"Made by `reproduce/featuremap.py --rows {arguments.rows}` on {datetime.date.today()}, manifolia "
         f"{manifolia.__version__}, Python {platform.python_version()}. One seed. Larger sets are sampled, the "
-        "paper used whole ones. 1 − stress: 1 − Σ(D − s d)² / Σ D² at the best scale s; the paper does not state its own.",
+        "paper used whole ones. 1 − stress: 1 − Σ(D − s d)² / Σ D² at the best scale s; the paper's is unstated.",
         "",
     ]
     lines += table(arguments.sets.split(","), arguments.rows)

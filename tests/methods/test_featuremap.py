@@ -45,7 +45,7 @@ def test_it_is_the_stages_one_after_the_other(digits, fitted):
     graph = fuzzy_graph(near)
     spaces = tangent_spaces(X, near.indices, graph.weights)
     term = DensityTerm(
-        spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2, weight=0.05, fraction=0.3
+        spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2, weight=0.03, fraction=0.3
     )
     start = pca_start(X, 2, random_state=start_seed)
     found = edge_layout(graph.graph, start, n_epochs=200, density=term, random_state=layout_seed)

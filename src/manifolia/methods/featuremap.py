@@ -74,8 +74,8 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
     min_dist : float, default=0.1
         How near points of a dense place come to each other in the map.
     density_weight : float, default=0.03
-        Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a plain UMAP-type map; larger values follow the
-        data's densities more closely and cost trustworthiness.
+        Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a plain UMAP-type map; larger values follow
+        the data's densities more closely and cost trustworthiness.
     density_fraction : float, default=0.3
         Share of the epochs, the last ones, in which densities count.
     n_epochs : int or "auto", default="auto"
