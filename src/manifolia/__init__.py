@@ -32,6 +32,7 @@ __getattr__, __dir__, __all__ = attach(
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
         "KernelMap": "manifolia.extension.kernel_map",
+        "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
         "RFPHATE": "manifolia.methods.rf_phate",
         "load": "manifolia.persist",

@@ -31,10 +31,18 @@ ESTIMATORS: dict[str, Entry] = {
     'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
         lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
     ),
+    "ForestFeatures": Entry(lambda: mf.ForestFeatures(10)),
+    'ForestFeatures("auto", max_trees=50, n_features_out=64, missing="split")': Entry(
+        lambda: mf.ForestFeatures(max_trees=50, n_features_out=64, missing="split")
+    ),
     "KernelMap": Entry(lambda: mf.KernelMap()),
     'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
     'KernelMap(n_centers=9, centers="kmeans", metric="manhattan")': Entry(
         lambda: mf.KernelMap(n_centers=9, centers="kmeans", metric="manhattan")
+    ),
+    "KernelTSNE": Entry(lambda: mf.KernelTSNE(n_train=40, perplexity=5.0)),
+    'KernelTSNE(n_train=None, embedder="isomap", pca=3)': Entry(
+        lambda: mf.KernelTSNE(n_train=None, embedder="isomap", pca=3)
     ),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns

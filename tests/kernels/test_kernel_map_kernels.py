@@ -86,3 +86,15 @@ def test_mode_of_one_neighbour():
     out = np.empty((1, 2))
     fast.mode_rows(np.zeros((1, 1), np.intp), np.ones((1, 1)), np.array([[3.0, 4.0]]), 5.0, 1.0, out, 0, 1)
     np.testing.assert_array_equal(out, [[3.0, 4.0]])
+
+
+@pytest.mark.parametrize("perplexity", [1.2, 5.0, 12.0, 16.0])
+def test_perplexity(rng, perplexity):
+    D = np.sort(rng.gamma(3.0, size=(20, 16)), axis=1)
+    D[0, :3] = 0.0
+    one, two = np.empty_like(D), np.empty_like(D)
+    fast.perplexity_rows(D, perplexity, one, 0, 20)
+    naive.perplexity_rows(D, perplexity, two, 0, 20)
+    np.testing.assert_allclose(one[1:], two[1:], atol=1e-5)
+    entropy = -(one * np.log(np.maximum(one, 1e-300))).sum(axis=1)
+    np.testing.assert_allclose(np.exp(entropy[1:]), perplexity, rtol=1e-4)

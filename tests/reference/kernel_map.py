@@ -70,6 +70,11 @@ def _perplexed(D, perplexity):
     return p / p.sum()
 
 
+def perplexity_rows(distances, perplexity, P, start, stop):
+    for i in range(start, stop):
+        P[i] = _perplexed(distances[i], perplexity)
+
+
 def mode_rows(indices, distances, Y, perplexity, square, out, start, stop):
     for i in range(start, stop):
         near = Y[indices[i]]

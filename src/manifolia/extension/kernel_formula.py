@@ -145,7 +145,7 @@ def formula(C: FloatArray, sigma: FloatArray, values: FloatArray, *, metric: str
     metric : str
         One of `KINDS`.
     dtype : dtype
-        float32 or float64.
+        Precision, float32 or float64.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArra
     made : Formula
         With the coefficients α₀ to start from: the places of the centres.
     ridge : float
-        λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little about stay
+        Weight λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little about stay
         near their places, not near the origin. 0 is the pseudo-inverse of the paper.
 
     Returns

@@ -226,7 +226,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 else:
                     out[rows] = evaluate(self._framed(block), made)
                 if self.far == "nan":
-                    out[rows][self._distance(block) > self._calibration[-1]] = np.nan
+                    out[rows][self._distance(block) > self._calibration.max()] = np.nan
         return out
 
     def novelty(self, X: ArrayLike) -> FloatArray:
@@ -244,11 +244,29 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             itself: 1 − novelty is the probability that a row like those of ``fit`` is as far. Of such rows, 1 % are
             above 0.99.
         """
+        return tail_share(self.distance(X), self.distance())
+
+    def distance(self, X: ArrayLike | None = None) -> FloatArray:
+        """Measure how far rows are from the centres, which `novelty` judges.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or (m, n) with metric="precomputed", default=None
+            Rows. None: the yardstick, the distances of rows of ``fit``, each not counting itself, in their order.
+
+        Returns
+        -------
+        ndarray of float64 of shape (m,)
+            Distances to the 5th centre, in the units of the data; rows beyond 1,024 radii of the centres count as if
+            they were there.
+        """
         check_is_fitted(self, "places_")
+        if X is None:
+            return self._calibration / self._frame.scale
         checked = self._checked(X)
         with threads(self.n_jobs):
             parts = [self._distance(checked[rows]) for rows in row_blocks(len(checked), _BLOCK)]
-        return tail_share(np.concatenate(parts), self._calibration)
+        return np.concatenate(parts) / self._frame.scale
 
     def jacobian(self, X: ArrayLike) -> FloatArray:
         """Differentiate the map with respect to the features.
@@ -417,7 +435,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         others = others[:: max(1, -(-len(others) // _CALIBRATION))]
         if others.size:  # rows beside the centres are as new to them as new rows are
             own = self._distance(np.ascontiguousarray(X[others]))
-        self._calibration = np.sort(own)
+        self._calibration = own
 
     def _find_widths(self) -> None:
         m = len(self.places_)
@@ -511,11 +529,11 @@ def tail_share(distance: FloatArray, calibration: FloatArray) -> FloatArray:
     distance : ndarray of shape (m,)
         Values.
     calibration : ndarray of shape (n,)
-        The yardstick, ascending.
+        The yardstick.
 
     Returns
     -------
     ndarray of shape (m,)
         #{calibration < distance} / (n + 1), so that 1 minus it is a p-value.
     """
-    return np.searchsorted(calibration, distance, side="left") / (len(calibration) + 1.0)
+    return np.searchsorted(np.sort(calibration), distance, side="left") / (len(calibration) + 1.0)

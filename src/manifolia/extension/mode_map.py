@@ -54,7 +54,7 @@ def place_at_mode(near: Neighbors, Y: FloatArray, *, perplexity: float, scale: f
     perplexity : float
         Effective number of neighbours.
     scale : float
-        s, from `manifolia.extension.kernel_formula.map_scale`.
+        Width s, from `manifolia.extension.kernel_formula.map_scale`.
 
     Returns
     -------

@@ -23,7 +23,7 @@ J           derivatives                                                         
 indices     nearest points of the map                                                       (n, k)
 distances   how far they are, in the data, nearest first                                    (n, k)
 Y           the finished map                                                                (N, c)
-p           weights of neighbours with a given perplexity                                   (k,)
+p, P        weights of neighbours with a given perplexity                                   (k,), (n, k)
 s²          squared width of the mode's kernel, in the map                                  scalar
 ==========  ==============================================================================  ==========
 """
@@ -36,7 +36,7 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["Formula", "framed_rows", "jacobian_rows", "mapped_rows", "mode_rows", "weight_rows"]
+__all__ = ["Formula", "framed_rows", "jacobian_rows", "mapped_rows", "mode_rows", "perplexity_rows", "weight_rows"]
 
 _NEGLIGIBLE = 45.0  # exp(−45) is below the last bit of a sum of a thousand terms in double precision
 _MOST_BISECTIONS = 64
@@ -45,7 +45,19 @@ _STEPS = 10  # of the mean shift; later ones move a point by less than a thousan
 
 
 class Formula(NamedTuple):
-    """What a kernel map is made of; see the table above."""
+    """What a kernel map is made of; see the table above.
+
+    Attributes
+    ----------
+    C : ndarray of shape (d, m)
+        Centres, a column each.
+    precision : ndarray of shape (m,)
+        1 / 2σ_j².
+    values : ndarray of float64 of shape (m, c)
+        Coefficients α_j.
+    kind : int
+        Number of the distance.
+    """
 
     C: np.ndarray
     precision: np.ndarray
@@ -229,6 +241,13 @@ def _perplex(distances, perplexity, weights):
             beta = 0.5 * (low + high)
     for q in range(k):
         weights[q] /= total
+
+
+@kernel()
+def perplexity_rows(distances, perplexity, P, start, stop):
+    """Fill the weights of the neighbours of the rows `start` to `stop` − 1, each row summing to 1."""
+    for i in range(start, stop):
+        _perplex(distances[i], perplexity, P[i])
 
 
 @kernel()

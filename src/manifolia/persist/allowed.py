@@ -18,6 +18,8 @@ OWN = frozenset(
     {
         "manifolia.extension.kernel_map.KernelMap",
         "manifolia.methods.featuremap.FeatureMAP",
+        "manifolia.methods.forest_features.ForestFeatures",
+        "manifolia.methods.kernel_tsne.KernelTSNE",
         "manifolia.methods.rf_phate.RFPHATE",
         "manifolia.tables.preparer.TablePreparer",
     }
@@ -28,6 +30,7 @@ TUPLES = frozenset(
     {
         "manifolia.affinity.leaves.LeafTable",
         "manifolia.affinity.leaves.Trees",
+        "manifolia.affinity.node_table.NodeTable",
         "manifolia.explain.embedded.EmbeddedGauges",
         "manifolia.explain.feature_answers.Projection",
         "manifolia.explain.importance.Importance",
