@@ -18,7 +18,7 @@ from manifolia.layout.edge_sgd import adam_rates, curve_parameters, force_table,
 
 __all__ = ["place_anchored"]
 
-_EPOCHS = 100  # 30 lose 0.003 of accuracy on digits, the start alone 0.037
+_EPOCHS = 100  # in a prototype 30 lost 0.003 of accuracy on digits, the start alone 0.037
 _FIRST_STEP = 0.25  # of the layout's: the start is near, and a step of 1 forgets it
 _ROWS = 256  # per piece of work, some 10 ms
 

@@ -34,7 +34,7 @@ __all__ = ["BLOCK_ROWS", "DensityReport", "DensityTerm", "RunningDensity"]
 
 #: Rows per piece of an epoch: about half a millisecond.
 BLOCK_ROWS = 1024
-_RENEWAL = 5  # epochs between two regressions of the gauges; every epoch gave the same correlations to 0.001
+_RENEWAL = 5  # epochs between two regressions of the gauges; every epoch gave the same correlations in a prototype
 _FEWEST = 3  # points of a correlation
 _NEGLIGIBLE = 1e-12  # of the median variance: neighbourhoods of duplicates, where a logarithm means nothing
 
@@ -54,7 +54,8 @@ class DensityTerm(NamedTuple):
         σ²: weighted variances along the tangent directions, largest first.
     weight : float, default=0.03
         λ in the paper's units; 0 measures the radii and exerts no force. The default is the largest of those tried that
-        keeps k-NN accuracy and trustworthiness within 0.01 of UMAP's: on 5,000 digits 0.05 lost 0.014, 0.03 lost 0.008.
+        keeps k-NN accuracy and trustworthiness within 0.01 of UMAP's, in the mean over four seeds on 5,000 digits:
+        0.05 lost 0.014 of accuracy, 0.03 lost 0.008, with standard deviations of 0.002 over seeds of either method.
     fraction : float, default=0.3
         Share of the epochs, the last ones, in which the term acts.
     """
