@@ -2,7 +2,7 @@
 
 `map_blocks` starts its threads anew and sets every library's number of threads at each call, about a millisecond:
 nothing for one long step, but a descent has hundreds of rounds that take two milliseconds each. A team starts its
-threads once; a round costs some ten microseconds. The calling thread works too, so that one thread means no other
+threads once; a round costs some thirty microseconds. The calling thread works too, so that one thread means no other
 thread at all.
 
 Only for kernels that hold neither the interpreter nor BLAS, and that write each row from its own block alone: blocks go
