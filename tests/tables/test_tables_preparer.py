@@ -110,7 +110,7 @@ def test_what_is_left_out_is_said():
     preparer = TablePreparer({"y": "drop"}).fit(frame)
     assert preparer.used_ == ["id", "x"]
     text = " ".join(preparer.notes_)
-    assert "nearly every row has a text of its own: 'name' (50 different texts in 50 rows)" in text
+    assert "there are too many different texts to be categories: 'name' (50 different texts in 50 rows)" in text
     assert "all rows have the same value: 'same' and 'note'." in text
     assert "no row has a value: 'void'." in text
     assert "Left out as asked: 'y'." in text

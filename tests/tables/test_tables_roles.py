@@ -68,7 +68,11 @@ def output(values, **options):
         (pd.array([datetime.date(2024, 1, 1), None] * 20, dtype=pd.ArrowDtype(pa.date32())), "date"),
         (pd.array([datetime.datetime(2024, 1, 1), None] * 20, dtype=pd.ArrowDtype(pa.timestamp("us", "UTC"))), "date"),
         (["2024-01-31", "2024-02-01T12:30", None, "2024-02-01 12:30:15.5+02:00"] * 10, "date"),
-        (["31/01/2024", "01/02/2024"] * 20, "categorical"),
+        (["31/01/2024", "01/02/2024"] * 20, "date"),  # a day beyond 12
+        (["03/01/2024", "01/02/2024"] * 20, "categorical"),  # day and month cannot be told apart
+        (["31/01/2024", "01/31/2024"] * 20, "categorical"),
+        (["10%", "12.5 %", None, "0"] * 10, "numeric"),
+        (["$5", "$1,200.50", "-£3"] * 13 + ["$1"], "categorical"),  # two currencies
         ([f"passenger {i}" for i in range(N)], "identifier"),
         ([f"passenger {i}" for i in range(N - 3)] + ["passenger 1"] * 3, "identifier"),
         (["same"] * N, "constant"),

@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         "table",
         "text",
         "writing",
+        "written",
     ],
     names={
         "Table": "manifolia.tables.table",

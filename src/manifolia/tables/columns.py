@@ -1,9 +1,11 @@
 """One column → numbers, by its role; every value is treated by itself, so that a row never depends on its batch.
 
 ============  ==============================================================================================
-numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers
+numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers, also with the
+              signs of `manifolia.tables.written`
 booleans      0 and 1; the texts true / false, yes / no, t / f, y / n in any case
-moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31)
+moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31), or with day
+              or month first where the column says which
 keys          categories as texts: 3, 3.0 and "3" are the same category
 ============  ==============================================================================================
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import fractions
+import functools
 import numbers
 import re
 from collections.abc import Callable
@@ -23,6 +26,7 @@ import pandas as pd
 
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
+from manifolia.tables.written import as_date, as_number, describe_writing
 
 __all__ = [
     "is_iso_date",
@@ -160,7 +164,7 @@ def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableE
     return TableError(f"column {name!r} holds {wanted}, and row {row + 1} has {value!r}. {hint}")
 
 
-def to_numbers(column: pd.Series, name: str) -> FloatArray:
+def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
     """Return a column's numbers; missing values are NaN.
 
     Parameters
@@ -169,6 +173,8 @@ def to_numbers(column: pd.Series, name: str) -> FloatArray:
         Numbers, booleans, lengths of time, or texts that read as numbers.
     name : str
         Its name, for the message.
+    writing : str, default=""
+        The sign with which texts are written, as `manifolia.tables.written.number_sign` found it.
 
     Returns
     -------
@@ -191,6 +197,9 @@ def to_numbers(column: pd.Series, name: str) -> FloatArray:
         raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
     if kind in ("number", "boolean") and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if writing:
+        read = functools.partial(_written_number, sign=writing)
+        return _by_value(column, name, read, describe_writing(writing), _number_hint)
     return _by_value(column, name, _number, "numbers", _number_hint)
 
 
@@ -207,6 +216,19 @@ def _number(value: Any) -> float:
     if isinstance(value, (numbers.Real, decimal.Decimal, fractions.Fraction, np.bool_)):
         return float(value)
     raise ValueError
+
+
+def _written_number(value: Any, sign: str) -> float:
+    if isinstance(value, str):
+        try:
+            return as_number(value, sign)
+        except ValueError:
+            if sign == "%":
+                raise
+    number = _number(value)
+    if sign == "%" and number:
+        raise ValueError  # 0.613 beside 61.3% may be a share
+    return number
 
 
 def _number_hint(value: object) -> str:
@@ -268,7 +290,7 @@ def is_iso_date(text: object) -> bool:
     return isinstance(text, str)
 
 
-def to_moments(column: pd.Series, name: str) -> Array:
+def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:
     """Return a column's dates and times; those with a zone as UTC.
 
     Parameters
@@ -277,6 +299,8 @@ def to_moments(column: pd.Series, name: str) -> Array:
         Dates, or texts in ISO form.
     name : str
         Its name, for the message.
+    writing : {"", "dmy", "mdy"}, default=""
+        What comes first in texts that are not in ISO form; nothing to refuse them.
 
     Returns
     -------
@@ -295,7 +319,16 @@ def to_moments(column: pd.Series, name: str) -> Array:
         plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else column
         return plain.to_numpy().astype("datetime64[us]")
     hint = "Write dates as 2024-05-31, or turn the column into dates before."
+    if writing:
+        read = functools.partial(_written_moment, order=writing)
+        return _by_value(column, name, read, describe_writing(writing), lambda _: hint, dtype="datetime64[us]")
     return _by_value(column, name, _moment, "dates", lambda _: hint, dtype="datetime64[us]")
+
+
+def _written_moment(value: Any, order: str) -> np.datetime64:
+    if isinstance(value, str) and not _ISO.fullmatch(value.strip()):
+        return np.datetime64(as_date(value, order), "us")
+    return _moment(value)
 
 
 def _moment(value: Any) -> np.datetime64:
@@ -318,7 +351,7 @@ def _moment(value: Any) -> np.datetime64:
     raise ValueError
 
 
-def to_days(column: pd.Series, name: str, origin: str) -> FloatArray:
+def to_days(column: pd.Series, name: str, origin: str, writing: str = "") -> FloatArray:
     """Return the days from an origin; missing dates are NaN.
 
     Parameters
@@ -329,13 +362,15 @@ def to_days(column: pd.Series, name: str, origin: str) -> FloatArray:
         Its name, for the message.
     origin : str
         The moment that is 0, in ISO form.
+    writing : {"", "dmy", "mdy"}, default=""
+        What comes first in texts that are not in ISO form; nothing to refuse them.
 
     Returns
     -------
     ndarray of float64 of shape (n,)
         Days, with fractions.
     """
-    moments = to_moments(column, name)
+    moments = to_moments(column, name, writing)
     since = (moments - np.datetime64(origin, "us")).astype(np.int64)
     return np.where(np.isnat(moments), np.nan, since / _DAY)
 

@@ -75,7 +75,8 @@ class Remark:
         self.name, self.remark = name, remark
 
     def __repr__(self) -> str:
-        return f"{self.name!r} ({self.remark})" if self.remark else repr(self.name)
+        name = _short(self.name)
+        return f"{name} ({self.remark})" if self.remark else name
 
 
 def counted(count: int, noun: str) -> str:
@@ -98,6 +99,7 @@ def counted(count: int, noun: str) -> str:
 
 def _short(value: object, width: int = 60) -> str:
     text = repr(value)
+    width *= 1 + 2 * isinstance(value, Remark)  # what is said of a name is short already, but for texts that it quotes
     return text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}"
 
 

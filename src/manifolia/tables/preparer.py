@@ -75,6 +75,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Categorical columns to the levels that share the column "other".
     origins_ : dict
         Date columns to the moment that is day 0.
+    written_ : dict
+        Columns of texts to how their numbers or dates are written, where that is not plain: "%", a currency, ","
+        for separated thousands, "dmy" or "mdy".
     fill_ : ndarray of shape (n_used,)
         What stands in for a missing value: the median, or the position of the most frequent level.
     had_missing_ : ndarray of bool of shape (n_used,)
@@ -174,6 +177,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.levels_ = {name: list(plan.levels) for name, plan in plans.items() if plan.levels}
         self.pooled_ = {name: list(plan.pooled) for name, plan in plans.items() if plan.pooled}
         self.origins_ = {name: plan.origin for name, plan in plans.items() if plan.origin}
+        self.written_ = {name: plan.writing for name, plan in plans.items() if plan.writing}
         self.fill_ = found.fill[used]
         self.had_missing_ = found.n_missing[used] > 0
         self._set_output_columns()
@@ -220,7 +224,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.used_ = [source.names[i] for i in keep]
         self.positions_ = np.array(keep, dtype=np.intp)
         self.names_out_, self.sources_ = list(self.used_), list(self.used_)
-        self.levels_, self.pooled_, self.origins_ = {}, {}, {}
+        self.levels_, self.pooled_, self.origins_, self.written_ = {}, {}, {}, {}
         self.fill_ = np.zeros(len(keep))
         self.had_missing_ = np.zeros(len(keep), dtype=bool)
         self.center_ = self.scale_ = None
@@ -353,6 +357,14 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         )
         direct = self._plain() & (places >= 0)
         direct[direct] = source.numeric()[places[direct]]
+        percent = [
+            name for name, plain in zip(self.used_, direct, strict=True) if plain and self._writings().get(name) == "%"
+        ]
+        if percent:
+            warn(
+                f"Columns that held percentages at fit hold plain numbers: {listing(percent)}; each is taken as the "
+                f"number before the sign, 61.3 for 61.3%."
+            )
         if direct.all():
             encoded = source.block(places, dtype)
         else:
@@ -364,18 +376,23 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         check_finite(encoded, self.used_)
         return encoded
 
+    def _writings(self) -> dict[str, str]:
+        """Return how columns are written; a model saved before there was such a thing has none."""
+        return getattr(self, "written_", {})
+
     def _plain(self) -> BoolArray:
         """Tell which used columns are taken as the numbers they are."""
         return np.array([self.roles_[name] == "numeric" for name in self.used_], dtype=bool)
 
     def _encode_column(self, source: Source, place: int, name: str) -> FloatArray:
         column, role = source.column(place), self.roles_[name]
+        writing = self._writings().get(name, "")
         if role == "numeric":
-            return to_numbers(column, name)
+            return to_numbers(column, name, writing)
         if role == "boolean":
             return to_booleans(column, name)
         if role == "date":
-            return to_days(column, name, self.origins_[name])
+            return to_days(column, name, self.origins_[name], writing)
         codes, keys = to_keys(column, name)
         levels = self.levels_[name]
         place_of = {level: float(i) for i, level in enumerate(levels)}

@@ -47,14 +47,18 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
 
     used = _used(found)
     tell(
-        has("identifier"),
-        "Left out, because nearly every row has a text of its own",
+        lambda i: found.roles[i] == "identifier" and bool(plan_note(i)),
+        "Left out, because there are too many different texts to be categories",
         plan_note,
         " Set the role 'categorical' to use such a column.",
     )
     tell(has("constant"), "Left out, because all rows have the same value", lambda i: "")
     tell(has("missing"), "Left out, because no row has a value", lambda i: "")
-    tell(has("drop"), "Left out as asked", lambda i: "")
+    tell(
+        lambda i: found.roles[i] == "drop" or (found.roles[i] == "identifier" and not plan_note(i)),
+        "Left out as asked",
+        lambda i: "",
+    )
     tell(
         has("categorical"),
         "Categories, one column of 0 and 1 for each level",
@@ -68,7 +72,11 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
         ),
     )
     tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(found.plans[i].levels)))
-    tell(has("date"), "Dates, as days since the earliest", lambda i: f"since {_day(found.plans[i].origin)}")
+    tell(
+        has("date"),
+        "Dates, as days since the earliest",
+        lambda i: ", ".join(filter(None, (f"since {_day(found.plans[i].origin)}", plan_note(i)))),
+    )
     tell(lambda i: found.roles[i] == "numeric" and bool(plan_note(i)), "Taken as numbers", plan_note)
     tell(
         lambda i: bool(found.numbered[i]) and used[i],

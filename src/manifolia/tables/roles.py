@@ -3,12 +3,14 @@
 ===============  =============================================================  ======================================
 role             found where                                                    becomes
 ===============  =============================================================  ======================================
-``numeric``      numbers, lengths of time, texts that all read as numbers       the number
+``numeric``      numbers, lengths of time, texts that all read as numbers,      the number
+                 also written as 61.3%, $1,200.50 or 1 250 000
 ``boolean``      booleans                                                       0 or 1
-``date``         dates, texts that are all ISO dates                            days since the earliest at ``fit``
+``date``         dates, texts that are all ISO dates, or all with the day or    days since the earliest at ``fit``
+                 all with the month first where a day beyond 12 shows which
 ``categorical``  categories, texts with repetitions                             one column of 0 and 1 for each level
 ``ordered``      ordered categories of pandas, or given as a list of levels     0, 1, 2, … in their order
-``identifier``   texts nearly all of which differ                               left out
+``identifier``   texts most of which differ                                     left out
 ``constant``     a single value, never missing                                  left out
 ``missing``      no value at all                                                left out
 ``drop``         given only                                                     left out
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from manifolia._core.types import BoolArray, IntArray
 from manifolia._core.validate import check_option
 from manifolia.exceptions import TableError
 from manifolia.tables.columns import (
@@ -38,6 +41,7 @@ from manifolia.tables.columns import (
 )
 from manifolia.tables.naming import listing, repeated, unknown_name
 from manifolia.tables.text import reads_as_comma_numbers
+from manifolia.tables.written import as_number, date_order, describe_writing, number_sign
 
 __all__ = ["GIVEN", "LEFT_OUT", "ColumnPlan", "check_roles", "plan_column"]
 
@@ -51,6 +55,8 @@ _NAMING_SHARE = 0.5
 _SURE_SHARE = 0.9
 #: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
 _NUMBER_SHARE = 0.9
+#: The same for numbers with signs of percent or currency or with separated thousands, which are seldom anything else.
+_WRITTEN_SHARE = 0.8
 
 
 class ColumnPlan(NamedTuple):
@@ -70,6 +76,8 @@ class ColumnPlan(NamedTuple):
         The moment that is day 0.
     note : str
         What is to be told of it, after its name.
+    writing : str
+        How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.written`.
     """
 
     role: str
@@ -78,6 +86,13 @@ class ColumnPlan(NamedTuple):
     pooled: Sequence[str] = ()
     origin: str = ""
     note: str = ""
+    writing: str = ""
+
+
+class _Found(NamedTuple):
+    role: str
+    note: str = ""
+    writing: str = ""
 
 
 def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -153,16 +168,17 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> Co
         return ColumnPlan(given)
     if not column.notna().any():
         return ColumnPlan("missing")
-    role, note = (given, "") if given is not None else _find_role(column, name, max_levels)
+    found = _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
+    role, note, writing = found
     if isinstance(role, list):
         return _plan_ordered(column, name, role, note)
     if role == "numeric":
-        plan = ColumnPlan(role, to_numbers(column, name), note=note)
+        plan = ColumnPlan(role, to_numbers(column, name, writing), note=note, writing=writing)
     elif role == "boolean":
         plan = ColumnPlan(role, to_booleans(column, name), note=note)
     elif role == "date":
-        origin = str(np.nanmin(to_moments(column, name)))
-        plan = ColumnPlan(role, to_days(column, name, origin), origin=origin, note=note)
+        origin = str(np.nanmin(to_moments(column, name, writing)))
+        plan = ColumnPlan(role, to_days(column, name, origin, writing), origin=origin, note=note, writing=writing)
     elif role == "ordered":
         return _plan_ordered(column, name, None, note)
     elif role == "categorical":
@@ -176,43 +192,96 @@ def _is_constant(values: Any) -> bool:
     return bool((values == values[0]).all())  # never with a missing value: NaN differs from itself
 
 
-def _find_role(column: pd.Series, name: str, max_levels: int) -> tuple[str, str]:
+def _given_role(column: pd.Series, name: str, given: Any) -> _Found:
+    """Find how texts are written that the user says are numbers or dates."""
+    if given not in ("numeric", "date") or kind_of(column, name) != "text":
+        return _Found(given)
+    counts = column.dropna().astype(object).value_counts(sort=False)
+    if given == "numeric":
+        sign, _ = _sign_and_reads(list(counts.index), counts.to_numpy())
+        return _Found(given, _numbers_note(list(counts.index), sign) if sign else "", sign)
+    order = date_order([value for value in counts.index if not is_iso_date(value)])
+    if order == "unclear":
+        message = (
+            f"column {name!r} has dates such as {counts.index[0]!r}, and no day beyond 12 shows whether day or month "
+            f"comes first. Write them as 2024-05-31."
+        )
+        raise TableError(message)
+    return _Found(given, "", order)
+
+
+def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
     kind = kind_of(column, name)
     if kind == "duration":
-        return "numeric", "in days"
+        return _Found("numeric", "in days")
     if kind == "text":
         return _find_role_of_text(column, name, max_levels)
-    return {"number": "numeric", "category": "categorical"}.get(kind, kind), ""
+    return _Found({"number": "numeric", "category": "categorical"}.get(kind, kind))
 
 
-def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> tuple[str, str]:
+def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
     present = column.dropna()
     counts = present.astype(object).value_counts(sort=False)
     values = list(counts.index)
-    reads = np.array([_reads_as_number(value) for value in values])
+    sign, reads = _sign_and_reads(values, counts.to_numpy())
     if reads.all():
-        return "numeric", "text that reads as numbers"
+        return _Found("numeric", _numbers_note(values, sign), sign)
     if all(is_iso_date(value) for value in values):
-        return "date", ""
+        return _Found("date")
     if reads_as_comma_numbers(present.astype(str)):
         message = (
             f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal sign. "
-            f"Pass decimal=',' when the file is read, or roles={{{name!r}: 'categorical'}} to take them as texts."
+            f"Pass decimal=',' when the file is read, or roles={{{name!r}: 'categorical'}} to take them as texts, or "
+            f"'drop' to leave the column out."
         )
         raise TableError(message)
+    order = date_order(values)
+    if order in ("dmy", "mdy"):
+        return _Found("date", describe_writing(order).removeprefix("dates "), order)
+    naming = len(values) / len(present)
+    names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and len(values) > max_levels)
     share = counts.to_numpy()[reads].sum() / len(present)
-    if share >= _NUMBER_SHARE and int(reads.sum()) > max_levels:
+    many = int(reads.sum()) > max_levels
+    if (share >= _WRITTEN_SHARE and (many or names_rows)) if sign else (share >= _NUMBER_SHARE and many):
         odd = values[int(np.argmin(reads))]
         row = int(np.argmax((column == odd).to_numpy(dtype=bool, na_value=False)))
         hint = (
             f"Correct it, name the texts that mean “missing” when the file is read (na_values=[{odd!r}]), or pass "
             f"roles={{{name!r}: 'categorical'}} or 'drop'."
         )
-        raise refuse(name, odd, row, f"numbers in {share:.0%} of its rows", hint)
-    naming = len(values) / len(present)
-    if naming > _SURE_SHARE or (naming > _NAMING_SHARE and len(values) > max_levels):
-        return "identifier", f"{len(values):,} different texts in {len(present):,} rows"
-    return "categorical", ""
+        raise refuse(name, odd, row, f"{describe_writing(sign)} in {share:.0%} of its rows", hint)
+    if names_rows:
+        why = "; dates in which day and month cannot be told apart: write 2024-05-31" if order == "unclear" else ""
+        return _Found("identifier", f"{len(values):,} different texts in {len(present):,} rows{why}")
+    return _Found("categorical")
+
+
+def _sign_and_reads(values: list[Any], counts: IntArray) -> tuple[str, BoolArray]:
+    """Return how numbers are written, and which of the different values can be read so; plainly if that reads more."""
+    plain = np.array([_reads_as_number(value) for value in values])
+    sign = "" if plain.all() else number_sign(values, counts)
+    if not sign:
+        return "", plain
+    written = np.array([_reads_as_written(value, sign) for value in values])
+    return (sign, written) if counts[written].sum() >= counts[plain].sum() else ("", plain)
+
+
+def _reads_as_written(value: object, sign: str) -> bool:
+    if not isinstance(value, str):
+        return sign != "%" or value == 0  # 0.613 beside 61.3% may be a share
+    try:
+        as_number(value, sign)
+    except ValueError:
+        return sign != "%" and _reads_as_number(value)
+    return True
+
+
+def _numbers_note(values: list[Any], sign: str) -> str:
+    if not sign:
+        return "text that reads as numbers"
+    example = next(value for value in values if number_sign([value], [1]) == sign)
+    told = f"{describe_writing(sign)} such as {example!r}"
+    return f"{told}, as the number before the sign" if sign == "%" else told
 
 
 def _reads_as_number(value: object) -> bool:
