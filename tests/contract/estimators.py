@@ -41,9 +41,10 @@ ESTIMATORS: dict[str, Entry] = {
         lambda: mf.KernelMap(n_centers=9, centers="kmeans", metric="manhattan")
     ),
     "KernelTSNE": Entry(lambda: mf.KernelTSNE(n_train=40, perplexity=5.0)),
-    'KernelTSNE(n_train=None, embedder="isomap", pca=3)': Entry(
-        lambda: mf.KernelTSNE(n_train=None, embedder="isomap", pca=3)
+    "KernelTSNE(n_train=None, perplexity=4.0, pca=3)": Entry(
+        lambda: mf.KernelTSNE(n_train=None, perplexity=4.0, pca=3)
     ),
+    "MLkNN": Entry(lambda: mf.baselines.MLkNN(5)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
         {

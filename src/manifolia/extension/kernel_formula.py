@@ -336,8 +336,8 @@ def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArra
     made : Formula
         With the coefficients α₀ to start from: the places of the centres.
     ridge : float
-        Weight λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little about stay
-        near their places, not near the origin. 0 is the pseudo-inverse of the paper.
+        Weight λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little
+        about stay near their places, not near the origin. 0 is the pseudo-inverse of the paper.
 
     Returns
     -------
