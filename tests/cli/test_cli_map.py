@@ -214,7 +214,7 @@ def test_a_file_that_is_not_there_and_a_command_that_is_not_there(tmp_path, mani
     done = manifolia("map", tmp_path / "nothing.csv", "-t", "y")
     assert done.returncode == 1
     assert "nothing.csv" in one_sentence(done)
-    assert manifolia("mapp").returncode == 2
+    assert manifolia("chart").returncode == 2
     assert manifolia("map").returncode == 2
     assert manifolia("map", "x.csv", "--set", "n_trees").returncode == 2
 

@@ -315,7 +315,7 @@ def test_a_callback_hears_the_stages_and_may_stop_the_layout(digits):
         ({"density_weight": -1}, ValueError, "density_weight must be at least 0"),
         ({"density_fraction": 2}, ValueError, "density_fraction must be at least 0 and at most 1"),
         ({"n_epochs": "many"}, TypeError, "n_epochs must be an int"),
-        ({"gauge": "embeded"}, ValueError, "Did you mean 'embedded'"),
+        ({"gauge": "embedde"}, ValueError, "Did you mean 'embedded'"),
         ({"metric": "jaccard"}, ValueError, "metric must be one of"),
         ({"init": "random"}, ValueError, "init must be one of"),
         ({"init": np.zeros((3, 2))}, ValueError, "init"),

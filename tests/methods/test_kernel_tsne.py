@@ -102,7 +102,7 @@ def test_any_embedder(digits):
     np.testing.assert_allclose(np.abs(turned.map_.places_), np.abs(expected), atol=1e-4)
     assert quick(embedder="lle").fit(X).embedding_.shape == (900, 2)
     with pytest.raises(ValueError, match="embedder must be one of"):
-        quick(embedder="som").fit(X)
+        quick(embedder="sne").fit(X)
 
 
 def test_saved(digits, tmp_path):
