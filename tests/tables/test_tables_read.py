@@ -125,6 +125,24 @@ def test_missing_marks_in_memory(frame):
     assert frame["kind"].tolist()[0] == "a"  # the user's frame is left alone
 
 
+@pytest.mark.parametrize(
+    ("asked", "there", "near"),
+    [
+        ("nofile.csv", ["wide.csv"], None),
+        ("a.csv", ["b.csv"], None),
+        ("titanc.csv", ["titanic.csv", "wide.csv"], "titanic.csv"),
+        ("iris", ["iris.csv"], "iris.csv"),
+        ("Iris.csv", ["iris.parquet", "iris.csv"], "iris.csv"),
+    ],
+)
+def test_a_file_is_suggested_only_if_its_name_is_like_it(tmp_path, asked, there, near):
+    for name in there:
+        (tmp_path / name).write_text("a\n1\n")
+    with pytest.raises(TableError, match="there is no file") as caught:
+        read(tmp_path / asked)
+    assert str(caught.value).endswith(f"Did you mean {near!r}?" if near else f"{asked}.")
+
+
 def test_paths(tmp_path):
     (tmp_path / "measurements.csv").write_text("a\n1\n")
     with pytest.raises(TableError, match="is a folder"):

@@ -192,7 +192,7 @@ def test_keys_do_not_depend_on_the_type():
 def test_booleans_in_words():
     column = pd.Series(["Yes", "no", None, "TRUE", " f ", 1, 0.0, True], dtype=object)
     np.testing.assert_array_equal(to_booleans(column, "c"), [1, 0, np.nan, 1, 0, 1, 0, 1])
-    with pytest.raises(TableError, match="column 'c' holds true or false, and row 1 has 'maybe'"):
+    with pytest.raises(TableError, match=r"column 'c' holds true or false, and row 1 .counting from 1. has 'maybe'"):
         to_booleans(pd.Series(["maybe"]), "c")
     assert role(["yes", "no"] * 20) == "categorical"
     assert output(["yes", "no"] * 20, roles={"c": "boolean"})[:2, 0].tolist() == [1.0, 0.0]
@@ -200,7 +200,7 @@ def test_booleans_in_words():
 
 @pytest.mark.parametrize("text", ["n/a", "12,5", "nan", "1_000", "٣", "", "x"])
 def test_texts_that_are_no_numbers(text):
-    with pytest.raises(TableError, match=rf"column 'c' holds numbers, and row 2 has '{text}'"):
+    with pytest.raises(TableError, match=rf"column 'c' holds numbers, and row 2 .counting from 1. has '{text}'"):
         to_numbers(pd.Series(["1.5", text]), "c")
 
 
@@ -215,13 +215,15 @@ def test_texts_that_are_numbers():
     assert "'c' (text that reads as numbers)" in " ".join(fitted(["1", "2"] * 20).notes_)
     with pytest.raises(TableError, match="decimal=','"):
         to_numbers(pd.Series(["12,5"]), "c")
-    with pytest.raises(TableError, match="holds numbers, and row 1 has '2024-01-01"):
+    with pytest.raises(TableError, match=r"holds numbers, and row 1 .counting from 1. has '2024-01-01"):
         to_numbers(pd.Series(pd.to_datetime(["2024-01-01"])), "c")
 
 
 def test_numbers_with_some_texts_need_a_decision():
     values = [str(i / 7) for i in range(N - 2)] + ["unknown"] * 2
-    with pytest.raises(TableError, match=r"'c' holds numbers in 95% of its rows, and row 39 has 'unknown'.*na_values"):
+    with pytest.raises(
+        TableError, match=r"'c' holds numbers in 95% of its rows, and row 39 .counting from 1. has 'unknown'.*na_values"
+    ):
         fitted(values)
     assert role(values, roles={"c": "drop"}) == "drop"
     assert role(values, roles={"c": "categorical"}) == "categorical"
@@ -263,8 +265,8 @@ def test_a_role_for_a_column_of_an_array(rng):
         ({"c": ["a", "b", "a"]}, "two or more different levels"),
         ({"c": ["a", "z"]}, r"levels that are not in the order given for it: 'b'"),
         ({"c": "ordered"}, r"order of the levels of column 'c' is not known: 'a' and 'b'"),
-        ({"c": "numeric"}, "column 'c' holds numbers, and row 1 has 'a'"),
-        ({"c": "date"}, "column 'c' holds dates, and row 1 has 'a'. Write dates as 2024-05-31"),
+        ({"c": "numeric"}, "column 'c' holds numbers, and row 1 .counting from 1. has 'a'"),
+        ({"c": "date"}, "column 'c' holds dates, and row 1 .counting from 1. has 'a'. Write dates as 2024-05-31"),
         ({"c": "drop", "plain": "drop"}, r"no column can be used: 'c' \(drop\), 'plain' \(drop\)"),
     ],
 )
@@ -279,13 +281,13 @@ def test_roles_must_be_a_mapping():
 
 
 def test_cells_that_are_neither_text_nor_number():
-    with pytest.raises(TypeError, match=r"column 'c' holds \[1\] \(list\) in row 2"):
+    with pytest.raises(TypeError, match=r"column 'c' holds \[1\] \(list\) in row 2 .counting from 1."):
         fitted([None, [1], 2.0, "a"] * 10)
     with pytest.raises(TypeError, match="bytes"):
         fitted([b"a", b"b"] * 20)
     with pytest.raises(ValueError, match="Complex data not supported"):
         fitted(np.arange(N) * 1j)
-    with pytest.raises(TableError, match="column 'c' has an infinite value in row 3"):
+    with pytest.raises(TableError, match=r"column 'c' has an infinite value in row 3 .counting from 1., which"):
         fitted([1.0, 2.0, np.inf, 4.0] * 10)
-    with pytest.raises(TableError, match="column 'c' has an infinite value in row 3"):
+    with pytest.raises(TableError, match=r"column 'c' has an infinite value in row 3 .counting from 1., which"):
         fitted(["1", "2", "inf", "4"] * 10)

@@ -67,11 +67,31 @@ def test_a_decimal_point_that_is_asked_for_leaves_texts(put):
 
 
 def test_doubtful_commas_are_refused(put):
-    with pytest.raises(TableError, match=r"such as '1,500', where the comma may separate thousands or decimals"):
-        read(put("x;y\n1,500;3\n2,250;4\n"))
-    with pytest.raises(TableError, match=r"decimal comma \(such as '1,5'\) and columns with a decimal point"):
+    path = put("x;y\n1,500;3\n2,250;4\n")
+    doubt = r"such as '1,500' in column 'x', where the comma may separate thousands or decimals.*decimal='.*'x': 'drop'"
+    with pytest.raises(TableError, match=doubt):
+        read(path)
+    with pytest.raises(TableError, match=r"decimal comma \(such as '1,5'\) in column 'x' and with a .* point in 'y'"):
         read(put("x;y\n1,5;3.5\n2,25;4\n"))
-    assert read(put("x;y\n1,500;3\n2,250;4\n"), decimal=",").column("x").tolist() == [1.5, 2.25]
+    path = put("x;y\n1,500;3\n700;\n12,345,678;4\n;4\n")
+    assert read(path).column("x").dropna().tolist() == ["1,500", "700", "12,345,678"]  # no doubt: left to the preparer
+    path = put("x;y\n1,500;3\n2,250;4\n")
+    assert read(path, decimal=",").column("x").tolist() == [1.5, 2.25]
+
+
+def test_a_decimal_point_that_is_asked_for_says_that_commas_separate_thousands(put):
+    table = read(put("x;y;z\n1,500;3;1,5\n;4;2,5\n700;5;3,5\n"), decimal=".")
+    np.testing.assert_array_equal(table.column("x"), [1500.0, np.nan, 700.0])
+    assert table.column("z").tolist() == ["1,5", "2,5", "3,5"]
+    assert table.notes == ("table.csv: the comma was read as separating thousands, for 'x'.",)
+
+
+def test_a_file_that_is_no_table_is_doubted(put):
+    content = "import os, sys\n\ndef run(a, b, c):\n    pass\n"
+    with pytest.raises(TableError, match=r"line 4: 1 field .*Is run.py a table at all\?"):
+        read(put(content, "run.py"))
+    with pytest.raises(TableError, match=r"quotation marks\)\.$"):
+        read(put(content, "run.csv"))
 
 
 @pytest.mark.parametrize(

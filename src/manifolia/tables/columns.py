@@ -26,6 +26,7 @@ import pandas as pd
 
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
+from manifolia.tables.naming import place_of_row
 from manifolia.tables.written import as_date, as_number, describe_writing
 
 __all__ = [
@@ -133,7 +134,8 @@ def _kind_of_objects(values: Array, name: str) -> str:
         value = values[strange[0]]
         message = (
             f"a table's argument must be a string or a number in every cell: column {name!r} holds "
-            f"{value!r} ({type(value).__name__}) in row {strange[0] + 1}. Turn it into one or several plain columns."
+            f"{value!r} ({type(value).__name__}) in {place_of_row(int(strange[0]))}. Turn it "
+            f"into one or several plain columns."
         )
         raise TypeError(message)
     texts = any(isinstance(values[i], str) for i in present)
@@ -161,7 +163,7 @@ def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableE
     TableError
         To be raised. Rows are counted from 1 in the message.
     """
-    return TableError(f"column {name!r} holds {wanted}, and row {row + 1} has {value!r}. {hint}")
+    return TableError(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. {hint}")
 
 
 def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:

@@ -9,10 +9,20 @@ from typing import Any
 
 from manifolia.exceptions import TableError
 
-__all__ = ["Remark", "column_names", "counted", "distinct", "listing", "nearest", "repeated", "unknown_name"]
+__all__ = [
+    "Remark",
+    "column_names",
+    "counted",
+    "distinct",
+    "listing",
+    "nearest",
+    "place_of_row",
+    "repeated",
+    "unknown_name",
+]
 
 
-def nearest(name: object, names: Iterable[object], n: int = 1) -> list[str]:
+def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0.6) -> list[str]:
     """Return the names most like a given one, whatever their case.
 
     Parameters
@@ -23,6 +33,8 @@ def nearest(name: object, names: Iterable[object], n: int = 1) -> list[str]:
         What is there.
     n : int, default=1
         How many at most.
+    cutoff : float, default=0.6
+        How like it a name must be, from 0 (anything) to 1 (the same).
 
     Returns
     -------
@@ -32,7 +44,7 @@ def nearest(name: object, names: Iterable[object], n: int = 1) -> list[str]:
     lower: dict[str, str] = {}
     for known in names:
         lower.setdefault(str(known).lower(), str(known))
-    return [lower[found] for found in difflib.get_close_matches(str(name).lower(), list(lower), n=n)]
+    return [lower[found] for found in difflib.get_close_matches(str(name).lower(), list(lower), n=n, cutoff=cutoff)]
 
 
 def listing(values: Iterable[object], limit: int = 5) -> str:
@@ -95,6 +107,22 @@ def counted(count: int, noun: str) -> str:
         Such as ``"1 row"`` or ``"1,200 rows"``.
     """
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def place_of_row(row: int) -> str:
+    """Write where a row is, the same way in every message.
+
+    Parameters
+    ----------
+    row : int
+        Its number, from 0.
+
+    Returns
+    -------
+    str
+        Such as ``"row 2 (counting from 1)"``.
+    """
+    return f"row {row + 1:,} (counting from 1)"
 
 
 def _short(value: object, width: int = 60) -> str:

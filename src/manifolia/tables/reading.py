@@ -21,9 +21,10 @@ from manifolia.tables.text import read_text
 
 __all__ = ["as_frame", "read"]
 
-_TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".dat", ".psv")
 _ARROW = (".arrow", ".feather", ".ipc")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".xlsm")
+#: How like its name a file must be to be suggested for one that is not there.
+_LIKE_FILE = 0.75
 READABLE = "CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files"
 
 
@@ -45,7 +46,8 @@ def read(
     sep : str, default=None
         Separator of a text file; None finds it (tab for .tsv).
     decimal : {".", ","}, default=None
-        Decimal sign of a text file; None takes the point, or the comma where columns can only be read so.
+        Decimal sign of a text file; None takes the point, or the comma where columns can only be read so. With the
+        point, a column such as 52,252 has separated thousands.
     layer : str, default=None
         The layer of AnnData to take instead of ``X``.
     obsm : str, default=None
@@ -105,7 +107,10 @@ def _check_file(path: Path) -> None:
     if not folder.is_dir():
         message = f"there is no file {path}: the folder {folder} does not exist."
         raise TableError(message)
-    near = nearest(path.name, sorted(entry.name for entry in folder.iterdir() if entry.is_file()))
+    # Without suffixes, which would make any two tables alike; of the files with that name, the one most like it.
+    files = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    stems = nearest(Path(path.name).stem, [Path(name).stem for name in files], cutoff=_LIKE_FILE)
+    near = nearest(path.name, [name for name in files if Path(name).stem in stems], cutoff=0.0)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     message = f"there is no file {path}.{hint}"
     raise TableError(message)

@@ -11,6 +11,7 @@ import numpy as np
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.inputs import Source
+from manifolia.tables.naming import place_of_row
 from manifolia.tables.roles import ColumnPlan, plan_column
 
 __all__ = ["Survey", "check_finite", "safe_scale", "survey"]
@@ -154,8 +155,8 @@ def check_finite(values: FloatArray, names: list[str]) -> None:
         return
     row, column = (int(place) for place in np.argwhere(infinite)[0])
     message = (
-        f"column {names[column]!r} has an infinite value in row {row + 1}, which no method can use. Correct it, or "
-        f"leave the cell empty."
+        f"column {names[column]!r} has an infinite value in {place_of_row(row)}, which no method can use. Correct it, "
+        f"or leave the cell empty."
     )
     raise TableError(message)
 

@@ -54,6 +54,8 @@ _NONE = "None"
 _SEPARATORS = ("\t", ";", "|", ",")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
 _SNIFFED_ROWS = 200
+#: How the names of tables end; anything else may be no table.
+_USUAL = (".csv", ".tsv", ".tab", ".txt", ".data", ".dat", ".psv")
 #: Numbers are read to the nearest float; from pandas 3.1 on, always.
 _EXACT: dict[str, Any] = (
     {"float_precision": "round_trip"} if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1] else {}
@@ -131,7 +133,8 @@ def read_text(
     sep : str, default=None
         The separator; None finds it among tab, semicolon, bar and comma.
     decimal : {".", ","}, default=None
-        The decimal sign; None takes the point, or the comma where columns can only be read so.
+        The decimal sign; None takes the point, or the comma where columns can only be read so. With the point, a
+        column such as 52,252 has separated thousands.
     na_values : sequence of str, default=()
         Texts that mean "missing", besides `MISSING_TEXTS` (empty, ``NA``, ``n/a``, ``NaN``, ``null``, …). ``None``
         is a value in a column of texts, and missing in a column whose other values are numbers.
@@ -163,10 +166,15 @@ def read_text(
     if decimal is None:
         columns = _comma_columns(frame)
         if columns:
-            _refuse_doubtful_commas(path, frame, columns)
+            _refuse_doubtful_commas(path, frame, columns, layout.header)
             told = listing([layout.header[i] for i in columns])
             notes.append(f"{path.name}: the comma was read as the decimal sign, for {told}. Set decimal to choose.")
             frame = _parse(path, encoding, sep, ",", layout, missing)
+    elif decimal == ".":
+        columns = _read_thousands(frame, _comma_columns(frame))
+        if columns:
+            told = listing([layout.header[i] for i in columns])
+            notes.append(f"{path.name}: the comma was read as separating thousands, for {told}.")
     notes += _tell_marks(path, frame, layout)
     frame, row_names, more = _name_columns(frame, layout, path)
     return TextTable(frame, row_names, notes + more)
@@ -315,10 +323,12 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
 
 
 def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
+    usual = path.name.lower().removesuffix(".gz").endswith(_USUAL)
+    doubt = "" if usual else f" Is {path.name} a table at all? Its name does not look like one (.csv, .tsv)."
     return TableError(
         f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to "
         f"be {_NAMES.get(sep, repr(sep))}; pass sep= if it is another one, or mend the line (texts that hold the "
-        f"separator need quotation marks)."
+        f"separator need quotation marks).{doubt}"
     )
 
 
@@ -395,28 +405,42 @@ def _comma_columns(frame: pd.DataFrame) -> list[Any]:
     return [name for name in texts if reads_as_comma_numbers(frame[name].dropna())]
 
 
-def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any]) -> None:
+def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any], header: list[str]) -> None:
     present = pd.concat([frame[name].dropna().astype(str).str.strip() for name in columns])
     points = [
-        name
-        for name in frame.columns
-        if isinstance(frame[name].dtype, np.dtype)
-        and frame[name].dtype.kind == "f"
-        and (frame[name].dropna() % 1).any()
+        header[i] or f"column {i + 1}"
+        for i in range(len(header))
+        if isinstance(frame[i].dtype, np.dtype) and frame[i].dtype.kind == "f" and (frame[i].dropna() % 1).any()
     ]
-    example = present.iloc[int(present.str.contains(",").argmax())]
-    if present.str.contains(",").any() and present[present.str.contains(",")].str.fullmatch(_THOUSANDS).all():
+    with_comma = present[present.str.contains(",")]
+    names = [header[i] or f"column {i + 1}" for i in columns]
+    where = f"column{'s' * (len(names) > 1)} {listing(names)}"
+    done = f"The column can then be left out with roles={{{names[0]!r}: 'drop'}}."
+    if with_comma.str.fullmatch(_THOUSANDS).all():
         message = (
-            f"{path} has numbers such as {example!r}, where the comma may separate thousands or decimals. Pass "
-            f"decimal=',' if it is the decimal sign; else write the numbers without separators of thousands."
+            f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate thousands or "
+            f"decimals. Pass decimal='.' if it separates thousands, decimal=',' if it is the decimal sign. {done}"
         )
         raise TableError(message)
     if points:
         message = (
-            f"{path} has numbers with a decimal comma (such as {example!r}) and columns with a decimal point. "
-            f"Write all of them with the same sign, or pass decimal= and treat the others as you need."
+            f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a decimal "
+            f"point in {listing(points)}. Write all of them with the same "
+            f"sign, or pass decimal='.' or ',', with which the others are texts. {done}"
         )
         raise TableError(message)
+
+
+def _read_thousands(frame: pd.DataFrame, columns: list[Any]) -> list[Any]:
+    """Read, in place, numbers whose commas separate thousands: a decimal point that was asked for says so."""
+    found = []
+    for name in columns:
+        texts = frame[name].astype(object).str.strip()
+        present = texts.dropna()
+        if present[present.str.contains(",")].str.fullmatch(_THOUSANDS).all():
+            frame[name] = pd.to_numeric(texts.str.replace(",", ""))
+            found.append(name)
+    return found
 
 
 def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
