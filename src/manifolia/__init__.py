@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
         "affinity",
+        "baselines",
         "datasets",
         "exceptions",
         "explain",

@@ -57,6 +57,8 @@ def results(estimator: Any) -> list[Any]:
         found.append(estimator.embedding_)
     if hasattr(estimator, "transform"):
         found.append(estimator.transform(data(seed=1)[0]))
+    if hasattr(estimator, "predict_proba"):
+        found.append(estimator.predict_proba(data(seed=1)[0]))
     assert found, f"{type(estimator).__name__} has no fit_transform, embedding_ or transform to compare"
     return found
 

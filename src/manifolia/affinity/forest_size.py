@@ -82,7 +82,8 @@ def grow_until_stable(
     """
     rows = single_precision(held_out)
     kernel = np.zeros((rows.shape[0], rows.shape[0]))
-    before, curve, size = kernel, [], 0
+    curve: list[float] = []
+    before, size = kernel, 0
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
         # As in `manifolia.affinity.grow`: scikit-learn's threads change the filters of warnings under each other.
         warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)

@@ -72,6 +72,8 @@ def path_kernel(
         if nodes == "leaf":
             return _of_leaves(table, X, X if Z is None else Z, normalize, how)
         other = X if Z is None else Z
+        own: Any
+        theirs: Any
         require(
             8.0 * X.shape[0] * other.shape[0],
             step=f"the kernel of {X.shape[0]} × {other.shape[0]} rows",

@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator, as_key, spawn_seeds
-from manifolia._core.types import Array, ArrayLike, Callback, RandomState, Sparse
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
 from manifolia.affinity.contrast import shuffled_columns
@@ -188,10 +188,11 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         given = self._check_parameters()
         checked = self._check(X, reset=True)
         is_fitted = given is not None and is_fitted_ensemble(given)
-        target = None if is_fitted else read_target(y, checked.shape[0], self.task, forest=given)
+        told = given if hasattr(type(given), "estimators_samples_") and hasattr(type(given), "apply") else None
+        target = None if is_fitted else read_target(y, checked.shape[0], self.task, forest=told)
         reporter = Reporter(self.callback, verbose=self.verbose)
         forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
-        self.convergence_ = np.empty(0)
+        self.convergence_: FloatArray = np.empty(0)
         with threads(self.n_jobs):
             if target is None:
                 self.forest_, self.task_ = given, "given"
@@ -255,7 +256,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         """
         rows = self._rows(X)
         others = None if Z is None or Z is X else self._rows(Z)
-        how = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key}
+        how: dict[str, Any] = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key}
         return path_kernel(self._table, rows, others, normalize=normalize, n_jobs=self.n_jobs, **how)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:

@@ -1,0 +1,165 @@
+"""ML-kNN: labels of a row by counting the labels of its nearest rows (Zhang and Zhou 2007).
+
+For each label, with C the number of the k nearest training rows that have it: P(label | C) by Bayes' rule from the
+share of rows that have the label, and from how often C occurs among training rows with and without it.
+
+References
+----------
+.. [1] M.-L. Zhang and Z.-H. Zhou, "ML-KNN: a lazy learning approach to multi-label learning", Pattern Recognition 40,
+   2007.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.multiclass import check_classification_targets
+
+from manifolia._core.parallel import threads
+from manifolia._core.types import Array, ArrayLike, FloatArray
+from manifolia._core.validate import check_is_fitted, check_number, validate_data
+from manifolia.affinity.grow import read_target
+
+__all__ = ["MLkNN"]
+
+
+class MLkNN(ClassifierMixin, BaseEstimator):
+    """Multi-label classifier by the label counts of the nearest rows.
+
+    One column of classes is taken for one label a class, of which the likeliest is predicted.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=10
+        Nearest rows that are counted; all others if there are fewer.
+    smoothing : float, default=1.0
+        Added to every count, s in the paper.
+    metric : str, default="euclidean"
+        Distance, as scikit-learn names it.
+    n_jobs : int or None, default=None
+        Threads; None is all cores.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, or the numbers of the labels.
+    prior_ : ndarray of shape (n_labels,)
+        Smoothed share of the training rows that have each label.
+    n_features_in_ : int
+        Features seen in ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifolia.baselines import MLkNN
+    >>> X = np.arange(20.0)[:, np.newaxis]
+    >>> Y = np.column_stack([X[:, 0] > 9, X[:, 0] < 5]).astype(int)
+    >>> MLkNN(3).fit(X, Y).predict([[2.0], [16.0]])
+    array([[0, 1],
+           [1, 0]])
+    """
+
+    def __init__(
+        self, n_neighbors: int = 10, *, smoothing: float = 1.0, metric: str = "euclidean", n_jobs: int | None = None
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothing = smoothing
+        self.metric = metric
+        self.n_jobs = n_jobs
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> MLkNN:
+        """Count the labels around each training row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+        y : array-like of shape (n, n_labels) or (n,)
+            Zeros and ones, or classes.
+
+        Returns
+        -------
+        MLkNN
+            Itself.
+        """
+        check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
+        check_number(self.smoothing, "smoothing", low=0.0, open_low=True)
+        checked = validate_data(self, X, accept_sparse="csr", ensure_min_samples=2)
+        given = None if y is None else np.asarray(y)
+        if given is not None and given.dtype.kind == "f" and np.isinf(given).any():
+            message = "Input y contains infinity or a value too large for dtype('float64'). Pass classes, or 0 and 1."
+            raise ValueError(message)
+        is_many = given is not None and given.ndim == 2 and given.shape[1] > 1
+        target = read_target(y, checked.shape[0], "multilabel" if is_many else "classification").y
+        if y is not None:
+            check_classification_targets(target)
+        labels: Any = target
+        if is_many:
+            self.classes_ = np.arange(labels.shape[1])
+        else:
+            self.classes_, codes = np.unique(labels, return_inverse=True)
+            labels = np.eye(len(self.classes_), dtype=int)[codes]
+        self._many, self._labels = is_many, labels.astype(np.int64)
+        n, s = checked.shape[0], self.smoothing
+        self._k = min(self.n_neighbors, n - 1)
+        with threads(self.n_jobs) as n_threads:
+            self._near = NearestNeighbors(n_neighbors=self._k, metric=self.metric, algorithm="brute", n_jobs=n_threads)
+            counts = self._labels[self._near.fit(checked).kneighbors(return_distance=False)].sum(axis=1)
+        self.prior_ = (s + self._labels.sum(axis=0)) / (2 * s + n)
+        occurs = np.stack([[(has & (counts == c)).sum(axis=0) for c in range(self._k + 1)] for has in self._sides()])
+        self._likelihood = (s + occurs) / (s * (self._k + 1) + occurs.sum(axis=1, keepdims=True))
+        return self
+
+    def _sides(self) -> tuple[Array, Array]:
+        """Which rows have each label, and which have not."""
+        return self._labels == 1, self._labels == 0
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Tell how likely each label is.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_labels)
+            Probabilities; of classes they sum to 1.
+        """
+        check_is_fitted(self)
+        checked = validate_data(self, X, reset=False, accept_sparse="csr")
+        with threads(self.n_jobs):
+            counts = self._labels[self._near.kneighbors(checked, return_distance=False)].sum(axis=1)
+        column = np.arange(counts.shape[1])
+        has = self.prior_ * self._likelihood[0][counts, column]
+        lacks = (1 - self.prior_) * self._likelihood[1][counts, column]
+        found: FloatArray = has / (has + lacks)
+        return found if self._many else found / found.sum(axis=1, keepdims=True)
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Name the labels that are more likely than not, or the likeliest class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_labels) or (m,)
+            Zeros and ones, or classes.
+        """
+        found = self.predict_proba(X)
+        return (found > 0.5).astype(int) if self._many else self.classes_[found.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags

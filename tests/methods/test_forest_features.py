@@ -1,0 +1,271 @@
+"""ForestFeatures: the paper's example, closed forms of its kernel, masses, hashing, and equal codes in any batch."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.datasets import load_iris
+from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier, IsolationForest, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.random_projection import SparseRandomProjection
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from manifolia import ForestFeatures
+from manifolia.affinity.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
+from manifolia.affinity.node_table import NodeTable, _depths, describe_node, linkage_table
+from manifolia.exceptions import ManifoliaWarning
+
+X, Y = load_iris(return_X_y=True)
+GAPS = np.where(np.random.default_rng(0).random(X.shape) < 0.25, np.nan, X)
+
+
+def fitted(rows=X, y=Y, **settings):
+    return ForestFeatures(12, random_state=0, **settings).fit(rows, y)
+
+
+def test_the_example_of_figure_1():
+    # Section II-C: trees of 9, 8, 8 and 9 nodes numbered breadth first; the paths' node numbers are the paper's.
+    paths = [(1, 2, 5, 7), (1, 3, 5, 8), (1, 2, 5, 8), (1, 3, 6, 9)]
+    sizes, parent = (9, 8, 8, 9), []
+    for size, path in zip(sizes, paths, strict=True):
+        up = np.full(size, len(parent), dtype=np.int64)  # nodes that are not on the path hang from the root
+        up[0] = -1
+        for above, node in itertools.pairwise(path):
+            up[node - 1] = len(parent) + above - 1
+        parent += up.tolist()
+    roots = np.concatenate([[0], np.cumsum(sizes)])
+    parents = np.array(parent, dtype=np.int32)
+    table = NodeTable(roots, np.zeros((34, 4), np.int32), np.zeros(34, bool), parents, _depths(parents, roots))
+    leaf = np.array([[6], [9 + 7], [17 + 7], [25 + 8]], dtype=np.int32)
+    code = _codes_of_leaves(table, leaf, np.array([16]), nodes="path", dtype="float32", n_jobs=1)
+    assert code.shape == (1, 34)
+    # The paper prints 20 for the third tree's node 2, whose offset is 17: a slip.
+    expected = [1, 2, 5, 7, 10, 12, 14, 17, 18, 19, 22, 25, 26, 28, 31, 34]
+    assert (code.indices + 1).tolist() == expected
+    assert (code.data == 1).all()
+
+
+@pytest.mark.parametrize("rows", [X, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesRegressor])
+def test_columns_are_those_of_decision_path(rows, kind):
+    forest = kind(9, random_state=0, max_leaf_nodes=9 if kind is ExtraTreesRegressor else None).fit(rows, Y)
+    codes = ForestFeatures(forest=forest, missing="native").fit(rows, Y).transform(rows)
+    expected = forest.decision_path(rows)[0]
+    np.testing.assert_array_equal(codes.indptr, expected.indptr)
+    np.testing.assert_array_equal(codes.indices, expected.indices)
+    assert codes.dtype == np.float32
+    assert (codes.data == 1).all()
+
+
+@pytest.mark.parametrize("missing", ["random", "split", "native"])
+@pytest.mark.parametrize("hashed", [None, 40])
+def test_a_row_alone_is_a_row_in_a_batch_on_any_threads(missing, hashed):
+    model = fitted(GAPS, missing=missing, n_features_out=hashed)
+    whole = model.transform(GAPS).toarray()
+    order = np.random.default_rng(1).permutation(len(X))
+    np.testing.assert_array_equal(model.transform(GAPS[order]).toarray(), whole[order])
+    for i in (0, 50, 149):
+        np.testing.assert_array_equal(model.transform(GAPS[i : i + 1]).toarray()[0], whole[i])
+    for n_jobs in (1, 2):
+        again = fitted(GAPS, missing=missing, n_features_out=hashed, n_jobs=n_jobs).transform(GAPS)
+        np.testing.assert_array_equal(again.toarray(), whole)
+
+
+def test_random_choices_are_fair_and_follow_the_seed():
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(X[:, :1], Y == 0)
+    rows = np.column_stack([np.full(4000, np.nan), np.arange(4000.0)])
+    tree = DecisionTreeClassifier(max_depth=1).fit(np.column_stack([X[:, 0], np.zeros(150)]), Y == 0)
+    first, second = (
+        ForestFeatures(forest=tree, random_state=s).fit(rows, rows[:, 1]).transform(rows).toarray() for s in (0, 1)
+    )
+    assert abs(first[:, 1].mean() - 0.5) < 4 * 0.5 / np.sqrt(4000)
+    assert abs((first == second).all(axis=1).mean() - 0.5) < 4 * 0.5 / np.sqrt(4000)
+
+
+def test_masses_sum_to_one_in_each_tree():
+    leaves = fitted(GAPS, missing="split", nodes="leaf")
+    codes = leaves.transform(GAPS)
+    np.testing.assert_array_equal(codes.sum(axis=1), leaves.n_trees_)
+    tree = np.repeat(np.arange(12), np.diff(leaves._table.roots))
+    for t in range(12):
+        np.testing.assert_array_equal(codes[:, tree == t].sum(axis=1), 1)
+    assert set(np.unique(codes.data)) > {0.25, 0.5, 1.0}
+    whole = fitted(missing="split").transform(X)
+    assert (whole.data == 1).all()
+
+
+@pytest.mark.parametrize("missing", ["random", "split", "native"])
+def test_kernel_is_the_product_of_codes(missing):
+    model = fitted(GAPS, missing=missing)
+    a, b = (model.transform(rows).toarray().astype(float) for rows in (GAPS[:20], GAPS[10:60]))
+    np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60], None), a @ b.T, rtol=1e-12)
+    norm = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)
+    np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60]), a @ b.T / norm, rtol=1e-12)
+    roots, expected = model._table.roots, 0
+    for t in range(12):
+        part, other = a[:, roots[t] : roots[t + 1]], b[:, roots[t] : roots[t + 1]]
+        expected += part @ other.T / np.maximum((part**2).sum(1)[:, None], (other**2).sum(1)) / 12
+    np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60], "max"), expected, rtol=1e-12)
+
+
+def test_kernel_counts_common_prefixes():
+    model = fitted()
+    K = model.kernel(X[:30], normalize=None)
+    depth = sum(
+        np.asarray(tree.decision_path(X[:30].astype(np.float32)).sum(axis=1)).ravel()
+        for tree in model.forest_.estimators_
+    )
+    np.testing.assert_array_equal(np.diag(K), depth)
+    assert (np.diag(model.kernel(X[:30])) == 1).all()
+    leaves = fitted(nodes="leaf").kernel(X[:30], normalize="cosine")
+    shared = (model.forest_.apply(X[:30])[:, None] == model.forest_.apply(X[:30])).mean(axis=2)
+    assert sp.issparse(leaves)
+    np.testing.assert_allclose(leaves.toarray(), shared)
+
+
+def test_kernel_in_a_support_vector_machine():
+    model = fitted()
+    machine = SVC(kernel=model.kernel).fit(X[::2], Y[::2])
+    assert machine.score(X[1::2], Y[1::2]) > 0.9
+
+
+def test_signed_hashing_keeps_inner_products_in_expectation():
+    codes = fitted().transform(X[[0, 60]]).toarray().astype(float)
+    wanted, n_columns = codes @ codes.T, 16
+    sums = {"signed": 0.0, "mixed": 0.0}
+    for kind in sums:
+        for key in range(3000):
+            folded = node_hash(codes.shape[1], n_columns, kind=kind, key=key)
+            signs = folded.signs if kind == "signed" else 1
+            out = np.stack([np.bincount(folded.columns, weights=row * signs, minlength=n_columns) for row in codes])
+            sums[kind] += out @ out.T / 3000
+    np.testing.assert_allclose(sums["signed"], wanted, atol=4.0)
+    lengths = codes.sum(axis=1)
+    biased = wanted + (np.outer(lengths, lengths) - wanted) / n_columns
+    np.testing.assert_allclose(sums["mixed"], biased, rtol=0.02)
+    assert np.abs(biased - wanted).min() > 20  # the two are told apart
+
+
+@pytest.mark.parametrize("kind", ["mixed", "signed", "modulo"])
+def test_hashed_codes_are_folded_codes(kind):
+    plain, model = fitted().transform(X), fitted(n_features_out=30, hash=kind)
+    folded = model._folded()
+    assert isinstance(folded, NodeHash)
+    expected = np.zeros((150, 30))
+    signs = folded.signs if kind == "signed" else np.ones(plain.shape[1])
+    np.add.at(expected.T, folded.columns, plain.toarray().T * signs[:, None])
+    np.testing.assert_array_equal(model.transform(X).toarray(), expected)
+    if kind == "modulo":
+        np.testing.assert_array_equal(folded.columns, np.arange(plain.shape[1]) % 30)
+
+
+def test_size_by_the_gram_matrix():
+    model = ForestFeatures(random_state=0, tol=0.05).fit(X, Y)
+    assert model.n_trees_ == 50 * (1 + len(model.convergence_)) == len(model.forest_.estimators_)
+    assert model.convergence_[-1] < 0.05
+    assert (model.convergence_[:-1] >= 0.05).all()
+    with pytest.warns(ManifoliaWarning, match="still changes"):
+        ForestFeatures(random_state=0, tol=0.0, max_trees=100).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (Y, "classification"),
+        (X[:, 0] + 0.013, "regression"),
+        (np.eye(3, dtype=int)[Y], "multilabel"),
+        (X[:, :2] + 0.013, "multioutput"),
+        (None, "unsupervised"),
+    ],
+)
+def test_tasks(y, task):
+    model = fitted(y=y, task="unsupervised" if y is None else "auto")
+    assert model.task_ == task
+    assert model.forest_.max_features == 2
+    assert (model.transform(X) != model.forest_.decision_path(X)[0]).nnz == 0
+
+
+def test_sparse_rows_are_dense_rows():
+    model = fitted()
+    assert (model.transform(sp.csr_array(X)) != model.transform(X)).nnz == 0
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        GradientBoostingClassifier(n_estimators=5),
+        IsolationForest(n_estimators=9, max_features=2),
+        DecisionTreeClassifier(),
+    ],
+)
+def test_other_ensembles(forest):
+    model = ForestFeatures(forest=forest, nodes="leaf", random_state=0).fit(X, Y)
+    trees = np.ravel(getattr(model.forest_, "estimators_", [model.forest_]))
+    shown = getattr(model.forest_, "estimators_features_", [slice(None)] * len(trees))
+    leaves = [t.apply(X[:, f].astype(np.float32)) for t, f in zip(trees, shown, strict=True)]
+    np.testing.assert_array_equal(
+        model.transform(X).indices.reshape(150, -1), np.column_stack(leaves) + model._table.roots[:-1]
+    )
+
+
+def test_linkage_tree():
+    rows = X[::10]
+    children = AgglomerativeClustering(distance_threshold=0, n_clusters=None).fit(rows).children_
+    codes = linkage_codes(linkage_table(children)).toarray()
+    groups = [{i} for i in range(15)]
+    groups += [set() for _ in children]
+    for k, (a, b) in enumerate(children):
+        groups[15 + k] = groups[a] | groups[b]
+    expected = np.array([[i in groups[28 - c] for c in range(29)] for i in range(15)])
+    np.testing.assert_array_equal(codes, expected)
+    np.testing.assert_array_equal(linkage_codes(linkage_table(children), [3, 3]).toarray(), codes[[3, 3]])
+    with pytest.raises(ValueError, match="Z must join"):
+        linkage_table([[0, 1], [0, 2]])
+
+
+def test_describe_tells_who_is_there():
+    model = fitted()
+    codes, names = model.transform(X).toarray(), model.get_feature_names_out()
+    for column in range(0, codes.shape[1], 17):
+        inside = np.ones(150, dtype=bool)
+        for test in model.describe(names[column]).split(" and "):
+            if test != "every row":
+                name, sign, bound = test.split()
+                value = X[:, int(name[1:])].astype(np.float32)
+                inside &= value <= np.float32(bound) if sign == "≤" else value > np.float32(bound)
+        np.testing.assert_array_equal(inside, codes[:, column] == 1)
+    assert model.describe(0) == "every row"
+    assert fitted(n_features_out=5).describe("hash2").count("tree") > 5
+    with pytest.raises(ValueError, match="feature must be"):
+        model.describe("tree99_node0")
+    native = fitted(GAPS, missing="native")
+    assert any("or missing" in describe_node(native._table, v, list("abcd"), missing=True) for v in range(20))
+
+
+def test_in_a_pipeline():
+    pipe = make_pipeline(ForestFeatures(20, random_state=0), LinearSVC()).fit(X[::2], Y[::2])
+    assert pipe.score(X[1::2], Y[1::2]) > 0.9
+    projected = SparseRandomProjection(2, random_state=0).fit_transform(fitted().transform(X))
+    assert projected.shape == (150, 2)
+    frozen = FrozenEstimator(RandomForestClassifier(5, random_state=0).fit(X, Y))
+    assert ForestFeatures(forest=frozen).fit(X, Y).n_trees_ == 5
+
+
+def test_bounds_on_nodes():
+    assert fitted(max_depth=2)._table.depth.max() == 3
+    assert fitted(min_samples_leaf=20)._table.n_nodes < fitted()._table.n_nodes
+    assert fitted(ccp_alpha=0.05)._table.n_nodes < fitted()._table.n_nodes
+
+
+def test_bytes():
+    assert (fitted(dtype="uint8").transform(X) != fitted().transform(X)).nnz == 0
+    with pytest.raises(ValueError, match="uint8"):
+        fitted(dtype="uint8", missing="split")
+    with pytest.raises(ValueError, match="hashed counts"):
+        ForestFeatures(100, n_features_out=1, dtype="uint8", random_state=0).fit(X, Y).transform(X)
