@@ -9,7 +9,7 @@ alone, while the differences between the distances get lost in rounding.
 
 **Width.** The paper gives each centre the multiple of the distance d1_j to its nearest neighbour. An isolated centre
 then gets a wide kernel, and rows far away belong to it. One width for all, a multiple of the median of the d1, places
-new rows better (:doc:`/results/kernel-tsne`). Which multiple depends on the map, smooth or in pieces; `choose_width`
+new rows better. Which multiple depends on the map, smooth or in pieces; `choose_width`
 finds it by leaving out each centre in turn. It takes the mean of log(1 + e²/m²), with e the error and m the median
 distance to the 10th neighbour in the map: the square of e would count the few rows on the border of two clusters and
 no others.

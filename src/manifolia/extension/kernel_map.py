@@ -430,12 +430,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self._calibration = np.zeros(1)
             return
         self._distance(X[:1])  # makes the index
-        own: FloatArray = self._index.neighbors(max(1, min(_KTH, m - 1))).distances[:, -1].astype(np.float64)
         others = np.setdiff1d(np.arange(len(X)), self.center_indices_)
         others = others[:: max(1, -(-len(others) // _CALIBRATION))]
         if others.size:  # rows beside the centres are as new to them as new rows are
-            own = self._distance(np.ascontiguousarray(X[others]))
-        self._calibration = own
+            self._calibration = self._distance(np.ascontiguousarray(X[others]))
+        else:
+            nearest = self._index.neighbors(max(1, min(_KTH, m - 1)))
+            self._calibration = nearest.distances[:, -1].astype(np.float64)
 
     def _find_widths(self) -> None:
         m = len(self.places_)
