@@ -23,7 +23,8 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file in the same folder, with the same suffix and the rights of any new file, or of the one it replaces.
+        An empty file in the same folder, with the same suffix and the rights of any new file, or of the one it
+        replaces.
     """
     target = Path(path)
     beside = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")

@@ -427,7 +427,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Measure the same of the rows of the map, each without itself."""
         m = len(self.places_)
         if m == 1:
-            self._calibration = np.zeros(1)
+            self._calibration: FloatArray = np.zeros(1)
             return
         self._distance(X[:1])  # makes the index
         others = np.setdiff1d(np.arange(len(X)), self.center_indices_)
