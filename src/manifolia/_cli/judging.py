@@ -39,7 +39,7 @@ def run_score(path: Path, options: dict[str, Any]) -> None:
             )
             title = f"{options['data']} on the map of {path}"
         elif options["all_scores"]:
-            scores = score_run(run.model(), run.rows(), run.coordinates(), run.report)
+            scores = score_run(run.rows(), run.coordinates(), run.report)
             title = f"the map of {path}, every score"
         else:
             scores = [Score(**entry) for entry in run.report["scores"]]

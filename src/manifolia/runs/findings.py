@@ -13,6 +13,7 @@ from manifolia._core.types import Array, FloatArray
 from manifolia.metrics.separation import blind_score
 
 __all__ = [
+    "NOVEL",
     "importance_finding",
     "isolation_finding",
     "learned_something",
@@ -27,7 +28,7 @@ _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
 _WEAK = 0.25  # share of rows that the forest gets wrong, above which it is the forest that is weak
 _UNEARNED = 0.02  # separation beyond the forest's that is not noise
-_NOVEL = 0.5  # novelty from which a row is called unlike the others
+NOVEL = 0.5  #: Novelty from which a row is called unlike the others.
 
 
 def learned_something(score: float, y: Array, *, classes: bool) -> bool:
@@ -202,12 +203,12 @@ def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> str:
     """
     score = np.nan_to_num(novelty, nan=-1.0)
     order = np.argsort(-score, kind="stable")[:_TOP]
-    n_novel = int((score >= _NOVEL).sum())
+    n_novel = int((score >= NOVEL).sum())
     named = ", ".join(f"{row_names[i]} ({score[i]:.2f})" for i in order[: n_novel or _TOP])
     if n_novel == 0:
         return f"No row stands far apart; the least usual are {named}, on a scale where 0 is usual and 1 is not."
     rows = "row looks" if n_novel == 1 else "rows look"
-    return f"{n_novel:,} {rows} unlike the rest (novelty of at least {_NOVEL}): look first at {named}."
+    return f"{n_novel:,} {rows} unlike the rest (novelty of at least {NOVEL}): look first at {named}."
 
 
 def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> str:

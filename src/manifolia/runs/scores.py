@@ -112,13 +112,11 @@ def _lines(table: pd.DataFrame) -> list[Score]:
     ]
 
 
-def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
+def score_run(rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
     """Compute every score of a run again.
 
     Parameters
     ----------
-    model : Pipeline
-        Of the run.
     rows : ndarray, sparse array or None
         Its prepared rows.
     coordinates : DataFrame
