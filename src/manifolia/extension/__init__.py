@@ -4,5 +4,17 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=["anchored", "kernel_formula", "kernel_jacobian", "kernel_map", "leaf_map", "mode_map", "novelty"],
+    submodules=[
+        "anchored",
+        "kernel_formula",
+        "kernel_jacobian",
+        "kernel_map",
+        "kernel_rows",
+        "leaf_map",
+        "map_answers",
+        "mode_map",
+        "novelty",
+        "subset_map",
+        "yardstick",
+    ],
 )

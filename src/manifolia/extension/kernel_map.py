@@ -4,8 +4,11 @@
 what                            where
 ==============================  =================================================
 frame, widths, coefficients     `extension.kernel_formula`
+rows, metrics, distances        `extension.kernel_rows`
 mode of the neighbours          `extension.mode_map`
 derivative                      `extension.kernel_jacobian`
+what the derivative says        `extension.map_answers`
+novelty                         `extension.yardstick`
 ==============================  =================================================
 """
 
@@ -19,42 +22,34 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import ArrayLike, FloatArray, RandomState
-from manifolia._core.validate import (
-    check_is_fitted,
-    check_map,
-    check_number,
-    check_option,
-    validate_data,
-)
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_is_fitted, check_map, check_number, check_option
 from manifolia.extension.kernel_formula import (
     KINDS,
-    Frame,
     choose_centers,
     choose_width,
     evaluate,
     formula,
-    frame_of,
-    framed,
     map_scale,
     nearest_gaps,
     solve,
 )
-from manifolia.extension.kernel_jacobian import importance_from_jacobian, jacobian, sensitivity_from_jacobian
+from manifolia.extension.kernel_jacobian import jacobian
+from manifolia.extension.kernel_rows import KernelRows
+from manifolia.extension.map_answers import MapAnswers
 from manifolia.extension.mode_map import mode_neighbors, place_at_mode
-from manifolia.neighbors import NeighborIndex
-from manifolia.neighbors.rows import check_rows, prepare
+from manifolia.extension.yardstick import tail_share, threshold
+from manifolia.neighbors import Neighbors
+from manifolia.neighbors.rows import prepare
 
-__all__ = ["KernelMap", "tail_share"]
+__all__ = ["KernelMap"]
 
 _BLOCK = 16_384  # rows that are in hand at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
-_KTH = 5  # neighbour whose distance tells how far a row is: the first of all is too easily a duplicate
-_CALIBRATION = 10_000  # rows whose own distances are the yardstick
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Explicit formula for a finished map: places new rows, has a derivative, and says what it does not know.
 
     The map may be anyone's: of t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their places.
@@ -215,19 +210,29 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self, "places_")
         checked = self._checked(X)
-        out = np.empty((len(checked), self.places_.shape[1]), dtype=checked.dtype)
         with threads(self.n_jobs):
-            made = None if self.mapping == "mode" else self._formula(checked.dtype)
-            for rows in row_blocks(len(checked), _BLOCK):
-                block = checked[rows]
-                if made is None:
-                    near = self._neighbors(block, mode_neighbors(self.mode_perplexity, len(self.places_)))
-                    out[rows] = place_at_mode(near, self.places_, perplexity=self.mode_perplexity, scale=self._scale)
-                else:
-                    out[rows] = evaluate(self._framed(block), made)
-                if self.far == "nan":
-                    out[rows][self._distance(block) > self._calibration.max()] = np.nan
-        return out
+            return self._placed(checked, with_distance=self.far == "nan")[0]
+
+    def _placed(self, X: FloatArray, *, with_distance: bool) -> tuple[FloatArray, FloatArray]:
+        """Places of checked rows and, if asked for, their distances to the 5th centre in the frame."""
+        out = np.empty((len(X), self.places_.shape[1]), dtype=X.dtype)
+        distances = np.empty(len(X) if with_distance else 0)
+        made = None if self.mapping == "mode" else self._formula(X.dtype)
+        k = mode_neighbors(self.mode_perplexity, len(self.places_)) if made is None else 1
+        for rows in row_blocks(len(X), _BLOCK):
+            block = X[rows]
+            if made is not None:
+                out[rows] = evaluate(self._framed(block), made)
+            if made is None or with_distance:
+                near = self._neighbors(block, max(k, self._kth) if with_distance else k)
+            if made is None:
+                first = Neighbors(near.indices[:, :k], near.distances[:, :k])
+                out[rows] = place_at_mode(first, self.places_, perplexity=self.mode_perplexity, scale=self._scale)
+            if with_distance:
+                distances[rows] = near.distances[:, self._kth - 1]
+        if with_distance and self.far == "nan":
+            out[distances > self._calibration.max()] = np.nan
+        return out, distances
 
     def novelty(self, X: ArrayLike) -> FloatArray:
         """Tell how far rows are from what the map knows.
@@ -245,6 +250,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             above 0.99.
         """
         return tail_share(self.distance(X), self.distance())
+
+    @property
+    def novelty_threshold_(self) -> float:
+        """Novelty from which on a row is called unlike those of ``fit``: one in a hundred of these is."""
+        check_is_fitted(self, "places_")
+        return threshold(len(self._calibration))
 
     def distance(self, X: ArrayLike | None = None) -> FloatArray:
         """Measure how far rows are from the centres, which `novelty` judges.
@@ -300,51 +311,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         with threads(self.n_jobs):
             return jacobian(checked, self._framed(checked), self._formula(np.float64), self._frame)
 
-    def feature_gradients(self, X: ArrayLike) -> FloatArray:
-        """Give the arrows along which rows move when features grow.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, d, n_components)
-            The `jacobian`, arrow by arrow.
-        """
-        return np.ascontiguousarray(self.jacobian(X).transpose(0, 2, 1))
-
-    def feature_importance(self, X: ArrayLike) -> FloatArray:
-        """Tell how much each feature moves each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, d)
-            Lengths of the arrows, as shares of the row's longest.
-        """
-        return importance_from_jacobian(self.jacobian(X))
-
-    def sensitivity(self, X: ArrayLike) -> FloatArray:
-        """Tell how far rows move for the small change of the data that moves them most.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-            Largest singular value of the `jacobian`: large where the map tears.
-        """
-        return sensitivity_from_jacobian(self.jacobian(X))
-
     def _check_parameters(self) -> None:
         check_option(self.mapping, "mapping", ("kernel", "mode"))
         check_number(self.mode_perplexity, "mode_perplexity", low=1.0)
@@ -361,23 +327,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_number(self.n_centers, "n_centers", low=1, integer=True, hint="Or 'auto', or None for all.")
         check_option(self.centers, "centers", ("random", "kmeans", "farthest"))
 
-    def _checked(self, X: ArrayLike, *, reset: bool = False) -> FloatArray:
-        """Check rows at the door."""
-        checked: FloatArray = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), order="C")
-        if self.metric != "precomputed":
-            return np.asarray(check_rows(checked, self.metric))
-        if reset and checked.shape[0] != checked.shape[1]:
-            message = (
-                f"X must be square with metric='precomputed', got shape {checked.shape}. Pass the distances of all "
-                f"rows to all rows."
-            )
-            raise ValueError(message)
-        if checked.min(initial=0.0) < 0.0:
-            message = f"X must hold distances with metric='precomputed', got the negative value {checked.min():.6g}."
-            raise ValueError(message)
-        return checked
-
-    def _choose(self, X: FloatArray) -> Any:
+    def _choose(self, X: FloatArray) -> IntArray:
         """Numbers of the rows that are centres."""
         n = len(X)
         wanted = n if self.n_centers is None else self.n_centers
@@ -387,56 +337,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return np.arange(n, dtype=np.intp)
         Z = prepare(X, self.metric) if self.metric == "cosine" else X
         return choose_centers(Z, int(wanted), kind=self.centers, random_state=spawn_seeds(self.random_state, 1)[0])
-
-    def _find_frame(self) -> Frame:
-        if self.metric in ("euclidean", "manhattan"):
-            return frame_of(self.centers_)
-        spread = float(self.centers_.max(initial=0.0)) if self.metric == "precomputed" else 0.0
-        scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
-        return Frame(np.zeros(1), scale, np.inf)
-
-    def _framed(self, X: FloatArray) -> FloatArray:
-        """Rows as the formula takes them."""
-        if self.metric == "precomputed":
-            return np.ascontiguousarray(X[:, self.center_indices_]).astype(np.float64) * self._frame.scale
-        if self.metric == "cosine":
-            return np.ascontiguousarray(prepare(X, "cosine"))
-        return framed(X, self._frame, X.dtype)
-
-    def _framed_centers(self) -> FloatArray:
-        if self.metric == "precomputed":
-            return self.centers_.astype(np.float64) * self._frame.scale
-        return self._framed(self.centers_)
-
-    def _searched(self, X: FloatArray) -> FloatArray:
-        """Rows as the index takes them: the cosine is prepared by the index itself."""
-        return X if self.metric == "cosine" else self._framed(X)
-
-    def _neighbors(self, X: FloatArray, k: int) -> Any:
-        if "_index" not in vars(self):
-            rows = self.centers_ if self.metric == "cosine" else self._framed_centers()
-            self._index = NeighborIndex(rows, metric=self.metric, random_state=0)
-        return self._index.query(self._searched(X), k)
-
-    def _distance(self, X: FloatArray) -> FloatArray:
-        """Distance to the 5th centre, in the frame."""
-        k = max(1, min(_KTH, len(self.places_) - 1))
-        return np.asarray(self._neighbors(X, k).distances[:, -1], dtype=np.float64)
-
-    def _calibrate(self, X: FloatArray) -> None:
-        """Measure the same of the rows of the map, each without itself."""
-        m = len(self.places_)
-        if m == 1:
-            self._calibration: FloatArray = np.zeros(1)
-            return
-        self._distance(X[:1])  # makes the index
-        others = np.setdiff1d(np.arange(len(X)), self.center_indices_)
-        others = others[:: max(1, -(-len(others) // _CALIBRATION))]
-        if others.size:  # rows beside the centres are as new to them as new rows are
-            self._calibration = self._distance(np.ascontiguousarray(X[others]))
-        else:
-            nearest = self._index.neighbors(max(1, min(_KTH, m - 1)))
-            self._calibration = nearest.distances[:, -1].astype(np.float64)
 
     def _find_widths(self) -> None:
         m = len(self.places_)
@@ -471,37 +371,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         sigma = self.bandwidth_ * self._frame.scale
         return formula(centers, sigma, self.coefficients_, metric=self.metric, dtype=dtype)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the search index, which is made again from the centres."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_index"}
-
-    def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
-        if "places_" not in vars(self):
-            return
-        m = len(self.centers_)
-        fits = self.metric in KINDS and self.centers_.ndim == 2 and self.centers_.dtype in (np.float32, np.float64)
-        width = m if self.metric == "precomputed" else self.n_features_in_
-        fits = fits and m > 0 and self.centers_.shape[1] == width and self.places_.ndim == 2
-        fits = fits and len(self.places_) == m and self.places_.dtype == np.float64
-        fits = (
-            fits and self.center_indices_.shape == (m,) and self._calibration.ndim == 1 and self._calibration.size > 0
-        )
-        if self.metric in ("euclidean", "manhattan"):
-            fits = fits and self._frame.shift.shape == (width,)
-        if self.mapping == "kernel":
-            fits = fits and self.bandwidth_.shape == (m,) and self.coefficients_.shape == self.places_.shape
-        if not fits:
-            message = "the centres, places or widths of the kernel map do not fit together."
-            raise ValueError(message)
-
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""
         m = n if self.n_centers is None else _FEW_CENTERS if self.n_centers == "auto" else int(self.n_centers)
@@ -520,21 +389,3 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.input_tags.positive_only = self.metric == "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def tail_share(distance: FloatArray, calibration: FloatArray) -> FloatArray:
-    """Tell which share of a yardstick lies below each value.
-
-    Parameters
-    ----------
-    distance : ndarray of shape (m,)
-        Values.
-    calibration : ndarray of shape (n,)
-        The yardstick.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        #{calibration < distance} / (n + 1), so that 1 minus it is a p-value.
-    """
-    return np.searchsorted(np.sort(calibration), distance, side="left") / (len(calibration) + 1.0)

@@ -9,13 +9,16 @@ openTSNE is not installed scikit-learn's t-SNE is handed the same neighbours and
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.optional import is_installed
 from manifolia._core.parallel import current_n_jobs, map_blocks, threads
-from manifolia._core.types import FloatArray, Sparse
+from manifolia._core.progress import Reporter
+from manifolia._core.types import Callback, FloatArray, Sparse
 from manifolia._core.validate import check_map, check_number
 from manifolia._core.warnings import warn
 from manifolia.neighbors import Neighbors
@@ -24,6 +27,7 @@ __all__ = ["perplexity_graph", "tsne", "tsne_neighbors"]
 
 _EARLY, _LATE = 250, 500  # iterations with exaggeration, and after it: openTSNE's
 _EXAGGERATION = 12.0
+_REPORTED = 50  # iterations between reports
 _MOMENTUM = (0.5, 0.8)
 _START = 1e-4  # standard deviation of the start along its first axis: the early forces need room
 _FFT = 10_000  # points from which interpolation is faster than the Barnes-Hut tree
@@ -79,7 +83,14 @@ def perplexity_graph(near: Neighbors, perplexity: float) -> Sparse:
     return joint
 
 
-def tsne(near: Neighbors, start: FloatArray, *, perplexity: float = 30.0, n_jobs: int | None = None) -> FloatArray:
+def tsne(
+    near: Neighbors,
+    start: FloatArray,
+    *,
+    perplexity: float = 30.0,
+    n_jobs: int | None = None,
+    callback: Callback | Reporter = None,
+) -> FloatArray:
     """Lay rows out by t-SNE.
 
     Parameters
@@ -92,6 +103,9 @@ def tsne(near: Neighbors, start: FloatArray, *, perplexity: float = 30.0, n_jobs
         Effective number of neighbours. Above a third of the rows it is lowered to that, with a warning.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    callback : callable or Reporter, default=None
+        Gets a ``ProgressEvent`` every 50 iterations, with the divergence; returning True ends the descent with the map
+        so far. scikit-learn's t-SNE reports its end only.
 
     Returns
     -------
@@ -116,14 +130,17 @@ def tsne(near: Neighbors, start: FloatArray, *, perplexity: float = 30.0, n_jobs
     Y -= Y.mean(axis=0)
     spread = float(Y[:, 0].std())
     Y *= _START / spread if spread > 0.0 else 1.0
+    reporter = callback if isinstance(callback, Reporter) else Reporter(callback)
     with threads(n_jobs):
         if is_installed("openTSNE"):
-            return _by_open_tsne(perplexity_graph(near, perplexity), Y)
+            return _by_open_tsne(perplexity_graph(near, perplexity), Y, reporter)
         warn("openTSNE is not installed and scikit-learn's slower t-SNE is used: pip install 'manifolia[tsne]'.")
-        return _by_scikit_learn(near, Y, perplexity)
+        laid_out = _by_scikit_learn(near, Y, perplexity)
+        reporter.update("layout", 1, 1)
+        return laid_out
 
 
-def _by_open_tsne(P: Sparse, start: FloatArray) -> FloatArray:
+def _by_open_tsne(P: Sparse, start: FloatArray, reporter: Reporter) -> FloatArray:
     from openTSNE import TSNEEmbedding
     from openTSNE.affinity import PrecomputedAffinities
 
@@ -136,8 +153,25 @@ def _by_open_tsne(P: Sparse, start: FloatArray) -> FloatArray:
         random_state=0,  # nothing is drawn
     )
     rate = max(n / _EXAGGERATION, 50.0)
-    made.optimize(_EARLY, inplace=True, exaggeration=_EXAGGERATION, momentum=_MOMENTUM[0], learning_rate=rate)
-    made.optimize(_LATE, inplace=True, momentum=_MOMENTUM[1], learning_rate=rate)
+    stopped = False
+
+    def listening(before: int) -> dict[str, Any]:
+        """Options that report iterations; without a listener none, since each report measures the divergence."""
+
+        def hear(iteration: int, divergence: float, _: Any) -> bool:
+            nonlocal stopped
+            stopped = reporter.update("layout", before + iteration, _EARLY + _LATE, divergence=float(divergence))
+            return stopped
+
+        return {"callbacks": [hear], "callbacks_every_iters": _REPORTED} if reporter.is_heard else {}
+
+    steps = ((0, _EARLY, _EXAGGERATION, _MOMENTUM[0]), (_EARLY, _LATE, None, _MOMENTUM[1]))
+    for before, n_steps, exaggeration, momentum in steps:
+        if not stopped:
+            made.optimize(
+                n_steps, inplace=True, exaggeration=exaggeration, momentum=momentum, learning_rate=rate,
+                **listening(before),
+            )  # fmt: skip
     return np.array(made, dtype=np.float64)
 
 

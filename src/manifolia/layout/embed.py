@@ -1,0 +1,157 @@
+"""One door to the layouts that a kernel map can stand on: t-SNE, a UMAP-type one, Isomap, LLE, or any estimator.
+
+The paper's section 6.1 gives each of them the same formula for new rows: kernel t-SNE, kernel Isomap, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.progress import Reporter
+from manifolia._core.types import FloatArray
+from manifolia._core.validate import check_map, check_option
+
+__all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need"]
+
+#: Names of the layouts.
+EMBEDDERS = ("tsne", "umap", "isomap", "lle")
+_UMAP_NEIGHBORS, _ISOMAP_NEIGHBORS, _LLE_NEIGHBORS = 15, 10, 12
+
+
+def check_embedder(embedder: Any, metric: str) -> None:
+    """Refuse what cannot lay rows out.
+
+    Parameters
+    ----------
+    embedder : str or estimator
+        A name, or an object with ``fit_transform``.
+    metric : str
+        Distance in the data.
+
+    Raises
+    ------
+    ValueError
+        If there is no such layout, or it cannot use the metric.
+    """
+    if hasattr(embedder, "fit_transform"):
+        return
+    check_option(embedder, "embedder", EMBEDDERS)
+    if embedder == "lle" and metric != "euclidean":
+        message = (
+            f"embedder='lle' rebuilds rows from the features of their neighbours and needs metric='euclidean', got "
+            f"{metric!r}. Use 'tsne', 'umap' or 'isomap'."
+        )
+        raise ValueError(message)
+
+
+def embed(
+    X: FloatArray,
+    embedder: Any,
+    n_components: int = 2,
+    *,
+    metric: str = "euclidean",
+    perplexity: float = 30.0,
+    random_state: int = 0,
+    callback: Reporter | None = None,
+) -> FloatArray:
+    """Lay rows out.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), or (n, n) with metric="precomputed"
+        Rows; or their distances.
+    embedder : {"tsne", "umap", "isomap", "lle"} or estimator
+        How. ``"umap"`` is our own descent on the fuzzy graph of 15 neighbours. A copy of an estimator with
+        ``fit_transform`` gets `X` as it is, and `random_state` if it has none.
+    n_components : int, default=2
+        Dimensions of the map.
+    metric : str, default="euclidean"
+        Distance in the data, for layouts by name.
+    perplexity : float, default=30.0
+        Of t-SNE.
+    random_state : int, default=0
+        Seed.
+    callback : Reporter, default=None
+        Where progress goes.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, n_components)
+        The map.
+    """
+    n = len(X)
+    reporter = Reporter() if callback is None else callback
+    if isinstance(embedder, str) and embedder in ("tsne", "umap"):
+        return _by_neighbors(X, embedder, n_components, metric, perplexity, random_state, reporter)
+    reporter.step("layout", 0, 1)
+    if not isinstance(embedder, str):
+        from sklearn.base import clone
+
+        made: Any = clone(embedder, safe=False)
+        known = made.get_params() if hasattr(made, "get_params") else {}
+        if "random_state" in known and known["random_state"] is None:
+            made.set_params(random_state=random_state)
+    elif embedder == "isomap":
+        from sklearn.manifold import Isomap
+
+        made = Isomap(n_components=n_components, n_neighbors=min(_ISOMAP_NEIGHBORS, n - 1), metric=metric, n_jobs=1)
+    else:
+        from sklearn.manifold import LocallyLinearEmbedding
+
+        k = min(_LLE_NEIGHBORS, n - 1)
+        made = LocallyLinearEmbedding(n_components=n_components, n_neighbors=k, random_state=random_state, n_jobs=1)
+    Y = check_map(np.asarray(made.fit_transform(X)), n_rows=n, name="the embedder's map").astype(np.float64)
+    reporter.step("layout", 1, 1)
+    return Y
+
+
+def _by_neighbors(
+    X: FloatArray, embedder: str, c: int, metric: str, perplexity: float, seed: int, reporter: Reporter
+) -> FloatArray:
+    """t-SNE or the UMAP-type layout: neighbours, a graph of them, a start, a descent."""
+    from manifolia.affinity.fuzzy import fuzzy_graph
+    from manifolia.layout.edge_sgd import edge_layout
+    from manifolia.layout.initialize import pca_start, spectral_start
+    from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
+    from manifolia.neighbors import kneighbors
+
+    n = len(X)
+    by_tsne = embedder == "tsne"
+    k = tsne_neighbors(perplexity, n) if by_tsne else min(_UMAP_NEIGHBORS, n - 1)
+    reporter.step("neighbours", 0, 1)
+    near = kneighbors(X, k, metric=metric, exact=True)
+    reporter.step("neighbours", 1, 1)
+    if metric == "precomputed":
+        graph = perplexity_graph(near, min(perplexity, max(1.0, (n - 1) / 3))) if by_tsne else fuzzy_graph(near).graph
+        start = spectral_start(graph, c, random_state=seed)
+    else:
+        start = pca_start(X, c, random_state=seed)
+    if by_tsne:
+        return tsne(near, start, perplexity=perplexity, callback=reporter)
+    return edge_layout(fuzzy_graph(near).graph, start, random_state=seed, callback=reporter).Y.astype(np.float64)
+
+
+def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:
+    """Tell how much memory a layout takes.
+
+    Parameters
+    ----------
+    embedder : str or estimator
+        Which.
+    n : int
+        Rows.
+    perplexity : float, default=30.0
+        Of t-SNE.
+
+    Returns
+    -------
+    float
+        Bytes at the peak; for an estimator as if it kept distances of all pairs.
+    """
+    if embedder == "tsne":
+        return 8.0 * n * 12 * min(3 * perplexity + 1, n)  # both directions of the graph, and what their union takes
+    if embedder == "umap":
+        return 8.0 * n * 12 * min(_UMAP_NEIGHBORS, n)
+    return 8.0 * 3 * float(n) * n
