@@ -392,7 +392,13 @@ def test_a_map_in_space(rng):
     chosen = MapDisplay.from_map(Y, y, new=Y[:2], components=(2, 0))
     np.testing.assert_array_equal(chosen.Y, Y[:, [2, 0]])
     np.testing.assert_array_equal(chosen.new, Y[:2, [2, 0]])
-    assert MapDisplay.from_map(rng.normal(size=(9, 5))).Y.shape == (9, 2)
+    part = MapDisplay.from_map(rng.normal(size=(9, 5)))
+    assert part.Y.shape == (9, 2)
+    assert part.plot(Figure().subplots()).ax_.get_ylabel() == "component 2 of 5"  # a part of the map says so
+    assert display.ax_.get_zlabel() == ""
+    three = MapDisplay.from_map(rng.normal(size=(9, 5)), components=(4, 0, 1))
+    three.plot(Figure().add_subplot(projection="3d"))
+    assert (three.ax_.get_xlabel(), three.ax_.get_zlabel()) == ("component 5 of 5", "component 2 of 5")
 
 
 # Names

@@ -179,6 +179,30 @@ class FeatureAnswers:
             found = gradients.arrow_reliability(spaces, arrows, data, self.embedding_, points, asked)
         return found.astype(self.embedding_.dtype, copy=False)
 
+    def feature_values(self, rows: Any = None, features: Any = None) -> FloatArray:
+        """Return the features of training rows, as the map knows them; pictures colour points by them.
+
+        Parameters
+        ----------
+        rows : int, slice, array-like of int or bool, default=None
+            Which training rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Values, dense; with ``pca=`` what the principal components keep of them.
+        """
+        check_is_fitted(self, "embedding_")
+        columns = self._feature_numbers(features)
+        points = self._require(rows, self._spaces, columns.size)
+        if self._projection is not None:
+            mean, components = self._projection
+            return np.asarray(self._Z[points] @ components[:, columns] + mean[columns])
+        found = self._Z[points][:, columns]
+        return np.asarray(found.toarray() if sp.issparse(found) else found)
+
     @property
     def _lift(self) -> FloatArray | None:
         return None if self._projection is None else self._projection.components

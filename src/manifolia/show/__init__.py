@@ -7,10 +7,15 @@ __getattr__, __dir__, __all__ = attach(
     submodules=["palette"],
     names={
         "EntropyDisplay": "manifolia.show.entropy_display",
+        "FeatureFieldDisplay": "manifolia.show.field_display",
+        "FeatureTableDisplay": "manifolia.show.feature_table_display",
+        "GaugeDisplay": "manifolia.show.gauge_display",
         "ImportanceDisplay": "manifolia.show.importance_display",
         "MapDisplay": "manifolia.show.map_display",
         "MetricsDisplay": "manifolia.show.metrics_display",
         "ProximityDisplay": "manifolia.show.proximity_display",
+        "SaliencyDisplay": "manifolia.show.saliency_display",
         "ShepardDisplay": "manifolia.show.shepard_display",
+        "TopArrowsDisplay": "manifolia.show.top_arrows_display",
     },
 )

@@ -10,6 +10,7 @@ from manifolia._core.optional import import_extra
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_number, check_option
 from manifolia.show._labels import anchors, push_apart
+from manifolia.show._map_colors import Classes, Values
 from manifolia.show._style import (
     LEGEND_NAME,
     apply_theme,
@@ -60,8 +61,6 @@ class MapPainter:
     def __init__(
         self, display: Any, ax: Any, *, theme: str, size: float | None, alpha: float | None, rasterize_above: int
     ) -> None:
-        from manifolia.show.map_display import Classes, Values
-
         self.mcolors: Any = _part("colors")
         self.ax = ax
         self.display = display
@@ -240,6 +239,8 @@ class MapPainter:
     def frame(self) -> None:
         """Take the ticks away and give both axes one scale."""
         ax, n_components = self.ax, self.Y.shape[1]
+        for axis, name in zip("xyz", self.display.axis_names or (), strict=False):
+            getattr(ax, f"set_{axis}label")(name, color=self.theme.muted, fontsize=9)
         if n_components == 3:
             ax.set(xticks=[], yticks=[], zticks=[])
             for axis in (ax.xaxis, ax.yaxis, ax.zaxis):

@@ -11,7 +11,7 @@ import numpy as np
 
 from manifolia._core.optional import import_extra
 from manifolia._core.types import IntArray
-from manifolia._core.validate import check_option
+from manifolia._core.validate import check_number, check_option
 from manifolia.show.palette import (
     CONTINUOUS,
     CONTINUOUS_DARK,
@@ -26,6 +26,8 @@ __all__ = [
     "LEGEND_NAME",
     "THEMES",
     "apply_theme",
+    "axis_names",
+    "choose_components",
     "color_map",
     "new_axes",
     "plain",
@@ -346,6 +348,58 @@ def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
     n = beneath.shape[0]
     order = np.random.default_rng(0).permutation(n) if shuffle else np.arange(n)
     return order[np.argsort(~beneath[order], kind="stable")]
+
+
+# --- components -----------------------------------------------------------------------------------------------------
+
+
+def choose_components(components: Sequence[int] | None, available: int) -> list[int]:
+    """Choose which components of a map are drawn.
+
+    Parameters
+    ----------
+    components : sequence of int or None
+        Which; None is all of up to 3, and the first 2 of more.
+    available : int
+        How many the map has.
+
+    Returns
+    -------
+    list of int
+        One, two or three of them.
+
+    Raises
+    ------
+    ValueError
+        If there is no such component, or none, or more than 3.
+    """
+    if components is None:
+        return list(range(available if available <= 3 else 2))
+    chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
+    if not 1 <= len(chosen) <= 3:
+        message = f"components must name 1, 2 or 3 of the map's {available} components, got {list(components)}."
+        raise ValueError(message)
+    return chosen
+
+
+def axis_names(chosen: Sequence[int], available: int) -> list[str] | None:
+    """Name the axes of a picture that shows a part of a map's components.
+
+    Parameters
+    ----------
+    chosen : sequence of int
+        Components drawn.
+    available : int
+        How many the map has.
+
+    Returns
+    -------
+    list of str or None
+        Names; None if all components are drawn, since axes of a map mean nothing.
+    """
+    if len(chosen) == available:
+        return None
+    return [f"component {one + 1} of {available}" for one in chosen]
 
 
 # --- room -----------------------------------------------------------------------------------------------------------

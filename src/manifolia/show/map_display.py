@@ -7,12 +7,12 @@ no ticks, both axes have one scale, and points are drawn in a shuffled order, so
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifolia._core.optional import import_extra
-from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import (
     check_bool,
     check_is_fitted,
@@ -20,8 +20,8 @@ from manifolia._core.validate import (
     check_number,
     check_option,
 )
-from manifolia.show._style import LEGEND_NAME, THEMES, new_axes, shorten
-from manifolia.show.palette import class_palette
+from manifolia.show._map_colors import Classes, Values, are_classes, class_codes, scale_values
+from manifolia.show._style import LEGEND_NAME, THEMES, axis_names, choose_components, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,54 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Classes", "MapDisplay", "Values"]
 
 _KINDS = ("auto", "class", "continuous")
-_FEW = 20  # different whole numbers at most that are taken for classes
 _SQUARE = 4.8  # inches of a new figure, without what stands beside the map
-
-
-class Classes(NamedTuple):
-    """Colour by class.
-
-    Attributes
-    ----------
-    names : list of str
-        Classes in the order of the legend; the last is "other" if some were pooled.
-    codes : ndarray of int of shape (n,)
-        Class of each row of the map; −1 if its label is missing.
-    new_codes : ndarray of int of shape (m,) or None
-        Class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
-        these.
-    predicted : ndarray of int or None
-        Predicted classes: of the new rows if there are any, else of the rows of the map.
-    wrong : ndarray of bool or None
-        Which of these differ from a label that is known; None without predictions or labels to compare with.
-    pooled : list of str
-        Classes gathered in "other", largest first.
-    """
-
-    names: list[str]
-    codes: IntArray
-    new_codes: IntArray | None
-    predicted: IntArray | None
-    wrong: BoolArray | None
-    pooled: list[str]
-
-
-class Values(NamedTuple):
-    """Colour by a value.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Value of each row of the map; NaN if missing.
-    new_values : ndarray of shape (m,) or None
-        Values of the new rows.
-    dates : bool
-        Whether the values are days since 1970.
-    """
-
-    values: FloatArray
-    new_values: FloatArray | None
-    dates: bool
 
 
 class MapDisplay:
@@ -92,6 +45,8 @@ class MapDisplay:
         Coordinates of new rows.
     name : str, default=None
         What the colours stand for; heads the legend or labels the colour bar.
+    axis_names : list of str, default=None
+        What the axes are called; None leaves them without names, as axes of a map mean nothing.
 
     Attributes
     ----------
@@ -132,11 +87,13 @@ class MapDisplay:
         color: Classes | Values | None = None,
         new: FloatArray | None = None,
         name: str | None = None,
+        axis_names: list[str] | None = None,
     ) -> None:
         self.Y = Y
         self.color = color
         self.new = new
         self.name = name
+        self.axis_names = axis_names
 
     @classmethod
     def from_estimator(
@@ -244,7 +201,8 @@ class MapDisplay:
         class_names : sequence or mapping, default=None
             Names to show: one for each class in sorted order, or from label to name.
         components : sequence of int, default=None
-            Which 1, 2 or 3 components to draw; None is all of up to 3, and the first 2 of more.
+            Which 1, 2 or 3 components to draw; None is all of up to 3, and the first 2 of more. If that is part of the
+            map, the axes say which.
 
         Returns
         -------
@@ -258,7 +216,7 @@ class MapDisplay:
         """
         check_option(kind, "kind", _KINDS)
         places = check_map(Y)
-        chosen = _components(components, places.shape[1])
+        chosen = choose_components(components, places.shape[1])
         n = places.shape[0]
         placed = None if new is None else check_map(new, name="new")
         if placed is not None and placed.shape[1] != places.shape[1]:
@@ -277,20 +235,21 @@ class MapDisplay:
             message = "new_color and predicted need the colours of the rows of the map too. Pass color (y)."
             raise ValueError(message)
         if color is not None:
-            if _is_class(color, kind, class_names, predicted):
-                colors = _classes(color, new_color, predicted, class_names, new=placed is not None)
+            if are_classes(color, kind, class_names, predicted):
+                colors = class_codes(color, new_color, predicted, class_names, new=placed is not None)
             else:
                 if predicted is not None:
                     message = (
                         "predicted marks wrong classes, and the colours are values. Pass kind='class' if they are not."
                     )
                     raise ValueError(message)
-                colors = _values(color, new_color)
+                colors = scale_values(color, new_color)
         return cls(
             places[:, chosen],
             color=colors,
             new=None if placed is None else placed[:, chosen],
             name=None if given is None else str(given),
+            axis_names=axis_names(chosen, places.shape[1]),
         )
 
     def plot(
@@ -393,16 +352,6 @@ class MapDisplay:
         return 7.0, float(np.clip(0.9 + 0.35 * n_lanes, 2.0, 10.0))
 
 
-def _components(components: Sequence[int] | None, available: int) -> list[int]:
-    if components is None:
-        return list(range(available if available <= 3 else 2))
-    chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
-    if not 1 <= len(chosen) <= 3:
-        message = f"components must name 1, 2 or 3 of the map's {available} components, got {list(components)}."
-        raise ValueError(message)
-    return chosen
-
-
 def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
     if values is None:
         return
@@ -410,102 +359,3 @@ def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
     if shape != (n,):
         message = f"{name} must have one entry for each of {n} rows, got shape {shape}."
         raise ValueError(message)
-
-
-def _values(color: ArrayLike, new_color: ArrayLike | None) -> Values:
-    """Make the colours floats; dates become days, as matplotlib counts them."""
-    import pandas as pd
-    from pandas.api.types import is_datetime64_any_dtype
-
-    dates = is_datetime64_any_dtype(pd.Series(color))
-    return Values(
-        _numbers(color, "color", dates=dates),
-        None if new_color is None else _numbers(new_color, "new_color", dates=dates),
-        dates,
-    )
-
-
-def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
-    import pandas as pd
-
-    column = pd.Series(values)
-    try:
-        if dates:
-            past = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
-            return (past / pd.Timedelta(days=1)).to_numpy(dtype=np.float64, na_value=np.nan)
-        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        message = f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels."
-        raise ValueError(message) from error
-
-
-def _is_class(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
-    """Whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
-    import pandas as pd
-    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
-
-    if kind != "auto":
-        return kind == "class"
-    if class_names is not None or predicted is not None:
-        return True
-    column = pd.Series(color).dropna()
-    if is_datetime64_any_dtype(column):
-        return False
-    if not is_numeric_dtype(column) or is_bool_dtype(column):
-        numbers = column.map(lambda one: isinstance(one, (int, float, np.number)) and not isinstance(one, bool))
-        if isinstance(column.dtype, pd.CategoricalDtype) or not numbers.all():
-            return True
-    known = column.to_numpy(dtype=np.float64)
-    return len(np.unique(known)) <= _FEW and bool((known == np.floor(known)).all())
-
-
-def _classes(
-    color: ArrayLike, new_color: ArrayLike | None, predicted: ArrayLike | None, class_names: Any, *, new: bool
-) -> Classes:
-    """Give all labels, known, new and predicted, one order."""
-    import pandas as pd
-
-    parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]
-    palette = class_palette(pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0])
-    found = np.split(palette.codes, np.cumsum([len(part) for part in parts])[:-1])
-    codes = found.pop(0)
-    new_codes = found.pop(0) if new_color is not None else None
-    guessed = found.pop(0) if predicted is not None else None
-    wrong = None
-    if guessed is not None:
-        truth = new_codes if new else codes
-        # Pooled classes share a code: what was compared must be the labels themselves.
-        compared = _differ(new_color if new else color, predicted) if truth is not None else None
-        wrong = None if compared is None or truth is None else compared & (truth >= 0) & (guessed >= 0)
-        if new and new_codes is None:
-            new_codes = guessed
-    names = _rename(palette.names, palette.values, class_names)
-    return Classes(names, codes, new_codes, guessed, wrong, palette.pooled)
-
-
-def _differ(truth: ArrayLike | None, predicted: ArrayLike | None) -> BoolArray:
-    import pandas as pd
-
-    both = pd.concat([pd.Series(truth).reset_index(drop=True), pd.Series(predicted).reset_index(drop=True)])
-    codes = pd.factorize(both)[0]
-    half = len(codes) // 2
-    different: BoolArray = codes[:half] != codes[half:]
-    return different
-
-
-def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
-    """Put the user's names in the place of the labels; "other" at the end, if there is one, keeps its name."""
-    if class_names is None:
-        return names
-    if isinstance(class_names, Mapping):
-        return [str(class_names.get(value, name)) for value, name in zip(values, names, strict=False)] + names[
-            len(values) :
-        ]
-    given = [str(one) for one in class_names]
-    if len(given) != len(values) or len(names) != len(values):
-        message = (
-            f"class_names has {len(given)} names and there are {len(values)} classes with a colour of their own. Pass "
-            f"one for each, in sorted order, or a mapping from label to name."
-        )
-        raise ValueError(message)
-    return given

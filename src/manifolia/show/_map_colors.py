@@ -1,0 +1,209 @@
+"""What colours the points of a map: classes or a scale, told apart and brought into one order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia.show.palette import class_palette
+
+__all__ = ["Classes", "Values", "are_classes", "class_codes", "scale_values"]
+
+_FEW = 20  # different whole numbers at most that are taken for classes
+
+
+class Classes(NamedTuple):
+    """Colour by class.
+
+    Attributes
+    ----------
+    names : list of str
+        Classes in the order of the legend; the last is "other" if some were pooled.
+    codes : ndarray of int of shape (n,)
+        Class of each row of the map; −1 if its label is missing.
+    new_codes : ndarray of int of shape (m,) or None
+        Class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
+        these.
+    predicted : ndarray of int or None
+        Predicted classes: of the new rows if there are any, else of the rows of the map.
+    wrong : ndarray of bool or None
+        Which of these differ from a label that is known; None without predictions or labels to compare with.
+    pooled : list of str
+        Classes gathered in "other", largest first.
+    """
+
+    names: list[str]
+    codes: IntArray
+    new_codes: IntArray | None
+    predicted: IntArray | None
+    wrong: BoolArray | None
+    pooled: list[str]
+
+
+class Values(NamedTuple):
+    """Colour by a value.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        Value of each row of the map; NaN if missing.
+    new_values : ndarray of shape (m,) or None
+        Values of the new rows.
+    dates : bool
+        Whether the values are days since 1970.
+    """
+
+    values: FloatArray
+    new_values: FloatArray | None
+    dates: bool
+
+
+def scale_values(color: ArrayLike, new_color: ArrayLike | None) -> Values:
+    """Make the colours floats; dates become days, as matplotlib counts them.
+
+    Parameters
+    ----------
+    color : array-like of shape (n,)
+        Values or dates of the rows of the map.
+    new_color : array-like of shape (m,) or None
+        Those of the new rows.
+
+    Returns
+    -------
+    Values
+        Floats, NaN where missing.
+    """
+    import pandas as pd
+    from pandas.api.types import is_datetime64_any_dtype
+
+    dates = is_datetime64_any_dtype(pd.Series(color))
+    return Values(
+        _numbers(color, "color", dates=dates),
+        None if new_color is None else _numbers(new_color, "new_color", dates=dates),
+        dates,
+    )
+
+
+def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
+    import pandas as pd
+
+    column = pd.Series(values)
+    try:
+        if dates:
+            past = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
+            return (past / pd.Timedelta(days=1)).to_numpy(dtype=np.float64, na_value=np.nan)
+        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        message = f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels."
+        raise ValueError(message) from error
+
+
+def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
+    """Tell whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates.
+
+    Parameters
+    ----------
+    color : array-like of shape (n,)
+        Labels or values.
+    kind : {"auto", "class", "continuous"}
+        What was said.
+    class_names : sequence, mapping or None
+        Names of classes; whoever gives them means classes.
+    predicted : array-like or None
+        Predicted classes; the same.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+    """
+    import pandas as pd
+    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
+
+    if kind != "auto":
+        return kind == "class"
+    if class_names is not None or predicted is not None:
+        return True
+    column = pd.Series(color).dropna()
+    if is_datetime64_any_dtype(column):
+        return False
+    if not is_numeric_dtype(column) or is_bool_dtype(column):
+        numbers = column.map(lambda one: isinstance(one, (int, float, np.number)) and not isinstance(one, bool))
+        if isinstance(column.dtype, pd.CategoricalDtype) or not numbers.all():
+            return True
+    known = column.to_numpy(dtype=np.float64)
+    return len(np.unique(known)) <= _FEW and bool((known == np.floor(known)).all())
+
+
+def class_codes(
+    color: ArrayLike, new_color: ArrayLike | None, predicted: ArrayLike | None, class_names: Any, *, new: bool
+) -> Classes:
+    """Give all labels, known, new and predicted, one order.
+
+    Parameters
+    ----------
+    color : array-like of shape (n,)
+        Labels of the rows of the map.
+    new_color : array-like of shape (m,) or None
+        Labels of the new rows.
+    predicted : array-like or None
+        Predicted labels, of the new rows if there are any, else of the rows of the map.
+    class_names : sequence, mapping or None
+        Names to show.
+    new : bool
+        Whether there are new rows.
+
+    Returns
+    -------
+    Classes
+        Names and codes.
+    """
+    import pandas as pd
+
+    parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]
+    palette = class_palette(pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0])
+    found = np.split(palette.codes, np.cumsum([len(part) for part in parts])[:-1])
+    codes = found.pop(0)
+    new_codes = found.pop(0) if new_color is not None else None
+    guessed = found.pop(0) if predicted is not None else None
+    wrong = None
+    if guessed is not None:
+        truth = new_codes if new else codes
+        # Pooled classes share a code: what was compared must be the labels themselves.
+        compared = _differ(new_color if new else color, predicted) if truth is not None else None
+        wrong = None if compared is None or truth is None else compared & (truth >= 0) & (guessed >= 0)
+        if new and new_codes is None:
+            new_codes = guessed
+    names = _rename(palette.names, palette.values, class_names)
+    return Classes(names, codes, new_codes, guessed, wrong, palette.pooled)
+
+
+def _differ(truth: ArrayLike | None, predicted: ArrayLike | None) -> BoolArray:
+    import pandas as pd
+
+    both = pd.concat([pd.Series(truth).reset_index(drop=True), pd.Series(predicted).reset_index(drop=True)])
+    codes = pd.factorize(both)[0]
+    half = len(codes) // 2
+    different: BoolArray = codes[:half] != codes[half:]
+    return different
+
+
+def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
+    """Put the user's names in the place of the labels; "other" at the end, if there is one, keeps its name."""
+    if class_names is None:
+        return names
+    if isinstance(class_names, Mapping):
+        return [str(class_names.get(value, name)) for value, name in zip(values, names, strict=False)] + names[
+            len(values) :
+        ]
+    given = [str(one) for one in class_names]
+    if len(given) != len(values) or len(names) != len(values):
+        message = (
+            f"class_names has {len(given)} names and there are {len(values)} classes with a colour of their own. Pass "
+            f"one for each, in sorted order, or a mapping from label to name."
+        )
+        raise ValueError(message)
+    return given
