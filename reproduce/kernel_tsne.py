@@ -1,0 +1,311 @@
+"""Kernel t-SNE and Fisher kernel t-SNE: the paper's Table 2 and Fig. 1 to 8, with its figures beside ours.
+
+    python reproduce/kernel_tsne.py [--full] [--parts table,mappings] [--work DIR] [--out docs/results/kernel-tsne.md]
+
+Without ``--full`` fewer rows and one seed, some minutes on two cores. Results are kept in ``--work``, one file for each
+piece of work, and not computed again until it is emptied; so a long run may be cut into parts.
+
+Protocol (section 6): t-SNE with perplexity 30 of 2,000 rows drawn at random (USPS 1,000), after PCA to 30 dimensions
+that is fitted to these rows (not for letter), then a formula for all other rows: "test". Accuracy is that of the one
+nearest neighbour, leaving out the row itself. The paper does not say among which points the test rows look for it: here
+it is the other test rows, and their accuracy against the training map stands beside it. A cell is won when the mean
+over seeds is at or above the paper's figure, tied when it is below by no more than one standard deviation over seeds,
+else lost.
+
+Q_local and Q(k) compare neighbours in the map with those in the original features. Q_local grows with the density of
+points, so it is given among as many test rows as there are training rows, and among all test rows, 500 of which are
+ranked. Points coincide if they are closer than 1e-6 of the map's width.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import pathlib
+import platform
+import tempfile
+import time
+import warnings
+from typing import NamedTuple
+
+import kernel_tsne_page as page
+import kernel_tsne_protocol as protocol
+import numpy as np
+
+import manifolia
+from manifolia import KernelTSNE
+
+
+class Plan(NamedTuple):
+    """How much is computed."""
+
+    rows: dict
+    n_train: dict
+    seeds: tuple  # of Table 2
+    repeats: tuple  # seeds of everything else
+    shares: tuple
+    embedders: tuple
+
+
+FULL = Plan(
+    protocol.N_ROWS,
+    protocol.N_TRAIN,
+    (0, 1, 2),
+    (0, 1),
+    (1, 10, 20, 30, 40, 50, 60, 70, 80, 90),
+    ("isomap", "lle", "tsne"),
+)
+QUICK = Plan(
+    {"letter": 6000, "mnist": 6000, "usps": 4000},
+    {"letter": 1000, "mnist": 800, "usps": 500},
+    (0,),
+    (0,),
+    (1, 10, 30, 60),
+    ("isomap", "lle", "tsne"),
+)
+METHODS = {"kernel": KernelTSNE}
+
+
+class Store:
+    """Results by name, each computed once and kept as JSON."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, name, make):
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            begin = time.perf_counter()
+            found = make()
+            beside = path.with_suffix(".part")
+            beside.write_text(json.dumps(found), encoding="utf-8")
+            beside.replace(path)
+            print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+def model(plan, name, seed, method="kernel", **settings):
+    return METHODS[method](n_train=plan.n_train[name], random_state=seed, **settings)
+
+
+def table(plan, store):
+    """Table 2 and what stands beside it."""
+
+    def one(name, method, seed):
+        data = protocol.load(name, plan.rows[name])
+        made = protocol.fit(model(plan, name, seed, method), *data)
+        return {
+            **protocol.laid_out(data, made),
+            **protocol.held_out(data, made, seed),
+            "seconds": made.seconds,
+            "curves": protocol.curves(data, made, seed),
+        }
+
+    return {
+        (name, method): [
+            store.get(f"table-{name}-{method}-{seed}", lambda n=name, m=method, s=seed: one(n, m, s))
+            for seed in plan.seeds
+        ]
+        for name in protocol.PAPER
+        for method in METHODS
+    }
+
+
+def mappings(plan, store):
+    """The same layouts with every way to place the other rows."""
+
+    def one(name, seed):
+        data = protocol.load(name, plan.rows[name])
+        made = protocol.fit(model(plan, name, seed), *data)
+        Z = protocol.reduced(data.X, made.train)
+        found = {}
+        for label, mapping in protocol.MAPPINGS.items():
+            other = protocol.placed(data.X, made, mapping, Z)
+            found[label] = protocol.held_out(data, other, seed)
+            if label == protocol.PAPER_RULE:
+                found[label]["curves"] = protocol.curves(data, other, seed)["test"]
+        return found
+
+    return {
+        name: [store.get(f"mappings-{name}-{seed}", lambda n=name, s=seed: one(n, s)) for seed in plan.repeats]
+        for name in protocol.PAPER
+    }
+
+
+def shares(plan, store):
+    """Fig. 2: USPS with training sets from 1 % to 90 % of the rows."""
+
+    def one(share, seed):
+        data = protocol.load("usps", plan.rows["usps"])
+        n_train = round(len(data.X) * share / 100)
+        made = protocol.fit(KernelTSNE(n_train=n_train, random_state=seed), *data)
+        found = {"n_train": n_train, "seconds": made.seconds}
+        for label, rows in (("train", made.train), ("test", made.test)):
+            X, Y = data.X[rows], np.asarray(made.Y, dtype=np.float64)[rows]
+            found[label] = protocol.metrics.q_local(X, Y)
+            alike = {"sample": protocol.FEW, "method": "subsets", "n_repeats": protocol.REPEATS, "random_state": seed}
+            found[f"{label}_few"] = protocol.metrics.q_local(X, Y, **alike) if len(X) > protocol.FEW else None
+        return found
+
+    return {
+        share: [store.get(f"shares-{share}-{seed}", lambda f=share, s=seed: one(f, s)) for seed in plan.repeats]
+        for share in plan.shares
+    }
+
+
+def densities(plan, store):
+    """Fig. 3: how near to each other points of USPS are, in the training map and among the placed rows."""
+
+    def one():
+        data = protocol.load("usps", plan.rows["usps"])
+        made = protocol.fit(model(plan, "usps", 0), *data)
+        edges = np.linspace(0.0, 1.0, 51)
+        found = {"edges": edges.tolist(), "training map": protocol.closeness(made.Y[made.train], edges).tolist()}
+        for label in (protocol.PAPER_RULE, protocol.DEFAULT):
+            other = protocol.placed(data.X, made, protocol.MAPPINGS[label])
+            found[label] = protocol.closeness(other.Y[other.test], edges).tolist()
+        return found
+
+    return store.get("densities", one)
+
+
+def embedders(plan, store):
+    """Fig. 1: other layouts of USPS, each with the kernel mapping and with the mode."""
+
+    def one(embedder, seed):
+        data = protocol.load("usps", plan.rows["usps"])
+        found = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Isomap joins the pieces of a graph, and says so
+            made = protocol.fit(model(plan, "usps", seed, embedder=embedder), *data)
+        found["seconds"] = made.seconds
+        for label, mapping in (("mode", protocol.MAPPINGS[protocol.DEFAULT]), ("kernel", {})):
+            other = protocol.placed(data.X, made, mapping)
+            found[label] = {
+                **protocol.laid_out(data, other),
+                **protocol.held_out(data, other, seed),
+                "curves": protocol.curves(data, other, seed),
+            }
+        return found
+
+    return {
+        embedder: [
+            store.get(f"embedders-{embedder}-{seed}", lambda e=embedder, s=seed: one(e, s)) for seed in plan.repeats
+        ]
+        for embedder in plan.embedders
+    }
+
+
+def maps(plan, store):
+    """Fig. 4 and 6: places of all rows, one file of arrays for each map."""
+    found = {}
+    for name in protocol.PAPER:
+        for method in METHODS:
+            path = store.folder / f"map-{name}-{method}.npz"
+            if not path.exists():
+                data = protocol.load(name, plan.rows[name])
+                made = protocol.fit(model(plan, name, 0, method), *data)
+                np.savez(path, Y=made.Y, y=data.y, train=made.train)
+            with np.load(path) as arrays:
+                found[name, method] = {key: arrays[key] for key in ("Y", "y", "train")}
+    return found
+
+
+def novelty(plan, store):
+    """False alarms on rows that the map has not seen, and garments on the map of digits."""
+
+    def one(name, seed):
+        X, _ = protocol.load(name, plan.rows[name])
+        rows = np.random.default_rng(seed).permutation(len(X))
+        unseen, seen = rows[: len(X) // 5], rows[len(X) // 5 :]
+        found = {}
+        for label, known in (("other rows", seen), ("the training rows", seen[: plan.n_train[name]])):
+            fitted = model(plan, name, seed)
+            made = protocol.fit(fitted, X[known])
+            ordinary = fitted.novelty(X[unseen])
+            found[label] = {"alarms": protocol.alarms(ordinary)}
+            if name == "mnist":
+                garments = protocol.garments()
+                strange = fitted.novelty(garments)
+                found[label]["found"] = protocol.alarms(strange)
+                found[label]["area"] = protocol.detection(ordinary, strange)
+                plane = protocol.in_plane(X[known[made.train]], X[unseen], garments)
+                found[label]["area in the plane"] = protocol.detection(*plane)
+        return found
+
+    return {
+        name: [store.get(f"novelty-{name}-{seed}", lambda n=name, s=seed: one(n, s)) for seed in plan.repeats]
+        for name in protocol.PAPER
+    }
+
+
+def section(name, plan, store, images):
+    """Compute a part and write its lines; the verdicts too, if it has any."""
+    if name == "curves":
+        return page.curves(table(plan, store), mappings(plan, store), plan, images), {}
+    found = PARTS[name](plan, store)
+    made = getattr(page, name)(found, plan, images)
+    return made if isinstance(made, tuple) else (made, {})
+
+
+PARTS = {
+    "table": table,
+    "mappings": mappings,
+    "curves": None,
+    "shares": shares,
+    "densities": densities,
+    "embedders": embedders,
+    "novelty": novelty,
+    "maps": maps,
+}
+
+
+def counted(seeds):
+    return f"seeds 0 to {seeds[-1]}" if len(seeds) > 1 else "seed 0"
+
+
+def stamp(plan, full):
+    packages = ("openTSNE", "scikit-learn", "numpy")
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
+    size = "" if full else " A quick run with fewer rows: the figures are not to be compared with the paper's."
+    return (
+        f"Made by `reproduce/kernel_tsne.py{' --full' if full else ''}` on {datetime.date.today()}, manifolia "
+        f"{manifolia.__version__}, {versions}, Python {platform.python_version()}. "
+        f"Table 2 on {counted(plan.seeds)}, everything else on {counted(plan.repeats)}.{size}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all rows, three seeds")
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument(
+        "--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "manifolia-kernel-tsne"
+    )
+    parser.add_argument("--out", type=pathlib.Path, help="write the page to this file, and its pictures beside it")
+    arguments = parser.parse_args()
+    plan = FULL if arguments.full else QUICK
+    store = Store(arguments.work / ("full" if arguments.full else "quick"))
+    images = (arguments.out.parent if arguments.out else store.folder) / "images" / "kernel-tsne"
+    lines, counts = [], {}
+    for name in arguments.parts.split(","):
+        more, said = section(name, plan, store, images)
+        lines += more
+        counts |= said
+        print("\n".join(more), flush=True)
+    top = ["# Kernel t-SNE", ""]
+    if counts:
+        of = "test cells of Table 2 that can be computed"
+        top += [f"{page.tally(counts['test'])} of the {sum(counts['test'].values())} {of}", ""]
+        top += [f"{page.tally(counts['train'])} of the {sum(counts['train'].values())} cells of training rows", ""]
+    top += [stamp(plan, arguments.full), "", "Protocol" + __doc__.split("Protocol")[1].rstrip()]
+    print("\n".join(top))
+    if arguments.out:
+        arguments.out.write_text("\n".join(top + lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

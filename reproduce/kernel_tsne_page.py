@@ -1,0 +1,237 @@
+"""The page on kernel t-SNE: tables and pictures from what `kernel_tsne` computed."""
+
+from __future__ import annotations
+
+import kernel_tsne_figures as figures
+import kernel_tsne_protocol as protocol
+import numpy as np
+
+SEVERAL = ("among", "against", "q_few", "q_all", "coincident")
+NAMES = {"letter": "letter", "mnist": "MNIST", "usps": "USPS"}
+LAYOUTS = {"tsne": "t-SNE", "isomap": "Isomap", "lle": "LLE", "mvu": "MVU"}
+
+
+def values(runs, key, scale=1.0):
+    return np.array([run[key] for run in runs], dtype=float) * scale
+
+
+def spread(found, digits):
+    """Mean and standard deviation over seeds as text."""
+    text = f"{np.mean(found):.{digits}f}"
+    return f"{text} ± {np.std(found, ddof=1):.{digits}f}" if len(found) > 1 else text
+
+
+def summary(runs, key):
+    """Accuracies and shares in %, qualities as they are."""
+    percent = key in ("train", "among", "against", "coincident")
+    return spread(values(runs, key, 100.0 if percent else 1.0), 1 if percent else 3)
+
+
+def line(*cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def head(*cells):
+    return [line(*cells), "|---" * len(cells) + "|"]
+
+
+def picture(text, name):
+    return ["", f"![{text}](images/kernel-tsne/{name}.png)"]
+
+
+def tally(counts):
+    return ", ".join(f"{word} {counts.get(word, 0)}" for word in ("won", "tied", "lost"))
+
+
+def table(found, plan, images):
+    """Table 2, what stands beside it, and the verdicts of test and training cells."""
+    lines = ["", "## Table 2", ""]
+    lines += head("data", "rows", "trained on", "method", "rows of", "paper, %", "ours, %", "sd", "verdict")
+    counts = {"test": {}, "train": {}}
+    for (name, method), runs in found.items():
+        for kind, paper, key in zip(("train", "test"), protocol.PAPER[name][method], ("train", "among"), strict=True):
+            ours = values(runs, key, 100.0)
+            said = protocol.verdict(ours, paper)
+            counts[kind][said] = counts[kind].get(said, 0) + 1
+            sd = f"{np.std(ours, ddof=1):.1f}" if len(ours) > 1 else ""
+            sizes = (f"{plan.rows[name]:,}", f"{plan.n_train[name]:,}")
+            lines.append(line(NAMES[name], *sizes, method, kind, paper, f"{np.mean(ours):.1f}", sd, said))
+    lines.append(line("norb", "48,600", "2,000", "both", "both", "85.4 to 88.2", "", "", "not computed"))
+    lines += [
+        "",
+        "Beside the accuracy of test rows among test rows, in % and with the standard deviation over seeds:",
+        "",
+    ]
+    lines += head(
+        "data", "method", "test rows among themselves", "against the training map", "Q_local, training map",
+        "Q_local, as many test rows", "Q_local, all test rows", "coincident", "processor s",
+    )  # fmt: skip
+    for (name, method), runs in found.items():
+        cells = [summary(runs, key) for key in ("among", "against", "q_train", "q_few", "q_all", "coincident")]
+        lines.append(line(NAMES[name], method, *cells, spread(values(runs, "seconds"), 0)))
+    return lines, counts
+
+
+def mappings(found, plan, images):
+    """The table behind the default."""
+    lines = ["", "## How new rows are placed", ""]
+    lines += head(
+        "data", "mapping", "test rows among themselves, %", "against the training map, %", "Q_local, as many test rows",
+        "Q_local, all test rows", "coincident, %",
+    )  # fmt: skip
+    for name, runs in found.items():
+        means = {label: [np.mean([run[label][key] for run in runs]) for key in SEVERAL] for label in protocol.MAPPINGS}
+        best = [max(column[i] for column in means.values()) for i in range(4)]
+        best.append(min(column[4] for column in means.values()))
+        for label in protocol.MAPPINGS:
+            mine = [run[label] for run in runs]
+            cells = [summary(mine, key) for key in SEVERAL]
+            cells = [f"**{cell}**" if means[label][i] == best[i] else cell for i, cell in enumerate(cells)]
+            lines.append(line(NAMES[name], label, *cells))
+    return lines
+
+
+def shares(found, plan, images):
+    """Fig. 2."""
+    lines = ["", "## Fig. 2: how many rows are laid out (USPS)", ""]
+    lines += head(
+        "training rows, %", "rows", "Q_local, training rows", "Q_local, test rows", "the same among 500: training",
+        "test", "processor s",
+    )  # fmt: skip
+    for share, runs in found.items():
+        few = [summary(runs, key) if runs[0][key] is not None else "" for key in ("train_few", "test_few")]
+        full = [spread(values(runs, key), 3) for key in ("train", "test")]
+        lines.append(line(share, runs[0]["n_train"], *full, *few, spread(values(runs, "seconds"), 1)))
+
+    def means(key):
+        return [np.nan if runs[0][key] is None else float(np.mean(values(runs, key))) for runs in found.values()]
+
+    seconds = means("seconds")
+    pairs = [(means("train"), means("test")), (means("train_few"), means("test_few"))]
+    figures.draw_shares(list(found), seconds, pairs, images / "shares.png")
+    lines += picture("Q_local and running time against the share of training rows", "shares")
+    later = [(share, value) for share, value in zip(found, means("test_few"), strict=True) if share >= 10]
+    sizes = [runs[0]["n_train"] for share, runs in found.items() if share >= 10]
+    slope = np.polyfit(np.log(sizes), np.log([s for share, s in zip(found, seconds, strict=True) if share >= 10]), 1)[0]
+    lines += [
+        "",
+        f"Among 500 test rows Q_local goes from {later[0][1]:.3f} at {later[0][0]} % to {later[-1][1]:.3f} at "
+        f"{later[-1][0]} %. Processor time grows as the {slope:.1f}th power of the training rows from 10 % on.",
+    ]
+    return lines
+
+
+def densities(found, plan, images):
+    """Fig. 3."""
+    tests = {label: found[label] for label in (protocol.PAPER_RULE, protocol.DEFAULT)}
+    figures.draw_densities(found["edges"], found["training map"], tests, images / "densities.png")
+    lines = ["", "## Fig. 3: do placed rows lie as close as training rows (USPS)", ""]
+    lines += picture("Distribution of q over pairs of training rows and of placed rows", "densities")
+    lines += ["", *head("points", "pairs with q above 0.98 of the greatest, %", "pairs below 0.02, %")]
+    for label in ("training map", *tests):
+        lines.append(line(label, f"{100 * found[label][-1]:.3f}", f"{100 * found[label][0]:.1f}"))
+    return lines
+
+
+def average(many):
+    """One curve from those of several seeds."""
+    return {
+        "k": many[0]["k"],
+        "small": np.mean([one["small"] for one in many], axis=0),
+        "full": np.mean([one["full"] for one in many], axis=0),
+    }
+
+
+def near_ten(one):
+    """Q(10) in samples of 100, and at full resolution."""
+    return one["small"][9], float(np.interp(10, one["k"], one["full"]))
+
+
+def curves(table, mappings, plan, images):
+    """Fig. 7 and 8."""
+    lines = ["", "## Fig. 7 and 8: quality of neighbourhoods of every size", ""]
+    lines += head(
+        "data", "map", "Q(10) in 100 rows: training", "test", "Q(10) in as many rows as trained on: training", "test"
+    )
+    shown = []
+    for name in protocol.PAPER:
+        drawn = {}
+        for method, color in zip(("kernel", "Fisher"), figures.COLORS, strict=False):
+            if (name, method) not in table:
+                continue
+            pair = {kind: average([run["curves"][kind] for run in table[name, method]]) for kind in ("train", "test")}
+            drawn[f"{method}, training rows"] = (color, "-", pair["train"])
+            drawn[f"{method}, test rows"] = (color, "--", pair["test"])
+            small, full = zip(*(near_ten(pair[kind]) for kind in ("train", "test")), strict=True)
+            cells = [f"{value:.3f}" for value in (*small, *full)]
+            lines.append(line(NAMES[name], f"{method} t-SNE", *cells))
+        rule = average([run[protocol.PAPER_RULE]["curves"] for run in mappings[name]])
+        drawn["paper's rule, test rows"] = (figures.COLORS[2], "-.", rule)
+        small, full = near_ten(rule)
+        lines.append(line(NAMES[name], "kernel t-SNE by the paper's rule", "", f"{small:.3f}", "", f"{full:.3f}"))
+        figures.draw_curves(NAMES[name], drawn, images / f"curves-{name}.png")
+        shown += picture(f"Quality curves of {NAMES[name]}", f"curves-{name}")
+    return lines + shown
+
+
+def embedders(found, plan, images):
+    """Fig. 1."""
+    lines = ["", "## Fig. 1: other layouts with the same formula (USPS)", ""]
+    lines += head(
+        "layout", "rows placed by", "training 1-NN, %", "test rows among themselves, %", "against the training map, %",
+        "Q_local, training map", "Q_local, as many test rows", "Q(10) in 100 rows: training", "test",
+        "Q(10) in as many rows: training", "test", "processor s",
+    )  # fmt: skip
+    drawn = {}
+    for (name, runs), color in zip(found.items(), figures.COLORS, strict=False):
+        for mapping in ("kernel", "mode"):
+            mine = [run[mapping] for run in runs]
+            pair = {kind: average([run["curves"][kind] for run in mine]) for kind in ("train", "test")}
+            tens = [near_ten(pair[kind]) for kind in ("train", "test")]
+            cells = [summary(mine, key) for key in ("train", "among", "against", "q_train", "q_few")]
+            cells += [f"{tens[j][i]:.3f}" for i in range(2) for j in range(2)]
+            lines.append(line(LAYOUTS[name], mapping, *cells, spread(values(runs, "seconds"), 0)))
+            if mapping == "kernel":
+                drawn[f"{LAYOUTS[name]}, training rows"] = (color, "-", pair["train"])
+                drawn[f"{LAYOUTS[name]}, test rows"] = (color, "--", pair["test"])
+    figures.draw_curves("USPS, kernel mapping", drawn, images / "embedders.png")
+    return lines + picture("Quality curves of several layouts with the kernel mapping", "embedders")
+
+
+def maps(found, plan, images):
+    """Fig. 4 and 6."""
+    lines = ["", "## Fig. 4 and 6: maps of the training rows and of all rows", ""]
+    for name in protocol.PAPER:
+        mine = {method: one for (other, method), one in found.items() if other == name}
+        titled = {
+            f"{method} t-SNE" if method == "kernel" else f"{method} kernel t-SNE": one for method, one in mine.items()
+        }
+        figures.draw_maps(NAMES[name], titled, images / f"maps-{name}.png")
+        lines += picture(f"Maps of {NAMES[name]}: training rows and all rows", f"maps-{name}")
+    return lines
+
+
+def novelty(found, plan, images):
+    """How often ordinary rows are called new, and garments are."""
+    lines = ["", "## Rows that the map does not know", ""]
+    lines += head(
+        "data",
+        "rows",
+        "judged by",
+        "called new at 0.05, %",
+        "at 0.01, %",
+        "area under the ROC curve",
+        "without PCA's residual",
+    )
+    for name, runs in found.items():
+        for label in runs[0]:
+            mine = [run[label] for run in runs]
+            for rows, key in (("of the same set", "alarms"), ("Fashion-MNIST", "found")):
+                if key not in mine[0]:
+                    continue
+                rates = [spread(100 * np.array([run[key][i] for run in mine]), 1) for i in range(2)]
+                areas = (
+                    ["", ""] if key == "alarms" else [spread(values(mine, a), 3) for a in ("area", "area in the plane")]
+                )
+                lines.append(line(NAMES[name], rows, label, *rates, *areas))
+    return lines
