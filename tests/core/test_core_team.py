@@ -31,6 +31,17 @@ def test_every_block_is_run_once_in_every_round(n_jobs, n_blocks):
     assert (counts == 20).all()
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_rows", [0, 1, 100, 5000, 70_001])
+def test_pieces_cover_the_rows_and_leave_no_thread_waiting(n_jobs, n_rows):
+    with team(n_jobs) as crew:
+        pieces = crew.pieces(n_rows)
+    np.testing.assert_array_equal(np.concatenate([np.arange(n_rows)[p] for p in pieces] or [[]]), np.arange(n_rows))
+    if n_rows == 5000:  # equal shares: the last thread ends with the first
+        assert len(pieces) % n_jobs == 0
+        assert max(p.stop - p.start for p in pieces) == min(p.stop - p.start for p in pieces)
+
+
 def test_two_threads_work_at_once():
     meeting = threading.Barrier(2, timeout=20)
     with team(2) as crew:

@@ -8,7 +8,14 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.neighbors import kneighbors_graph
 
-from manifolia.layout.edge_sgd import adam_rates, check_graph, curve_parameters, edge_layout, force_table
+from manifolia.layout.edge_sgd import (
+    adam_rates,
+    check_graph,
+    curve_parameters,
+    edge_layout,
+    force_table,
+    push_per_draw,
+)
 from manifolia.layout.initialize import pca_start
 from manifolia.metrics import knn_accuracy, trustworthiness
 
@@ -39,6 +46,27 @@ def test_two_points_settle_where_no_force_is_left():
     apart = edge_layout(pair, start, n_negatives=5, random_state=0).Y
     assert np.linalg.norm(together[0] - together[1]) < 0.05
     assert np.linalg.norm(apart[0] - apart[1]) > 0.3
+
+
+def test_repulsion_does_not_depend_on_how_many_points_stand_for_it():
+    # UMAP: five points per edge, each with weight 1.
+    assert push_per_draw(1.0, 5) == 1.0
+    assert push_per_draw(2.0, 3) * 3 == pytest.approx(10.0)
+    assert np.isfinite(push_per_draw(2.0, 0))
+    plain, strong = force_table(1.6, 0.9), force_table(1.6, 0.9, 2.0)
+    np.testing.assert_allclose(strong, plain * np.array([[1.0], [2.0], [1.0]]), rtol=1e-6)
+
+
+def test_a_stronger_repulsion_keeps_a_pair_farther_apart():
+    pair, start = sp.csr_array([[0.0, 1.0], [1.0, 0.0]]), [[0.0, 0.0], [3.0, 4.0]]
+    gap = [
+        np.linalg.norm(np.subtract(*edge_layout(pair, start, n_negatives=20, repulsion=push, random_state=0).Y))
+        for push in (0.0, 1.0, 4.0)
+    ]
+    assert gap[0] < 0.05
+    assert gap[2] > 1.2 * gap[1] > gap[0]
+    few = edge_layout(pair, start, n_negatives=40, repulsion=1.0, random_state=0).Y
+    assert np.linalg.norm(few[0] - few[1]) == pytest.approx(gap[1], rel=0.15)
 
 
 def test_attraction_follows_the_derivative_of_the_cross_entropy():
@@ -172,6 +200,7 @@ def test_graphs_that_are_refused(graph, kind, message):
         ({"spread": 0.0}, "spread must be"),
         ({"n_epochs": -1}, "n_epochs must be"),
         ({"n_negatives": -1}, "n_negatives must be"),
+        ({"repulsion": -1.0}, "repulsion must be"),
     ],
 )
 def test_parameters_out_of_range(options, message):

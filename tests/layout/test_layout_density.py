@@ -192,6 +192,16 @@ def test_the_report_of_a_map_is_that_of_the_layout():
     np.testing.assert_allclose(density_report(graph, turned, term).correlation, again.correlation, atol=1e-3)
 
 
+def test_a_force_is_kept_for_two_epochs():
+    graph, Y, term = _problem()
+    edges, moved = check_graph(graph, len(Y)), padded(Y + 0.3 * np.sin(np.arange(len(Y)))[:, np.newaxis])
+    running = RunningDensity(term, edges, force_table(A, B), n_components=2, width=2)
+    with team(1) as crew:
+        first, second, third = (running.forces(crew, Z).copy() for Z in (padded(Y), moved, moved))
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(third - second).max() > 0.1 * np.abs(second).max()
+
+
 def test_duplicates_do_no_harm():
     graph, Y, term = _problem()
     variances, coordinates = term.variances.copy(), term.coordinates.copy()

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from reference.edge_sgd import clipped, look_up, stepped, words
+from reference.edge_sgd import advanced, clipped, drawn, look_up, stepped, words
 
 
 def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, stop):
@@ -25,8 +25,10 @@ def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, sto
                 gap = Y[j].astype(float) - here
                 pull = look_up(table[0], float(gap @ gap))
                 force += 2 * weight * np.array([clipped(pull * g) for g in gap])
-            for draw in range(int(draws * w.sum() + 0.5)):
-                j = ((words(own, epoch, draw) >> 32) * n) >> 32
+            state = words(own, epoch, 0)
+            for _ in range(int(draws * w.sum() + 0.5)):
+                state = advanced(state)
+                j = drawn(state, n)
                 gap = Y[j].astype(float) - here
                 push = look_up(table[1], float(gap @ gap))
                 force -= np.array([clipped(push * g) for g in gap])

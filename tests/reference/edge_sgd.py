@@ -46,14 +46,23 @@ def stepped(place, force, moments, m, rate):
     return place + rate[0] * moments[0, m] / (math.sqrt(moments[1, m] * rate[1]) + 1e-7)
 
 
-def drawn(key, row, epoch, wanted, n):
+def advanced(state):
+    """Knuth's congruential generator, in Python's integers."""
+    return (int(state) * 6364136223846793005 + 1442695040888963407) & MASK
+
+
+def drawn(state, n):
+    return ((int(state) >> 32) * n) >> 32
+
+
+def negatives(key, row, epoch, wanted, n):
     """The points that repel a row in an epoch."""
     state = words(key, row, epoch)
     count = int(wanted) + ((state >> 32) / 2**32 < wanted - int(wanted))
     chosen = []
     for _ in range(count):
-        state = (state * 6364136223846793005 + 1442695040888963407) & MASK
-        chosen.append(((state >> 32) * n) >> 32)
+        state = advanced(state)
+        chosen.append(drawn(state, n))
     return chosen
 
 
@@ -66,7 +75,7 @@ def edge_epoch(graph, table, extra, key, epoch, rate, Y, moments, out, start, st
             gap = place[graph.indices[e]] - place[i]
             pull = look_up(table[0], float(gap @ gap))
             force += 2 * float(graph.weights[e]) * np.array([clipped(pull * g) for g in gap])
-        for j in drawn(key, i, epoch, float(graph.draws[i]), n):
+        for j in negatives(key, i, epoch, float(graph.draws[i]), n):
             gap = place[j] - place[i]
             push = look_up(table[1], float(gap @ gap))
             force -= np.array([clipped(push * g) for g in gap])

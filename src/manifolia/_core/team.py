@@ -18,9 +18,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import threads
 
 __all__ = ["Team", "team"]
+
+_SHARES = 4  # pieces per thread: more cost calls, fewer leave threads waiting for the last
+_FEWEST_ROWS, _MOST_ROWS = 128, 2048
 
 Block = TypeVar("Block")
 _Round = Callable[[], None]
@@ -53,6 +57,21 @@ class Team:
     def n_threads(self) -> int:
         """How many threads work, the calling one among them."""
         return len(self._workers) + 1
+
+    def pieces(self, n_rows: int) -> list[slice]:
+        """Cut rows into pieces of work that keep all threads busy to the end of a round.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many rows.
+
+        Returns
+        -------
+        list of slice
+            In order; a multiple of the number of threads, unless the rows are few or many.
+        """
+        return row_blocks(n_rows, min(max(-(-n_rows // (_SHARES * self.n_threads)), _FEWEST_ROWS), _MOST_ROWS))
 
     def _wait(self, inbox: queue.SimpleQueue[_Round | None]) -> None:
         while (work := inbox.get()) is not None:

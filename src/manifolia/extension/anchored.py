@@ -14,7 +14,15 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.random import as_key
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
-from manifolia.layout.edge_sgd import adam_rates, curve_parameters, force_table, padded
+from manifolia.layout.edge_sgd import (
+    N_NEGATIVES,
+    REPULSION,
+    adam_rates,
+    curve_parameters,
+    force_table,
+    padded,
+    push_per_draw,
+)
 
 __all__ = ["place_anchored"]
 
@@ -31,7 +39,8 @@ def place_anchored(
     min_dist: float = 0.1,
     spread: float = 1.0,
     n_epochs: int = _EPOCHS,
-    n_negatives: int = 5,
+    n_negatives: int = N_NEGATIVES,
+    repulsion: float = REPULSION,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
@@ -51,8 +60,10 @@ def place_anchored(
         As for the layout of the map.
     n_epochs : int, default=100
         Steps of each row; 0 leaves it at the weighted mean of its neighbours.
-    n_negatives : int, default=5
+    n_negatives : int, default=3
         Random points that repel, per unit of weight and epoch.
+    repulsion : float, default=2.0
+        As for the layout of the map.
     random_state : int, RandomState, Generator or None, default=None
         Key of the random draws. Pass the same int each time to have the same row in the same place.
     n_jobs : int or None, default=None
@@ -83,15 +94,14 @@ def place_anchored(
     Y = check_map(Y)
     near, strengths = _check_neighbors(indices, weights, Y.shape[0])
     n_epochs = check_number(n_epochs, "n_epochs", low=0, integer=True)
-    draws = float(check_number(n_negatives, "n_negatives", low=0, integer=True))
-    table = force_table(*curve_parameters(min_dist, spread))
+    table = force_table(*curve_parameters(min_dist, spread), push_per_draw(repulsion, n_negatives))
     rates = adam_rates(n_epochs, _FIRST_STEP)
     positions = padded(Y)
     key = as_key(random_state)
     out = np.empty((near.shape[0], positions.shape[1]), dtype=np.float32)
 
     def run(rows: slice) -> None:
-        anchored_rows(positions, near, strengths, table, rates, draws, key, out, rows.start, rows.stop)
+        anchored_rows(positions, near, strengths, table, rates, float(n_negatives), key, out, rows.start, rows.stop)
 
     map_blocks(run, row_blocks(near.shape[0], _ROWS), n_jobs=n_jobs)
     return out[:, : Y.shape[1]].astype(Y.dtype)

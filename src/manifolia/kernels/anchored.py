@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from manifolia.kernels._jit import kernel
-from manifolia.kernels.edge_sgd import clipped, look_up, stepped
+from manifolia.kernels.edge_sgd import advanced, clipped, drawn, look_up, stepped
 from manifolia.kernels.random import bits
 
 __all__ = ["anchored_rows"]
@@ -33,12 +33,17 @@ _TWO = np.float32(2.0)
 
 @kernel()
 def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, stop):
-    """Place the rows `start` to `stop` − 1: from the weighted mean of their neighbours, a step per row of `rates`."""
+    """Place the rows `start` to `stop` − 1: from the weighted mean of their neighbours, a step per row of `rates`.
+
+    As in the layout's epoch, the first two columns are kept in registers.
+    """
     n, c = Y.shape
     k = indices.shape[1]
+    attract, repel = table[0], table[1]
+    near = np.empty((k, c), dtype=np.float32)
+    here = np.empty(c, dtype=np.float32)
     force = np.empty(c, dtype=np.float32)
     gap = np.empty(c, dtype=np.float32)
-    here = np.empty(c, dtype=np.float32)
     moments = np.empty((2, c), dtype=np.float32)
     for i in range(start, stop):
         own = key
@@ -49,36 +54,46 @@ def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, sto
         for m in range(c):
             total = 0.0
             for q in range(k):
+                near[q, m] = Y[indices[i, q], m]
                 # Without any weight the neighbours count alike.
                 share = weights[i, q] / whole if whole > 0.0 else 1.0 / k
-                total += share * Y[indices[i, q], m]
+                total += share * near[q, m]
             here[m] = total
             moments[0, m] = _ZERO
             moments[1, m] = _ZERO
         n_draws = np.int64(draws * whole + 0.5)
         for epoch in range(rates.shape[0]):
-            for m in range(c):
+            x, y = here[0], here[1]
+            fx, fy = _ZERO, _ZERO
+            for m in range(2, c):
                 force[m] = _ZERO
             for q in range(k):
-                j = indices[i, q]
-                s = _ZERO
-                for m in range(c):
+                gx, gy = near[q, 0] - x, near[q, 1] - y
+                s = gx * gx + gy * gy
+                for m in range(2, c):
+                    gap[m] = near[q, m] - here[m]
+                    s += gap[m] * gap[m]
+                pull = look_up(attract, s)
+                weight = _TWO * weights[i, q]
+                fx += weight * clipped(pull * gx)
+                fy += weight * clipped(pull * gy)
+                for m in range(2, c):
+                    force[m] += weight * clipped(pull * gap[m])
+            state = bits(own, epoch, 0)
+            for _ in range(n_draws):
+                state = advanced(state)
+                j = drawn(state, n)
+                gx, gy = Y[j, 0] - x, Y[j, 1] - y
+                s = gx * gx + gy * gy
+                for m in range(2, c):
                     gap[m] = Y[j, m] - here[m]
                     s += gap[m] * gap[m]
-                pull = look_up(table[0], s)
-                for m in range(c):
-                    force[m] += _TWO * weights[i, q] * clipped(pull * gap[m])
-            for draw in range(n_draws):
-                # The upper half of 64 bits, scaled to n: no division, and a bias below n / 2^32.
-                word = bits(own, epoch, draw) >> np.uint64(32)
-                j = np.int64((word * np.uint64(n)) >> np.uint64(32))
-                s = _ZERO
-                for m in range(c):
-                    gap[m] = Y[j, m] - here[m]
-                    s += gap[m] * gap[m]
-                push = look_up(table[1], s)
-                for m in range(c):
+                push = look_up(repel, s)
+                fx -= clipped(push * gx)
+                fy -= clipped(push * gy)
+                for m in range(2, c):
                     force[m] -= clipped(push * gap[m])
+            force[0], force[1] = fx, fy
             for m in range(c):
                 here[m] = stepped(here[m], force[m], moments, m, rates[epoch])
         for m in range(c):

@@ -38,7 +38,7 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.random import bits
 
-__all__ = ["EdgeGraph", "LOWEST", "N_ENTRIES", "edge_epoch", "look_up"]
+__all__ = ["LOWEST", "N_ENTRIES", "EdgeGraph", "advanced", "clipped", "drawn", "edge_epoch", "look_up", "stepped"]
 
 #: Upper 16 bits of 2^-40 as a float32: where the table begins.
 LOWEST = (127 - 40) << 7
@@ -106,6 +106,18 @@ def stepped(place, force, moments, m, rate):
     return place + rate[0] * mean / (np.sqrt(square * rate[1]) + _GUARD)
 
 
+@kernel(inline=True)
+def advanced(state):
+    """Next state of the generator."""
+    return state * _FACTOR + _STEP
+
+
+@kernel(inline=True)
+def drawn(state, n):
+    """Point that a state of the generator stands for: its upper half, scaled to n; the bias is below n / 2^32."""
+    return np.int64(((state >> _HALF) * np.uint64(n)) >> _HALF)
+
+
 @kernel()
 def edge_epoch(graph, table, extra, key, epoch, rate, Y, moments, out, start, stop):
     """Move the rows `start` to `stop` − 1 from `Y` to `out`, and their `moments` with them.
@@ -142,8 +154,8 @@ def edge_epoch(graph, table, extra, key, epoch, rate, Y, moments, out, start, st
         if np.float32(state >> _HALF) * _UNIT < wanted - np.float32(n_draws):
             n_draws += 1
         for _ in range(n_draws):
-            state = state * _FACTOR + _STEP
-            j = np.int64(((state >> _HALF) * np.uint64(n)) >> _HALF)
+            state = advanced(state)
+            j = drawn(state, n)
             gx, gy = Y[j, 0] - x, Y[j, 1] - y
             s = gx * gx + gy * gy
             for m in range(2, c):

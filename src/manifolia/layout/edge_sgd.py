@@ -9,6 +9,11 @@ of threads, in any order, and end with the same bits. UMAP's own descent moves b
 on many threads, but then no two runs agree. Moving all points at once by plain steps makes the map jitter, which Adam's
 averages calm (in a prototype plain steps lost 0.006 of trustworthiness on 10,000 digits, Adam none).
 
+The repulsion is twice UMAP's. All points moving at once by Adam's steps leave a tighter map than UMAP's descent, which
+a stronger repulsion undoes: on 5,000 digits accuracy rises from 0.912 to 0.921 and trustworthiness from 0.957 to 0.966
+(umap-learn: 0.915 and 0.957), at the price of 0.003 of continuity. It is spread over three drawn points per edge where
+UMAP has five: a fifth less work, and no difference in these figures.
+
 The rounds run on a team of threads that stays (``manifolia._core.team``), since `map_blocks` starts its threads anew at
 each call: about 0.9 ms of CPU time more per epoch, where an epoch of 5,000 points takes 2 to 3 ms. One kernel with
 numba's own threads has not been tried against it.
@@ -26,18 +31,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from manifolia._core.blocks import row_blocks
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_key
 from manifolia._core.team import Team, team
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_map, check_number, is_sparse, to_csr
-from manifolia.layout.density import BLOCK_ROWS, DensityReport, DensityTerm, RunningDensity
+from manifolia.layout.density import DensityReport, DensityTerm, RunningDensity
 
 if TYPE_CHECKING:
     from manifolia.kernels.edge_sgd import EdgeGraph
 
 __all__ = [
+    "N_NEGATIVES",
+    "REPULSION",
     "EdgeLayout",
     "adam_rates",
     "check_graph",
@@ -46,13 +52,17 @@ __all__ = [
     "edge_layout",
     "force_table",
     "padded",
+    "push_per_draw",
 ]
 
+#: Points drawn per edge and epoch, and the strength of their repulsion as a multiple of UMAP's.
+N_NEGATIVES, REPULSION = 3, 2.0
 _STAGE = "layout"
 _SMALL, _MANY_EPOCHS, _FEW_EPOCHS = 10_000, 500, 200  # UMAP's rule
 _FIRST_STEP = 1.0
 _NEAR = 0.001  # UMAP's guard of the repulsion at distance 0
 _KEEP_MEAN, _KEEP_SQUARE = 0.5, 0.9  # Adam's decays, those of the kernel
+_UMAP_DRAWS = 5  # points per edge and epoch, each with weight 1, in UMAP
 _ASYMMETRY = 1e-6  # of the largest weight; a fuzzy union is symmetric to rounding
 
 
@@ -113,7 +123,7 @@ def curve_parameters(min_dist: float = 0.1, spread: float = 1.0) -> tuple[float,
     return float(a), float(b)
 
 
-def force_table(a: float, b: float) -> FloatArray:
+def force_table(a: float, b: float, push: float = 1.0) -> FloatArray:
     """Tabulate attraction, repulsion and Q over the squared distance, for the kernels.
 
     Parameters
@@ -122,6 +132,8 @@ def force_table(a: float, b: float) -> FloatArray:
         First parameter of Q.
     b : float
         Second parameter of Q.
+    push : float, default=1.0
+        Factor of the repulsion: how many draws one drawn point stands for.
 
     Returns
     -------
@@ -133,7 +145,34 @@ def force_table(a: float, b: float) -> FloatArray:
     words = (np.arange(N_ENTRIES + 1, dtype=np.int32) + np.int32(LOWEST)) << np.int32(16)
     s = words.view(np.float32).astype(np.float64)
     q = 1.0 / (1.0 + a * s**b)
-    return np.stack([2.0 * a * b * s ** (b - 1.0) * q, 2.0 * b / (_NEAR + s) * q, q]).astype(np.float32)
+    return np.stack([2.0 * a * b * s ** (b - 1.0) * q, push * 2.0 * b / (_NEAR + s) * q, q]).astype(np.float32)
+
+
+def push_per_draw(repulsion: float, n_negatives: int) -> float:
+    """Return how strongly each drawn point repels.
+
+    Parameters
+    ----------
+    repulsion : float
+        Strength of the whole repulsion, as a multiple of UMAP's.
+    n_negatives : int
+        Points drawn per edge of weight max P and epoch.
+
+    Returns
+    -------
+    float
+        1 for UMAP's five points and its strength.
+
+    Raises
+    ------
+    TypeError
+        If one is not a number.
+    ValueError
+        If one is negative.
+    """
+    repulsion = check_number(repulsion, "repulsion", low=0.0, hint="2 is twice UMAP's.")
+    n_negatives = check_number(n_negatives, "n_negatives", low=0, integer=True)
+    return repulsion * _UMAP_DRAWS / max(n_negatives, 1)
 
 
 def edge_layout(
@@ -143,7 +182,8 @@ def edge_layout(
     min_dist: float = 0.1,
     spread: float = 1.0,
     n_epochs: int | str = "auto",
-    n_negatives: int = 5,
+    n_negatives: int = N_NEGATIVES,
+    repulsion: float = REPULSION,
     density: DensityTerm | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
@@ -163,8 +203,10 @@ def edge_layout(
         The scale on which the attraction falls.
     n_epochs : int or "auto", default="auto"
         "auto": 500 up to 10,000 points, 200 beyond.
-    n_negatives : int, default=5
-        Random points that repel, per edge of weight max P and epoch.
+    n_negatives : int, default=3
+        Random points that repel, per edge of weight max P and epoch. More of them make the forces smoother, not larger.
+    repulsion : float, default=2.0
+        Strength of the repulsion as a multiple of UMAP's, which lets 5 points per edge repel.
     density : DensityTerm, default=None
         Local shapes of the data; with a weight above 0 the radii of the map follow them.
     random_state : int, RandomState, Generator or None, default=None
@@ -196,14 +238,13 @@ def edge_layout(
     (3, 2)
     """
     Y0 = check_map(start, name="start")
-    n_negatives = check_number(n_negatives, "n_negatives", low=0, integer=True)
     a, b = curve_parameters(min_dist, spread)
+    table = force_table(a, b, push_per_draw(repulsion, n_negatives))
     if isinstance(n_epochs, str) and n_epochs == "auto":
         n_epochs = _MANY_EPOCHS if Y0.shape[0] <= _SMALL else _FEW_EPOCHS
     total = check_number(n_epochs, "n_epochs", low=0, integer=True, hint='Or pass "auto".')
     reporter = callback if isinstance(callback, Reporter) else Reporter(callback)
     edges = check_graph(graph, Y0.shape[0], n_negatives=n_negatives)
-    table = force_table(a, b)
     Y = padded(Y0)
     running = None
     if density is not None:
@@ -267,7 +308,7 @@ def _descend(
     """Run the epochs; return the positions and how many epochs were run."""
     from manifolia.kernels.edge_sgd import edge_epoch
 
-    blocks = row_blocks(Y.shape[0], BLOCK_ROWS)
+    blocks = crew.pieces(Y.shape[0])
     moments = np.zeros((Y.shape[0], 2, Y.shape[1]), dtype=np.float32)
     nothing = np.zeros((0, Y.shape[1]), dtype=np.float32)
     pair = (Y, np.empty_like(Y))
@@ -321,7 +362,7 @@ def padded(Y: FloatArray) -> FloatArray:
     return out
 
 
-def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = 5) -> EdgeGraph:
+def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -> EdgeGraph:
     """Check a graph of weights and bring it into the kernels' form.
 
     Parameters
@@ -330,7 +371,7 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = 5) -> EdgeGrap
         Symmetric, not negative.
     n_rows : int
         Points of the map.
-    n_negatives : int, default=5
+    n_negatives : int, default=3
         Random points that repel, per edge of weight max P and epoch.
 
     Returns
@@ -360,10 +401,9 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = 5) -> EdgeGrap
         message = "graph must have finite weights that are not negative. Pass affinities, not distances."
         raise ValueError(message)
     largest = float(weights.max(initial=0.0))
-    # Rows and columns change places under a stable sort: a symmetric matrix comes back as it was.
-    mirror = np.argsort(edges.indices, kind="stable")
-    mirrored = np.array_equal(rows[mirror], edges.indices) and np.array_equal(edges.indices[mirror], rows)
-    if not mirrored or (np.abs(weights[mirror] - weights) > _ASYMMETRY * largest).any():
+    mirror = edges.T.tocsr()  # sorted, as `edges` is
+    mirrored = np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)
+    if not mirrored or (np.abs(mirror.data - edges.data) > _ASYMMETRY * largest).any():
         message = "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2."
         raise ValueError(message)
     kept = (rows != edges.indices) & (weights > 0)

@@ -43,7 +43,7 @@ __all__ = ["TangentSpaces", "bases", "coefficients", "row_numbers", "tangent_spa
 
 _BLOCK_NUMBERS = 1 << 20  # numbers of Gram matrices that a thread holds at once
 _GATHERED = 1 << 22  # numbers of neighbours' features that a thread gathers at once
-_MOST_ROWS = 4096
+_MOST_ROWS = 512  # per piece of work: what a piece computes with stays in the cache
 #: Eigenvalues below this share of the sum are rounding errors of the Gram matrix.
 _ROUNDING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
