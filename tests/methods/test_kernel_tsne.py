@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
+from sklearn.manifold import Isomap
 
 import manifolia as mf
+from manifolia.datasets import make_swiss_roll
+from manifolia.layout.mvu import unfold
 from manifolia.metrics import knn_accuracy
+from manifolia.neighbors import kneighbors
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +104,112 @@ def test_any_embedder(digits):
     turned = quick(embedder=PCA(2)).fit(X)
     expected = PCA(2).fit_transform(PCA(30, random_state=0).fit_transform(X[turned.train_indices_]))
     np.testing.assert_allclose(np.abs(turned.map_.places_), np.abs(expected), atol=1e-4)
-    assert quick(embedder="lle").fit(X).embedding_.shape == (900, 2)
+    for name in ("lle", "umap", "mvu"):
+        places = quick(embedder=name, n_train=150).fit(X).map_.places_
+        assert places.shape == (150, 2)
+        assert np.linalg.matrix_rank(places) == 2
     with pytest.raises(ValueError, match="embedder must be one of"):
         quick(embedder="sne").fit(X)
+
+
+def test_layouts_by_name_are_what_they_are_called(digits):
+    X, _ = digits
+    model = quick(embedder="umap", n_train=150).fit(X)
+    before, after = (kneighbors(rows, 15, exact=True).indices for rows in (model.map_.centers_, model.map_.places_))
+    kept = np.mean([len(np.intersect1d(a, b)) for a, b in zip(before, after, strict=True)])
+    assert kept > 8  # of 15; by chance 1.5
+    unfolded = quick(embedder="mvu", n_train=150).fit(X).map_
+    again = unfold(unfolded.centers_, random_state=0)
+    assert np.corrcoef(pdist(unfolded.places_), pdist(again.Y))[0, 1] > 0.99
+    with pytest.raises(ValueError, match="needs metric='euclidean', got 'cosine'"):
+        quick(embedder="lle", metric="cosine").fit(X)
+
+
+def test_kernel_isomap_agrees_with_isomap_on_new_rows():
+    # Section 6.1: a smooth map, whose own extension is known, is met by the formula.
+    roll = make_swiss_roll(1500, random_state=0).data
+    model = quick(n_train=1000, pca=None, mapping="kernel").fit(roll)
+    new = make_swiss_roll(200, random_state=1).data
+    own = Isomap(n_neighbors=10).fit(model.map_.centers_)
+    places = own.transform(new)
+    signs = np.sign((own.embedding_ * model.map_.places_).sum(axis=0))
+    wide = np.ptp(own.embedding_, axis=0).max()
+    assert np.abs(model.transform(new) * signs - places).max() < 0.1 * wide
+    assert np.abs(model.transform(new) * signs - places).mean() < 0.01 * wide
+
+
+def test_far_rows(digits):
+    X, _ = digits
+    model = quick(pca=5).fit(X[:800])
+    plane = PCA(5, random_state=0).fit(X[model.train_indices_])
+    aside = np.random.default_rng(0).normal(size=64)
+    aside -= plane.components_.T @ (plane.components_ @ aside)
+    rows = np.setdiff1d(np.arange(800), model.train_indices_)[:3]
+    far = X[rows] + 1e3 * aside  # the components see no difference
+    np.testing.assert_allclose(model.transform(far), model.transform(X[rows]), atol=1e-2)
+    model.set_params(far="nan")
+    assert np.isnan(model.transform(far)).all()
+    assert np.isfinite(model.transform(X[:800])).all()
+    assert np.isfinite(quick(pca=5, far="nan").fit(X[:800]).embedding_).all()
+
+
+def test_novelty_of_the_rows_of_fit(digits):
+    X, _ = digits
+    model = quick().fit(X)
+    own = model.novelty()
+    assert own.shape == (900,)
+    others = np.setdiff1d(np.arange(900), model.train_indices_)
+    np.testing.assert_allclose(own[others], model.novelty(X[others]), atol=1e-6)
+    # Evenly spread among rows that were not laid out: half of them above a half, one in a hundred above 0.99.
+    np.testing.assert_allclose(np.sort(own[others]), np.arange(600) / 601, atol=0.01)
+    assert model.novelty_threshold_ == 0.99
+    assert 0.02 > (own >= model.novelty_threshold_).mean() > 0.002
+    few = quick(n_train=None).fit(X[:50])
+    assert few.novelty_threshold_ == 50 / 51
+    assert (few.novelty(X[:5] + 100) >= few.novelty_threshold_).all()
+    # A training row is measured without itself, or it would be at distance 0 of what the map knows.
+    assert np.median(own[model.train_indices_]) > 0.3
+
+
+def test_a_smooth_formula_explains_the_map(digits):
+    X, _ = digits
+    model = quick(pca=6).fit(X)
+    smooth = model.smooth()
+    assert smooth.mapping == "kernel"
+    assert model.mapping == "mode"
+    np.testing.assert_array_equal(smooth.map_.places_, model.map_.places_)
+    J = smooth.jacobian(X[:4])
+    np.testing.assert_allclose(smooth.feature_gradients(X[:4]), J.transpose(0, 2, 1))
+    np.testing.assert_allclose(smooth.sensitivity(X[:4]), np.linalg.svd(J)[1][:, 0], rtol=1e-6)
+    importance = smooth.feature_importance(X[:4])
+    constant = X[model.train_indices_].std(axis=0) == 0
+    assert constant.any()
+    assert importance[:, constant].max() < 1e-6  # nothing that never varied moves a row
+    np.testing.assert_allclose(importance.max(axis=1), 1.0)
+
+
+def test_progress_does_not_change_the_map(digits):
+    pytest.importorskip("openTSNE", reason="the extra tsne is not installed")
+    X, _ = digits
+    events = []
+    heard = mf.KernelTSNE(n_train=100, perplexity=10.0, random_state=0, callback=events.append).fit(X)
+    plain = mf.KernelTSNE(n_train=100, perplexity=10.0, random_state=0).fit(X)
+    assert heard.embedding_.tobytes() == plain.embedding_.tobytes()
+    assert list(dict.fromkeys(event.stage for event in events)) == ["neighbours", "layout", "placing"]
+    layout = [event for event in events if event.stage == "layout"]
+    assert layout[-1].done == layout[-1].total == 750
+    stopped = mf.KernelTSNE(
+        n_train=100, perplexity=10.0, random_state=0, callback=lambda event: event.stage == "layout"
+    ).fit(X)
+    assert np.abs(stopped.embedding_).max() < 0.5 * np.abs(plain.embedding_).max()  # early, and yet a map
+
+
+def test_memory_is_told(digits):
+    X, _ = digits
+    small, large = (mf.estimate_memory(mf.KernelTSNE(n_train=n, embedder="mvu"), X) for n in (100, 900))
+    assert large - small >= 5 * 8 * (900**2 - 100**2)
+    with mf.memory_limit("1MB"), pytest.raises(mf.exceptions.MemoryLimitError, match="smaller n_train"):
+        quick().fit(X)
 
 
 def test_saved(digits, tmp_path):

@@ -1,4 +1,4 @@
-"""One door to the layouts that a kernel map can stand on: t-SNE, a UMAP-type one, Isomap, LLE, or any estimator.
+"""One door to the layouts that a kernel map can stand on: t-SNE, a UMAP-type one, Isomap, LLE, MVU, or any estimator.
 
 The paper's section 6.1 gives each of them the same formula for new rows: kernel t-SNE, kernel Isomap, and so on.
 """
@@ -12,11 +12,12 @@ import numpy as np
 from manifolia._core.progress import Reporter
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_map, check_option
+from manifolia.layout.mvu import unfold, unfold_need
 
 __all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need"]
 
 #: Names of the layouts.
-EMBEDDERS = ("tsne", "umap", "isomap", "lle")
+EMBEDDERS = ("tsne", "umap", "isomap", "lle", "mvu")
 _UMAP_NEIGHBORS, _ISOMAP_NEIGHBORS, _LLE_NEIGHBORS = 15, 10, 12
 
 
@@ -41,7 +42,7 @@ def check_embedder(embedder: Any, metric: str) -> None:
     if embedder == "lle" and metric != "euclidean":
         message = (
             f"embedder='lle' rebuilds rows from the features of their neighbours and needs metric='euclidean', got "
-            f"{metric!r}. Use 'tsne', 'umap' or 'isomap'."
+            f"{metric!r}. Use another layout."
         )
         raise ValueError(message)
 
@@ -62,9 +63,10 @@ def embed(
     ----------
     X : ndarray of shape (n, d), or (n, n) with metric="precomputed"
         Rows; or their distances.
-    embedder : {"tsne", "umap", "isomap", "lle"} or estimator
-        How. ``"umap"`` is our own descent on the fuzzy graph of 15 neighbours. A copy of an estimator with
-        ``fit_transform`` gets `X` as it is, and `random_state` if it has none.
+    embedder : {"tsne", "umap", "isomap", "lle", "mvu"} or estimator
+        How. ``"umap"`` is our own descent on the fuzzy graph of 15 neighbours, ``"mvu"`` maximum variance unfolding
+        (`manifolia.layout.mvu`); ``"isomap"`` and ``"lle"`` are scikit-learn's, with 10 and 12 neighbours. A copy of an
+        estimator with ``fit_transform`` gets `X` as it is, and `random_state` if it has none.
     n_components : int, default=2
         Dimensions of the map.
     metric : str, default="euclidean"
@@ -85,6 +87,8 @@ def embed(
     reporter = Reporter() if callback is None else callback
     if isinstance(embedder, str) and embedder in ("tsne", "umap"):
         return _by_neighbors(X, embedder, n_components, metric, perplexity, random_state, reporter)
+    if isinstance(embedder, str) and embedder == "mvu":
+        return unfold(X, n_components, metric=metric, random_state=random_state, callback=reporter).Y
     reporter.step("layout", 0, 1)
     if not isinstance(embedder, str):
         from sklearn.base import clone
@@ -154,4 +158,4 @@ def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:
         return 8.0 * n * 12 * min(3 * perplexity + 1, n)  # both directions of the graph, and what their union takes
     if embedder == "umap":
         return 8.0 * n * 12 * min(_UMAP_NEIGHBORS, n)
-    return 8.0 * 3 * float(n) * n
+    return unfold_need(n) if embedder == "mvu" else 8.0 * 3 * float(n) * n

@@ -38,7 +38,7 @@ class KernelTSNE(SubsetMap, BaseEstimator):
         Rows that are laid out; None, or no more rows than that: all.
     perplexity : float, default=30.0
         Effective number of neighbours of t-SNE.
-    embedder : {"tsne", "umap", "isomap", "lle"} or estimator, default="tsne"
+    embedder : {"tsne", "umap", "isomap", "lle", "mvu"} or estimator, default="tsne"
         What lays the training rows out: kernel Isomap, kernel LLE, and so on; see `manifolia.layout.embed`. An
         estimator with ``fit_transform`` gets the training rows after PCA, or their distances if these were given.
     pca : int or None, default=30
