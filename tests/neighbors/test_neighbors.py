@@ -16,7 +16,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from manifolia import datasets
 from manifolia.neighbors import NeighborIndex, Neighbors, kneighbors
+from manifolia.neighbors.lists import _visits
 from manifolia.neighbors import exact as exact_module
+from manifolia.neighbors.lists import _visits
 
 METRICS = ["euclidean", "cosine", "manhattan"]
 
@@ -507,3 +509,16 @@ def test_recall_on_mnist():
     truth = exact_module.exact_neighbors(X[rows], X, 15, metric="euclidean", own=rows)[0]
     assert recall(found.indices[rows], truth) >= 0.98
     assert index.recall(15) >= 0.98
+
+
+@pytest.mark.parametrize("n_probes", [1, 2, 5])
+def test_every_list_is_visited_once_the_nearest_before_the_others(n_probes, rng):
+    probes = np.array([rng.permutation(7)[:n_probes] for _ in range(12)], dtype=np.int32)
+    visits = _visits(probes)
+    expected = {(int(number), row) for row, numbers in enumerate(probes) for number in numbers}
+    assert len(visits) == len(expected)
+    assert {(int(number), int(row)) for number, row in visits} == expected
+    first, rest = visits[:12], visits[12:]
+    np.testing.assert_array_equal(probes[first[:, 1], 0], first[:, 0])
+    for part in (first, rest):
+        assert (np.diff(part[:, 0]) >= 0).all()

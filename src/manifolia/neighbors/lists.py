@@ -231,14 +231,23 @@ def _nearest_centres(Z: FloatArray, centres: tuple[Any, ...], n_probes: int, n_j
     return np.concatenate(parts) if parts else np.empty((0, n_probes), dtype=np.int32)
 
 
+def _visits(probes: IntArray) -> IntArray:
+    """Return list and row of each visit, in the order of the lists, but every row's nearest list before all others.
+
+    The nearest list has most of a row's neighbours: with those known, few members of other lists are candidates.
+    """
+    parts = []
+    for chosen in (probes[:, :1], probes[:, 1:]):
+        by_list = np.argsort(chosen.ravel(), kind="stable")
+        parts.append(np.stack([chosen.ravel()[by_list].astype(np.int64), by_list // max(chosen.shape[1], 1)], axis=1))
+    return np.concatenate(parts)
+
+
 def _candidates(
-    Z: FloatArray, lists: InvertedLists, own: IntArray, n_probes: int, n_candidates: int, k: int
+    Z: FloatArray, lists: InvertedLists, own: IntArray, probes: IntArray, n_candidates: int, k: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the best members of the nearest lists; where they are fewer than k, everyone is a candidate."""
-    probes = _probes(Z, lists.centres, n_probes)
-    by_list = np.argsort(probes.ravel(), kind="stable")
-    visits = np.stack([probes.ravel()[by_list].astype(np.int64), by_list // n_probes], axis=1)
-    candidates, counts = _scan(Z, visits, lists.members, own, n_candidates)
+    """Return the best members of some lists; where they are fewer than k, everyone is a candidate."""
+    candidates, counts = _scan(Z, _visits(probes), lists.members, own, n_candidates)
     counts[counts < k] = -1
     return candidates, counts
 
@@ -286,16 +295,13 @@ def search_lists(
         As ``rows.measured`` returns them.
     """
     itself = np.full(Z.shape[0], -1, dtype=np.int64) if own is None else own
+    probes = _nearest_centres(Z, lists.centres, effort.n_probes, n_jobs)
     # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
-    if own is None:
-        nearest = _nearest_centres(Z, lists.centres, 1, n_jobs)[:, 0]
-    else:
-        nearest = lists.labels[own]
-    order = np.argsort(nearest, kind="stable")
+    order = np.argsort(probes[:, 0], kind="stable")
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
         rows = order[part]
-        candidates, counts = _candidates(Z[rows], lists, itself[rows], effort.n_probes, effort.n_candidates, k)
+        candidates, counts = _candidates(Z[rows], lists, itself[rows], probes[rows], effort.n_candidates, k)
         return measured(take(Q, rows), X, k, metric=metric, own=itself[rows], candidates=candidates, counts=counts)
 
     blocks = row_blocks(order.size, _BLOCK)
@@ -349,7 +355,7 @@ def choose_effort(
     probed = ranks < n_probes
     room = min(n, 4 * k + 64)
     while True:
-        candidates, counts = _candidates(Z, lists, judges, n_probes, room, k)
+        candidates, counts = _candidates(Z, lists, judges, ranking[:, :n_probes], room, k)
         places = _places(truth, candidates, counts)
         n_candidates = max(_least(places[probed], _IN_CANDIDATES) + 1, k)
         if n_candidates <= room or 4 * room > n:
