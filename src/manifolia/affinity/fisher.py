@@ -1,0 +1,325 @@
+"""The Fisher metric: distances that count only what changes the probabilities of the classes.
+
+A direction is as long as p(c|x) changes along it (section 4 of the paper):
+
+    d(x, x + dx)² = dxᵀ J(x) dx,    J(x) = E_{p(c|x)} [∂log p(c|x) ∂log p(c|x)ᵀ]
+
+and two rows are as far apart as the straight path between them is long, in T pieces. With Parzen's p(c|x) all that a
+path needs are the squared distances of its ends to the reference rows (`manifolia.kernels.fisher`), so that J is never
+formed and the time, O(n² T R), does not depend on the number of features. The sums over reference rows are products of
+matrices on one BLAS thread per tile of pairs; pairs whose weights would underflow there are measured one by one in the
+log domain.
+
+============  =================================================================================================
+rule          a path's length is
+============  =================================================================================================
+"arcs"        Σ of great arcs between the images 2√p of T + 1 points: symmetric, never too long, and at T = 10 closer
+              to the limit than the others; a border between classes cannot hide between two points
+"midpoint"    Σ √(dxᵀ J dx), J in the middle of each piece: symmetric
+"left"        Σ √(dxᵀ J dx), J at the left end of each piece: d(x, z) ≠ d(z, x)
+"paper"       Σ dxᵀ J dx at left ends, to the letter: squares, whose sum vanishes as 1/T and is no metric
+============  =================================================================================================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core import memory
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import current_n_jobs, map_blocks, threads
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_bool, check_matrix, check_number, check_option
+from manifolia._core.warnings import warn
+from manifolia.affinity.parzen import ParzenClasses, centred, class_codes, parzen_classes, squared_distances
+from manifolia.exceptions import HonestyWarning
+
+__all__ = ["RULES", "distances", "fisher_memory", "mixed", "path_distances", "says_something"]
+
+#: Ways to add up a path.
+RULES = ("arcs", "midpoint", "left", "paper")
+
+_TILE = 256  # rows of a tile of pairs: BLAS is at its speed, and a class's sums stay near the core
+_TILE_VALUES = 4_000_000  # sums of all classes of a tile; with many classes tiles are smaller
+# Each of two factors is scaled up by exp(320): their product, and its sums times an exponent, stay below exp(709),
+# and weights as small as exp(−1,100) do not vanish.
+_LIFT = 320.0
+
+
+def distances(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    bandwidth: float | str = "auto",
+    steps: int = 10,
+    rule: str = "arcs",
+    reference: int | None = None,
+    task: str = "auto",
+    n_bins: int = 5,
+    fallback: bool = True,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Measure the Fisher distances of all pairs of rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows, features on comparable scales.
+    y : array-like of shape (n,)
+        Classes of any kind, or numbers, which are cut into bins. Rows whose target is missing get distances too.
+    bandwidth : float or "auto", default="auto"
+        Width of the Parzen windows; ``"auto"`` maximises the likelihood of left-out rows.
+    steps : int, default=10
+        Pieces T of a path.
+    rule : {"arcs", "midpoint", "left", "paper"}, default="arcs"
+        How a path is added up.
+    reference : int or None, default=None
+        How many rows, drawn in proportion to the classes, p(c|x) is estimated from; None: all. Fewer are faster and
+        coarser.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` is classes or numbers; see `manifolia.affinity.parzen.class_codes`.
+    n_bins : int, default=5
+        Bins of equal counts for numbers. Their order plays no part.
+    fallback : bool, default=True
+        Whether to warn and return Euclidean distances if the classes cannot be told from the data.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for `reference`.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, n)
+        Distances; π is a border between two classes that are certain on either side.
+
+    Raises
+    ------
+    ValueError
+        If there is no target, or it has one class; if an argument is out of range.
+
+    References
+    ----------
+    .. [1] A. Gisbrecht, A. Schulz and B. Hammer, "Parametric nonlinear dimensionality reduction using kernel t-SNE",
+       Neurocomputing, 2015, section 4.
+
+    Examples
+    --------
+    >>> from manifolia.affinity import fisher
+    >>> X = [[0.0, 0.0], [0.0, 3.0], [0.5, 1.0], [9.0, 0.0], [9.0, 3.0], [9.5, 1.0]]
+    >>> D = fisher.distances(X, list("aaabbb"), bandwidth=1.0)
+    >>> print(D[0].round(2))  # the second feature does not matter
+    [0.   0.   0.   3.14 3.14 3.14]
+    """
+    X = check_matrix(X)
+    check_option(rule, "rule", RULES)
+    check_bool(fallback, "fallback")
+    codes = class_codes(y, len(X), task=task, n_bins=n_bins)
+    with threads(n_jobs):
+        classes = parzen_classes(X, codes, bandwidth=bandwidth, reference=reference, random_state=random_state)
+        if fallback and not says_something(classes):
+            Z, scale = centred(X)
+            return np.sqrt(squared_distances(Z, Z)) * scale
+        return path_distances(X, classes, steps=steps, rule=rule)
+
+
+def says_something(classes: ParzenClasses) -> bool:
+    """Tell whether classes can be told from the data, and warn if not.
+
+    Parameters
+    ----------
+    classes : ParzenClasses
+        The estimate of p(c|x).
+
+    Returns
+    -------
+    bool
+        False if Euclidean distances should take the place of Fisher's.
+    """
+    if not classes.informative:
+        warn(
+            f"the classes cannot be told from the data: left-out rows have a mean log-likelihood of "
+            f"{classes.likelihood:.3g}, with the class frequencies alone {classes.prior:.3g}. Euclidean distances are "
+            f"used, since Fisher distances would show a separation that is not there.",
+            HonestyWarning,
+        )
+    return classes.informative
+
+
+def path_distances(
+    X: ArrayLike, classes: ParzenClasses, *, steps: int = 10, rule: str = "arcs", n_jobs: int | None = None
+) -> FloatArray:
+    """Measure the straight paths between all pairs of rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows.
+    classes : ParzenClasses
+        The estimate of p(c|x), made from rows of `X`.
+    steps : int, default=10
+        Pieces of a path.
+    rule : {"arcs", "midpoint", "left", "paper"}, default="arcs"
+        How a path is added up.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, n)
+        Lengths; symmetric, but for ``"left"`` and ``"paper"``.
+
+    Raises
+    ------
+    MemoryLimitError
+        If they do not fit.
+    """
+    X = check_matrix(X)
+    steps = check_number(steps, "steps", low=1, integer=True)
+    check_option(rule, "rule", RULES)
+    n = len(X)
+    with threads(n_jobs):
+        memory.require(
+            fisher_memory(n, len(classes.rows), len(classes.offsets) - 1),
+            step=f"the Fisher distances of {n} rows",
+            remedy="Take fewer rows, or a smaller reference.",
+        )
+        Z, scale = centred(X)
+        U = squared_distances(Z, Z[classes.rows])
+        U -= U.min(axis=1, keepdims=True)
+        U *= 0.5 / (classes.bandwidth / scale) ** 2
+        paths = _Paths(U, classes.offsets, steps, rule)
+        out = np.zeros((n, n))
+        height = _tile_height(len(classes.offsets) - 1)
+        cuts = row_blocks(n, height)
+        both = rule in ("left", "paper")
+        tiles = [(rows, columns) for rows in cuts for columns in cuts if both or columns.start >= rows.start]
+
+        def run(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            lengths = paths.tile(rows, columns)
+            if rows == columns and not both:  # equal to the last bit above and below the diagonal
+                lengths = np.triu(lengths, 1)
+                lengths += lengths.T
+            out[rows, columns] = lengths
+            if not both:
+                out[columns, rows] = lengths.T
+
+        map_blocks(run, tiles)
+    np.fill_diagonal(out, 0.0)
+    return out
+
+
+class _Paths:
+    """Lengths of the paths of tiles of pairs."""
+
+    def __init__(self, U: FloatArray, offsets: IntArray, steps: int, rule: str) -> None:
+        self.U, self.offsets = U, offsets
+        self.arcs, self.squares = rule == "arcs", rule == "paper"
+        points = steps + 1 if rule == "arcs" else steps
+        self.shares = (np.arange(points) + (0.5 if rule == "midpoint" else 0.0)) / steps
+        # A speed is for the whole path; a piece of it has 1/T of the length, and 1/T² of its square.
+        self.unit = 1.0 if self.arcs else (1.0 / steps**2 if self.squares else 1.0 / steps)
+
+    def tile(self, rows: slice, columns: slice) -> FloatArray:
+        """Lengths from some rows to others."""
+        from manifolia.kernels import fisher as kernels
+
+        A, B = self.U[rows], self.U[columns]
+        out = np.zeros((len(A), len(B)))
+        shape = (len(self.offsets) - 1, *out.shape)
+        p, more = np.empty(shape), np.zeros(shape)
+        rule = kernels.ARCS if self.arcs else kernels.SQUARES if self.squares else kernels.ROOTS
+        for t, share in enumerate(self.shares):
+            E, F = np.exp(_LIFT - (1.0 - share) * A), np.exp(_LIFT - share * B)
+            self._products(E, F, p)
+            if self.arcs:
+                kernels.add_arcs(p, more, t == 0, out)
+            else:
+                with np.errstate(over="ignore", invalid="ignore"):  # such pairs are done again
+                    self._products(E, F * B, more)
+                    self._products(E * A, -F, more, add=True)
+                kernels.add_tangents(p, more, rule, out)
+        a, b = np.nonzero(~np.isfinite(out))
+        if len(a):
+            lengths = np.empty(len(a))
+            first, last = a + rows.start, b + columns.start
+            kernels.path_lengths(self.U, self.offsets, self.shares, rule, first, last, lengths, 0, len(a))
+            out[a, b] = lengths
+        return out * self.unit
+
+    def _products(self, E: FloatArray, F: FloatArray, out: FloatArray, *, add: bool = False) -> None:
+        """Sums over the reference rows of each class."""
+        for c, total in enumerate(out):
+            own = slice(self.offsets[c], self.offsets[c + 1])
+            if add:
+                total += E[:, own] @ F[:, own].T
+            else:
+                np.matmul(E[:, own], F[:, own].T, out=total)
+
+
+def _tile_height(n_classes: int) -> int:
+    return int(np.clip(np.sqrt(_TILE_VALUES / n_classes), 16, _TILE))
+
+
+def fisher_memory(n: int, n_reference: int, n_classes: int) -> float:
+    """Tell what the Fisher distances need at their peak.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    n_reference : int
+        Reference rows.
+    n_classes : int
+        Classes.
+
+    Returns
+    -------
+    float
+        Bytes.
+    """
+    height = _tile_height(n_classes)
+    tile = 5 * height * n_reference + 3 * n_classes * height**2
+    return 8.0 * (n**2 + n * n_reference + max(n_reference, 1) ** 2 + current_n_jobs() * tile)
+
+
+def mixed(fisher: FloatArray, euclidean: FloatArray, weight: float = 1.0) -> FloatArray:
+    """Mix Fisher distances with Euclidean ones, each in units of its median.
+
+    d² = (d_F / median d_F)² + weight² (d_E / median d_E)²
+
+    Fisher distances alone are near 0 within a class, whatever the rows look like; a share of the Euclidean ones keeps
+    the neighbourhoods within it.
+
+    Parameters
+    ----------
+    fisher : ndarray of shape (n, n)
+        Fisher distances; if they are not symmetric, the mean of both directions counts.
+    euclidean : ndarray of shape (n, n)
+        Euclidean distances.
+    weight : float, default=1.0
+        0 leaves the Fisher distances alone.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, n)
+        Mixed distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifolia.affinity import fisher
+    >>> fisher.mixed(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.0, 5.0], [5.0, 0.0]])).round(2)
+    array([[0.  , 1.41],
+           [1.41, 0.  ]])
+    """
+    weight = check_number(weight, "weight", low=0.0)
+    both = 0.5 * (fisher + fisher.T) / _typical(fisher)
+    return np.hypot(both, weight * (euclidean / _typical(euclidean)))
+
+
+def _typical(D: FloatArray) -> float:
+    """Median of the distances that are not 0; 1 if all are."""
+    positive = D[D > 0.0]
+    return float(np.median(positive)) if len(positive) else 1.0

@@ -1,0 +1,314 @@
+"""Class probabilities p(c|x) by Parzen windows, their width by cross-validation, and whether they say anything.
+
+    p(c|x) = Σ_{m in c} exp(−½‖x − r_m‖²/σ²) / Σ_m exp(−½‖x − r_m‖²/σ²)                        (section 4)
+
+over reference rows r_m with a class. The paper leaves σ open. Here it maximises the mean of log p(c_i|x_i) over the
+reference rows, each with itself left out, computed in the log domain, so that no width is too narrow for it. Where
+this mean does not exceed the same mean for the class frequencies alone, the classes cannot be told from the data near
+a row, and a metric made from p(c|x) would show accidents; `ParzenClasses.informative` says so.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.random import as_generator
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_matrix, check_number, check_option
+from manifolia.affinity.grow import read_target
+
+__all__ = ["ParzenClasses", "centred", "class_codes", "parzen_classes", "squared_distances"]
+
+_BLOCK = 256
+_NARROWEST = 0.1  # of the median distance to the nearest neighbour: below, p(c|x) is the nearest row's class
+_WIDEST = 10.0  # of the same, or the median distance of all pairs if that is more
+_PAIR_ROWS = 500  # rows whose distances to all give that median
+_RATIO = 1.25  # between the widths that are tried first; the likelihood is smooth on this scale
+_REFINEMENTS = 8  # golden sections of the interval around the best of them: to 0.5 % of the width
+_AS_GOOD = 1e-3  # nats: of widths as good as that the widest is taken, where classes are apart all narrow ones are
+_SURE = 2.0  # standard errors by which the likelihood has to exceed that of the class frequencies
+
+
+class ParzenClasses(NamedTuple):
+    """Reference rows in order of their classes, and the width of the windows around them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (R,)
+        Reference rows of the data, class after class.
+    offsets : ndarray of shape (C + 1,)
+        Class c has ``rows[offsets[c]:offsets[c + 1]]``.
+    bandwidth : float
+        σ, in the units of the data.
+    likelihood : float
+        Mean of log p(c_i|x_i) over the reference rows, each left out, in nats; NaN if every class has one row.
+    prior : float
+        The same for the frequencies of the classes.
+    informative : bool
+        Whether the likelihood at the best width exceeds the prior by more than two standard errors.
+    """
+
+    rows: IntArray
+    offsets: IntArray
+    bandwidth: float
+    likelihood: float
+    prior: float
+    informative: bool
+
+
+def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins: int = 5) -> IntArray:
+    """Number the classes of a target from 0; numbers to regress on are cut into bins of equal counts.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Classes of any kind, or numbers. NaN, None and ``pandas.NA`` stand for a missing one.
+    n_rows : int
+        How many rows the data has.
+    task : {"auto", "classification", "regression"}, default="auto"
+        ``"auto"``: texts, booleans and whole numbers are classes, other numbers are cut into bins; so are whole
+        numbers with more than 20 distinct values that are also more than a tenth of the rows.
+    n_bins : int, default=5
+        Bins for numbers. The order of the bins plays no part, and values inside a bin are alike.
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+        A code per row, −1 where `y` is missing.
+
+    Raises
+    ------
+    ValueError
+        If there is no target, it does not fit, or it has one class.
+
+    Examples
+    --------
+    >>> from manifolia.affinity.parzen import class_codes
+    >>> class_codes(["b", "a", None, "b"], 4)
+    array([ 1,  0, -1,  1])
+    """
+    check_option(task, "task", ("auto", "classification", "regression"))
+    n_bins = check_number(n_bins, "n_bins", low=2, integer=True)
+    if y is None:
+        message = (
+            "the Fisher metric requires y to be passed, but the target y is None. Pass the classes of the rows; "
+            "KernelTSNE makes a map without them."
+        )
+        raise ValueError(message)
+    target = read_target(y, n_rows, task)
+    if target.y is None or target.task not in ("classification", "regression"):
+        message = f"y must be one column of classes or numbers, got shape {np.shape(y)}. Choose a column."
+        raise ValueError(message)
+    values = target.y
+    if target.task == "regression":
+        cuts = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
+        values = np.searchsorted(cuts, values, side="left")
+    found, code = np.unique(values, return_inverse=True)
+    if len(found) < 2:
+        what = "one class" if target.task == "classification" else "one value"
+        message = f"y must have at least two classes, got {what}. The Fisher metric is about what tells classes apart."
+        raise ValueError(message)
+    codes = np.full(n_rows, -1, dtype=np.intp)
+    codes[target.labelled] = code
+    return codes
+
+
+def parzen_classes(
+    X: ArrayLike,
+    codes: IntArray,
+    *,
+    bandwidth: float | str = "auto",
+    reference: int | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> ParzenClasses:
+    """Estimate class probabilities.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows, features on comparable scales.
+    codes : ndarray of int of shape (n,)
+        Classes from `class_codes`.
+    bandwidth : float or "auto", default="auto"
+        Width σ of the windows; ``"auto"`` finds it by cross-validation.
+    reference : int or None, default=None
+        How many rows, drawn in proportion to the classes, the probabilities are estimated from; None: all that have a
+        class.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of that draw.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ParzenClasses
+        Reference rows, width, and how much the probabilities say.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manifolia.affinity.parzen import parzen_classes
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = parzen_classes(X, y)
+    >>> found.informative, round(found.likelihood, 1), round(found.prior, 1)
+    (True, -0.1, -1.1)
+    """
+    X = check_matrix(X)
+    if isinstance(bandwidth, str):
+        check_option(bandwidth, "bandwidth", ("auto",))
+    else:
+        bandwidth = check_number(bandwidth, "bandwidth", low=0.0, open_low=True, hint="'auto' finds one.")
+    rows = _chosen(codes, reference, random_state)
+    offsets = np.searchsorted(codes[rows], np.arange(codes.max() + 2))
+    Z, scale = centred(X[rows])
+    with threads(n_jobs):
+        D = squared_distances(Z, Z)
+        np.fill_diagonal(D, np.inf)
+        best = _best_width(D, offsets)
+        width = best if bandwidth == "auto" else float(bandwidth) / scale
+        gains, prior = _gains(D, offsets, width)
+        likelihood = prior + float(gains.mean()) if len(gains) else np.nan
+        if width != best:  # a width that suits badly does not make the classes say nothing
+            gains, _ = _gains(D, offsets, best)
+    n = len(gains)
+    informative = n > 0 and float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n)
+    return ParzenClasses(rows, offsets, width * scale, likelihood, prior, informative)
+
+
+def _chosen(codes: IntArray, reference: int | None, random_state: RandomState) -> IntArray:
+    """Reference rows, class after class."""
+    labelled = np.flatnonzero(codes >= 0)
+    by_class: IntArray = labelled[np.argsort(codes[labelled], kind="stable")]
+    if reference is None:
+        return by_class
+    size = min(check_number(reference, "reference", low=2, integer=True), len(by_class))
+    mixed = as_generator(random_state).permutation(labelled)
+    mixed = mixed[np.argsort(codes[mixed], kind="stable")]
+    # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.
+    drawn = np.sort(mixed[(np.arange(size) * len(mixed)) // size])
+    return drawn[np.argsort(codes[drawn], kind="stable")]
+
+
+def centred(X: FloatArray) -> tuple[FloatArray, float]:
+    """Shift and scale rows so that their squares neither overflow nor vanish.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+
+    Returns
+    -------
+    Z : ndarray of float64 of shape (n, d)
+        Rows around 0, no value beyond ±1.
+    scale : float
+        What a unit of `Z` is in `X`.
+    """
+    Z = X.astype(np.float64)
+    Z -= np.median(Z, axis=0)  # a mean would be drawn away by one far row, and the others lose their digits
+    scale = float(np.abs(Z).max(initial=0.0))
+    return (Z / scale, scale) if scale > 0.0 else (Z, 1.0)
+
+
+def squared_distances(Z: FloatArray, R: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+    """Squared Euclidean distances from differences, so that small ones keep their digits.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, d)
+        Rows.
+    R : ndarray of shape (m, d)
+        Other rows.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, m)
+        Squared distances.
+    """
+    D = np.empty((len(Z), len(R)))
+
+    def run(rows: slice) -> None:
+        D[rows] = cdist(Z[rows], R, "sqeuclidean")
+
+    map_blocks(run, row_blocks(len(Z), _BLOCK), n_jobs=n_jobs)
+    return D
+
+
+def _gains(D: FloatArray, offsets: IntArray, width: float) -> tuple[FloatArray, float]:
+    """Gain in log p(c_i|x_i) of each row over the frequencies of the others' classes, and the mean of log of these.
+
+    `D` has infinity on the diagonal. Rows that are alone in their class have no such probability and are left out.
+    """
+    n = len(D)
+    counts = np.diff(offsets)
+    pieces = [
+        (slice(start, min(start + _BLOCK, offsets[c + 1])), slice(offsets[c], offsets[c + 1]))
+        for c in range(len(counts))
+        if counts[c] > 1
+        for start in range(offsets[c], offsets[c + 1], _BLOCK)
+    ]
+    precision = 0.5 / width**2
+
+    def run(piece: tuple[slice, slice]) -> FloatArray:
+        rows, own = piece
+        return _log_sum(D[rows, own], precision) - _log_sum(D[rows], precision)
+
+    if not pieces:
+        return np.empty(0), np.nan
+    logs = np.concatenate(map_blocks(run, pieces))
+    several = counts[counts > 1]
+    prior = np.repeat(np.log((several - 1) / (n - 1)), several)
+    return logs - prior, float(prior.mean())
+
+
+def _log_sum(D: FloatArray, precision: float) -> FloatArray:
+    """Logarithm of Σ exp(−precision · D) of each row."""
+    least = D.min(axis=1, keepdims=True)
+    terms = D - least
+    terms *= -precision
+    np.exp(terms, out=terms)
+    return np.asarray(np.log(terms.sum(axis=1)) - precision * least[:, 0])
+
+
+def _best_width(D: FloatArray, offsets: IntArray) -> float:
+    """Width of the largest cross-validated likelihood: by steps of a fixed ratio, then by golden section."""
+    near = np.sqrt(D.min(axis=1, initial=np.inf))
+    near = near[(near > 0.0) & np.isfinite(near)]
+    if not len(near):  # rows that are all alike have no width; any will do
+        return 1.0
+    unit = float(np.median(near))
+    tried: dict[float, float] = {}
+
+    def judge(step: float) -> float:
+        if step not in tried:
+            gains, _ = _gains(D, offsets, unit * _RATIO**step)
+            tried[step] = float(gains.mean()) if len(gains) else 0.0
+        return tried[step]
+
+    some = D[:: max(1, len(D) // _PAIR_ROWS)]
+    most = max(_WIDEST, float(np.sqrt(np.median(some[np.isfinite(some)]))) / unit)
+    first, last = (int(np.floor(np.log(end) / np.log(_RATIO))) for end in (_NARROWEST, most))
+    best = max(range(first, last + 1), key=judge)
+    low, high = best - 1.0, best + 1.0
+    golden = (np.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(_REFINEMENTS):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if judge(left) < judge(right):
+            low = left
+        else:
+            high = right
+    top = max(tried.values())
+    return float(unit * _RATIO ** max(step for step, value in tried.items() if value >= top - _AS_GOOD))
