@@ -150,15 +150,20 @@ def has_missing(X: Any) -> bool:
     return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 
-def _blocks(X: Any) -> list[slice]:
+def _even(n: int, height: int) -> list[slice]:
     """Blocks of about equal height, as many for each thread; a row's code does not depend on them."""
-    n, d = X.shape[0], max(X.shape[1], 1)
-    height = int(np.clip(_CELLS // d, _LEAST, _MOST))
-    if sp.issparse(X):
-        height = int(np.clip(_SPARSE_CELLS // d, 1, height))
     n_threads = current_n_jobs()
     n_blocks = n_threads * -(-n // (height * n_threads))
     return row_blocks(n, max(1, -(-n // max(n_blocks, 1))))
+
+
+def _blocks(X: Any) -> list[slice]:
+    """Blocks of rows for the walk."""
+    d = max(X.shape[1], 1)
+    height = int(np.clip(_CELLS // d, _LEAST, _MOST))
+    if sp.issparse(X):
+        height = int(np.clip(_SPARSE_CELLS // d, 1, height))
+    return _even(X.shape[0], height)
 
 
 def _laid_out(X: Any, rows: slice) -> FloatArray:
@@ -304,7 +309,7 @@ def _codes_of_leaves(
         fill_paths(leaf[:, rows], table.parent, table.depth, indptr[:-1][rows].copy(), columns)
         values[indptr[rows.start] : indptr[rows.stop]] = 1
 
-    map_blocks(run, row_blocks(n_rows, _MOST // 4), n_jobs=n_jobs)
+    map_blocks(run, _even(n_rows, _MOST), n_jobs=n_jobs)
     return _csr(values, columns, indptr, table.n_nodes)
 
 

@@ -42,8 +42,8 @@ class NodeTable(NamedTuple):
     roots : ndarray of int64 of shape (T + 1,)
         Root of each tree; the last entry is the number of nodes.
     tests : ndarray of int32 of shape (n_nodes, 4)
-        Feature (−1 at a leaf), bits of the single-precision threshold, left child, right child. Side by side, because
-        a walk needs all four.
+        Feature (−1 at a leaf), bits of the single-precision threshold, left child, right child; a leaf's children are
+        itself, so that a walk may take more steps than it needs. Side by side, because it needs all four.
     missing_left : ndarray of bool of shape (n_nodes,)
         Whether the tree sends missing values left.
     parent : ndarray of int32 of shape (n_nodes,)
@@ -192,8 +192,9 @@ def _table(trees: Sequence[Any], shown: Any) -> NodeTable:
         feature = np.where(leaf, 0, tree.feature)
         part[:, _FEATURE] = np.where(leaf, -1, feature if shown is None else np.asarray(shown[t])[feature])
         part.view(np.float32)[:, _THRESHOLD] = _round_down(tree.threshold)
-        part[:, _LEFT] = np.where(leaf, -1, tree.children_left + roots[t])
-        part[:, _RIGHT] = np.where(leaf, -1, tree.children_right + roots[t])
+        own = np.arange(tree.node_count)
+        part[:, _LEFT] = np.where(leaf, own, tree.children_left) + roots[t]
+        part[:, _RIGHT] = np.where(leaf, own, tree.children_right) + roots[t]
     missing_left = np.concatenate([np.asarray(tree.missing_go_to_left) for tree in trees]).astype(bool)
     parent = _parents(tests)
     return NodeTable(roots, tests, missing_left, parent, _depths(parent, roots))
@@ -259,7 +260,9 @@ def linkage_table(Z: ArrayLike) -> NodeTable:
         raise ValueError(message)
     parent = np.full(last + 1, -1, dtype=np.int32)
     parent[last - joined.ravel()] = np.repeat(last - groups, 2)
-    tests = np.full((last + 1, 4), -1, dtype=np.int32)
+    tests = np.zeros((last + 1, 4), dtype=np.int32)
+    tests[:, _FEATURE] = -1
+    tests[:, _LEFT] = tests[:, _RIGHT] = np.arange(last + 1)
     order = last - groups
     tests[order, _FEATURE] = 0
     tests[order, _LEFT], tests[order, _RIGHT] = last - joined.max(1), last - joined.min(1)
