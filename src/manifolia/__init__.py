@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = attach(
         "registry",
         "show",
         "tables",
+        "tune",
     ],
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
@@ -36,6 +37,8 @@ __getattr__, __dir__, __all__ = attach(
         "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
         "RFPHATE": "manifolia.methods.rf_phate",
+        "Normalized": "manifolia.tune.parameters",
+        "Tuner": "manifolia.tune.tuner",
         "load": "manifolia.persist",
         "explore": "manifolia.show.explorer",
         "estimate_memory": "manifolia._core.memory",

@@ -1,0 +1,127 @@
+"""One figure for several runs of a setting, and how sure it is.
+
+Algorithm 1 of the paper takes the mean of the repeats where they vary little, and a quantile or the mean with a
+multiple of the variance where they vary much. It writes "mean minus c times the variance" for a loss; that would
+*reward* variance, so here the sign is plus.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.types import FloatArray
+from manifolia._core.validate import check_number
+
+__all__ = ["aggregate", "check_aggregate", "choose_aggregate", "standard_error"]
+
+_N_BOOTSTRAP = 200
+_NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error, in those of the mean, for a normal law
+
+
+def check_aggregate(how: Any) -> Any:
+    """Check the way of aggregating.
+
+    Parameters
+    ----------
+    how : {"auto", "mean", "median"} or ("quantile", q) or ("mean-var", c)
+        What came.
+
+    Returns
+    -------
+    object
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    if how in ("auto", "mean", "median"):
+        return how
+    if isinstance(how, tuple) and len(how) == 2 and how[0] in ("quantile", "mean-var"):
+        high = 1.0 if how[0] == "quantile" else math.inf
+        check_number(how[1], f"aggregate's {how[0]}", low=0.0, high=high)
+        return how
+    message = f"aggregate must be 'auto', 'mean', 'median', ('quantile', q) or ('mean-var', c), got {how!r}."
+    raise ValueError(message)
+
+
+def aggregate(losses: FloatArray, how: Any) -> float:
+    """Reduce the losses of several runs to one figure.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        One loss per run, smaller being better.
+    how : "mean", "median", ("quantile", q) or ("mean-var", c)
+        The way; ``"mean-var"`` is mean + c · variance.
+
+    Returns
+    -------
+    float
+        The figure.
+    """
+    if how == "mean":
+        return float(np.mean(losses))
+    if how == "median":
+        return float(np.median(losses))
+    kind, number = how
+    if kind == "quantile":
+        return float(np.quantile(losses, number))
+    return float(np.mean(losses) + number * (np.var(losses, ddof=1) if len(losses) > 1 else 0.0))
+
+
+def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
+    """Estimate how far the figure of a setting may be off.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n,)
+        One loss per run.
+    how : "mean", "median", ("quantile", q) or ("mean-var", c)
+        How they are reduced.
+    spread : float
+        Standard deviation of one run, pooled over settings: a few runs alone do not tell it.
+
+    Returns
+    -------
+    float
+        Standard error; 0 for runs that always agree.
+    """
+    n = len(losses)
+    if how == "mean":
+        return spread / math.sqrt(n)
+    if how == "median":
+        return _NORMAL_MEDIAN * spread / math.sqrt(n)
+    # Quantiles and variances have no simple formula: resample the runs, scaled to the pooled deviation.
+    own = float(np.std(losses, ddof=1)) if n > 1 else 0.0
+    if own == 0.0:
+        return spread / math.sqrt(n)
+    rng = np.random.default_rng(0)
+    drawn = losses[rng.integers(0, n, size=(_N_BOOTSTRAP, n))]
+    return float(np.std([aggregate(row, how) for row in drawn])) * spread / own
+
+
+def choose_aggregate(losses: list[FloatArray]) -> str:
+    """Follow the paper's rule from what was seen: the mean, or the median where repeats vary much.
+
+    Parameters
+    ----------
+    losses : list of ndarray
+        For each setting tried so far the losses of its runs.
+
+    Returns
+    -------
+    {"mean", "median"}
+        ``"median"`` if one run of a setting varies more than the means of settings do: outliers among the repeats
+        could then decide. The paper gives no threshold.
+    """
+    several = [one for one in losses if len(one) > 1]
+    if len(several) < 2:
+        return "mean"
+    within = float(np.mean([np.var(one, ddof=1) for one in several]))
+    between = float(np.var([np.mean(one) for one in several], ddof=1))
+    return "median" if within > between else "mean"

@@ -1,0 +1,375 @@
+"""One run of one setting: map the sample, measure the map.
+
+Every run is on one thread and has a seed of its own, so that it gives the same figures wherever and beside whatever it
+runs; the runs are what is parallel, in processes, since not every estimator survives a neighbour in its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+
+from manifolia import registry
+from manifolia._core.parallel import resolve_n_jobs, threads
+from manifolia._core.types import ArrayLike, FloatArray
+from manifolia.metrics.registry import Metric
+from manifolia.metrics.registry import get as get_metric
+
+__all__ = ["Job", "Run", "as_metric", "own_loss", "run_all", "takes_target"]
+
+#: Where estimators keep the loss that they minimised.
+_OWN_LOSSES = ("kl_divergence_", "stress_", "loss_", "reconstruction_error_", "reconstruction_err_")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a run needs, apart from the data.
+
+    Attributes
+    ----------
+    arguments : dict
+        Parameters of the estimator.
+    seed : int
+        Its random state, where it has one.
+    rows : ndarray or None
+        Rows to map; None is all.
+    """
+
+    arguments: dict[str, Any]
+    seed: int
+    rows: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run gave.
+
+    Attributes
+    ----------
+    losses : tuple of float
+        One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error.
+    values : tuple of float
+        The metrics themselves.
+    own_loss : float
+        What the estimator minimised, where it tells; NaN otherwise.
+    seconds : float
+        Time of the map and the metrics.
+    error : str
+        What went wrong, in one line; empty if nothing did.
+    notes : tuple of str
+        Warnings of the estimator.
+    """
+
+    losses: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    own_loss: float = math.nan
+    seconds: float = 0.0
+    error: str = ""
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a stored study keeps.
+
+        Returns
+        -------
+        dict
+            Plain values.
+        """
+        return {
+            "losses": list(self.losses),
+            "values": list(self.values),
+            "own_loss": None if math.isnan(self.own_loss) else self.own_loss,
+            "seconds": self.seconds,
+            "error": self.error,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Run:
+        """Read what a stored study kept.
+
+        Parameters
+        ----------
+        kept : mapping
+            From `to_dict`.
+
+        Returns
+        -------
+        Run
+            The same run.
+        """
+        own = kept["own_loss"]
+        return cls(
+            tuple(kept["losses"]),
+            tuple(kept["values"]),
+            math.nan if own is None else own,
+            kept["seconds"],
+            kept["error"],
+            tuple(kept["notes"]),
+        )
+
+
+def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
+    """Find a metric by name, or take a function of the user's.
+
+    Parameters
+    ----------
+    given : str, Metric or callable
+        A callable takes of ``X``, ``Y`` and ``y`` those it names as parameters, and larger values are better, as with
+        scikit-learn's scorers.
+
+    Returns
+    -------
+    Metric
+        The metric.
+    """
+    if isinstance(given, (str, Metric)):
+        return get_metric(given)
+    if not callable(given):
+        message = f"metrics must be names, metrics or functions, got {given!r}. See manifolia.metrics.names()."
+        raise TypeError(message)
+    known = [name for name in inspect.signature(given).parameters if name in ("X", "Y", "y")]
+    if "Y" not in known:
+        message = (
+            f"metric {given!r} must take the map as a parameter called Y (and may take X and y); it takes "
+            f"{list(inspect.signature(given).parameters)}."
+        )
+        raise TypeError(message)
+    name = getattr(given, "__name__", type(given).__name__)
+    return Metric(name, "higher", tuple(known), (-math.inf, math.inf), source=given, normalizer=_negative)
+
+
+def _negative(value: Any) -> Any:
+    return -value
+
+
+def takes_target(estimator: Any) -> bool:
+    """Tell whether the target shapes the map, so that it has to be passed.
+
+    Parameters
+    ----------
+    estimator : object
+        An estimator, or a pipeline that ends in one.
+
+    Returns
+    -------
+    bool
+        True for supervised methods of the registry and for estimators that say they require a target. Others, such as
+        UMAP, which would turn into its supervised form, are not given one.
+    """
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    path = f"{type(last).__module__}:{type(last).__name__}"
+    for name in registry.names(installed=False):
+        if registry.find(name).path == path:
+            return registry.find(name).supervised
+    tags = getattr(last, "__sklearn_tags__", None)
+    return bool(tags().target_tags.required) if tags is not None else False
+
+
+def own_loss(estimator: Any) -> float:
+    """Return the loss that an estimator minimised.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted.
+
+    Returns
+    -------
+    float
+        NaN if it does not tell.
+    """
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    for name in _OWN_LOSSES:
+        value = getattr(last, name, None)
+        if isinstance(value, (int, float, np.number)) and math.isfinite(value):
+            return float(value)
+    return math.nan
+
+
+def fitted_map(
+    estimator: Any, job: Job, X: ArrayLike, y: ArrayLike | None, *, pass_target: bool
+) -> tuple[Any, FloatArray]:
+    """Fit a copy of the estimator and return it with its map.
+
+    Parameters
+    ----------
+    estimator : object
+        The user's; not changed.
+    job : Job
+        Arguments and seed.
+    X : array-like of shape (n, d)
+        The rows of the job.
+    y : array-like of shape (n,) or None
+        Their target.
+    pass_target : bool
+        Whether the estimator gets it.
+
+    Returns
+    -------
+    tuple
+        Fitted estimator and map.
+    """
+    model = clone(estimator).set_params(**job.arguments)
+    states = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
+    model.set_params(**dict.fromkeys(states, job.seed))
+    check_limits(model, X.shape[0])
+    Y = model.fit_transform(X, y) if pass_target else model.fit_transform(X)
+    return model, np.asarray(Y)
+
+
+def check_limits(model: Any, n_rows: int) -> None:
+    """Refuse what an engine would change without saying so: a capped run must not count for the uncapped value.
+
+    Parameters
+    ----------
+    model : object
+        With its arguments set.
+    n_rows : int
+        Rows it will get.
+
+    Raises
+    ------
+    ValueError
+        If the engine would cap a parameter.
+    """
+    for name, value in model.get_params().items():
+        plain = name.rpartition("__")[2]
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            continue
+        if plain == "perplexity":
+            where = type(model).__module__ if "__" not in name else ""
+            limit = (n_rows - 1) / 3 if where.startswith("openTSNE") else n_rows - 1
+            if value > limit:
+                why = "openTSNE caps it at (n − 1)/3" if where.startswith("openTSNE") else "it must be below n"
+                message = f"perplexity {value:g} on {n_rows} rows: {why}. Lower the upper end of its range."
+                raise ValueError(message)
+        elif plain == "n_neighbors" and value > n_rows - 1:
+            message = f"n_neighbors {value:g} on {n_rows} rows: there are no more than n − 1. Lower its upper end."
+            raise ValueError(message)
+
+
+def run_once(
+    estimator: Any,
+    job: Job,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+) -> Run:
+    """Run one job; whatever goes wrong is recorded, not raised.
+
+    Parameters
+    ----------
+    estimator : object
+        The user's.
+    job : Job
+        Arguments, seed and rows.
+    X : array-like of shape (n, d)
+        All rows.
+    y : array-like of shape (n,) or None
+        Their target.
+    metrics : sequence of Metric
+        What to measure.
+    options : mapping
+        ``pass_target`` and ``sample``, the rows that metrics look at.
+
+    Returns
+    -------
+    Run
+        Figures, or the error.
+    """
+    start = time.perf_counter()
+    rows = job.rows
+    data, target = _take(X, rows), None if y is None else _take(y, rows)
+    with warnings.catch_warnings(record=True) as caught, threads(1):
+        warnings.simplefilter("always")
+        try:
+            model, Y = fitted_map(estimator, job, data, target, pass_target=options["pass_target"])
+            values = tuple(_measure(metric, data, Y, target, job.seed, options["sample"]) for metric in metrics)
+            losses = tuple(float(metric.normalize(value)) for metric, value in zip(metrics, values, strict=True))
+            wrong = [metric.name for metric, loss in zip(metrics, losses, strict=True) if not math.isfinite(loss)]
+            error = f"{wrong[0]} is not a finite number" if wrong else ""
+            own = own_loss(model)
+        except Exception as failure:
+            error = _one_line(failure)
+    seconds = time.perf_counter() - start
+    notes = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
+    if error:
+        return Run(seconds=seconds, error=error, notes=notes)
+    return Run(losses, values, own, seconds, "", notes)
+
+
+def _take(values: Any, rows: Any) -> Any:
+    """Take rows of an array, a list or a DataFrame."""
+    if rows is None:
+        return values
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]
+
+
+def _measure(metric: Metric, X: Any, Y: FloatArray, y: Any, seed: int, sample: int | None) -> float:
+    parameters: dict[str, Any] = {}
+    if metric.accepts("random_state"):
+        parameters["random_state"] = seed
+    if sample is not None and sample < len(Y) and metric.accepts("sample"):
+        parameters["sample"] = sample
+    return float(metric(X, Y, y, **parameters))
+
+
+def _one_line(failure: Exception) -> str:
+    where = traceback.extract_tb(failure.__traceback__)[-1]
+    text = " ".join(str(failure).split())
+    return f"{type(failure).__name__}: {text} ({where.name}, line {where.lineno})"
+
+
+def run_all(
+    estimator: Any,
+    jobs: Sequence[Job],
+    X: ArrayLike,
+    y: ArrayLike | None,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+    *,
+    n_jobs: int | None = None,
+) -> list[Run]:
+    """Run several jobs side by side.
+
+    Parameters
+    ----------
+    estimator : object
+        The user's.
+    jobs : sequence of Job
+        What to run.
+    X : array-like of shape (n, d)
+        All rows.
+    y : array-like of shape (n,) or None
+        Their target.
+    metrics : sequence of Metric
+        What to measure.
+    options : mapping
+        As for `run_once`.
+    n_jobs : int or None, default=None
+        Processes; None is all cores. The figures do not depend on it.
+
+    Returns
+    -------
+    list of Run
+        In the order of the jobs.
+    """
+    n_workers = min(resolve_n_jobs(n_jobs), len(jobs))
+    if n_workers <= 1:
+        return [run_once(estimator, job, X, y, metrics, options) for job in jobs]
+    parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
+    return list(parallel(joblib.delayed(run_once)(estimator, job, X, y, metrics, options) for job in jobs))

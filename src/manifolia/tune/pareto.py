@@ -1,0 +1,152 @@
+"""Several losses at once: the settings that no other beats in everything, the volume they command, and their knee."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.validate import check_matrix
+
+__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated"]
+
+
+def non_dominated(losses: FloatArray) -> BoolArray:
+    """Tell which rows no other row dominates: as good in all columns, better in one.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, m)
+        Smaller is better in every column.
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+        True on the front; equal rows are all on it.
+    """
+    L = check_matrix(losses, name="losses")
+    n, m = L.shape
+    if m == 2:  # a sweep: by the first loss, then the second; on the front while the second falls
+        order = np.lexsort((L[:, 1], L[:, 0]))
+        least = np.minimum.accumulate(L[order, 1])
+        before = np.concatenate(([np.inf], least[:-1]))
+        first_of_ties = np.ones(n, dtype=bool)
+        front = np.zeros(n, dtype=bool)
+        first_of_ties[1:] = np.any(L[order][1:] != L[order][:-1], axis=1)
+        beats = L[order, 1] < before
+        leader = np.maximum.accumulate(np.where(first_of_ties, np.arange(n), 0))  # equal rows share their leader's fate
+        front[order] = beats[leader]
+        return front
+    front = np.ones(n, dtype=bool)
+    for i in range(n):
+        if front[i]:
+            mine = L[i]
+            worse = np.all(mine <= L, axis=1) & np.any(mine < L, axis=1)
+            front[worse] = False
+    return front
+
+
+def layers(losses: FloatArray) -> IntArray:
+    """Number the fronts: 0 for the front, 1 for the front of what is left, and so on.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, m)
+        Smaller is better in every column.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Number of the front that a row is on.
+    """
+    out = np.zeros(len(losses), dtype=np.intp)
+    left = np.arange(len(losses))
+    number = 0
+    while left.size:
+        front = non_dominated(losses[left])
+        out[left[front]] = number
+        left = left[~front]
+        number += 1
+    return out
+
+
+def crowding(losses: FloatArray) -> FloatArray:
+    """Measure how alone rows are: the sum over losses of the gap between their neighbours, each in its own range.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, m)
+        Losses of one front.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Infinite at the ends.
+    """
+    n, m = losses.shape
+    out = np.zeros(n)
+    for column in range(m):
+        order = np.argsort(losses[:, column], kind="stable")
+        values = losses[order, column]
+        width = values[-1] - values[0]
+        out[order[[0, -1]]] = np.inf
+        if width > 0 and n > 2:
+            out[order[1:-1]] += (values[2:] - values[:-2]) / width
+    return out
+
+
+def hypervolume(losses: FloatArray, reference: FloatArray) -> float:
+    """Measure the space between a front and a reference point.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, m)
+        Losses; rows that are not better than the reference in every column count nothing.
+    reference : ndarray of shape (m,)
+        A point that is worse than all of interest.
+
+    Returns
+    -------
+    float
+        Volume of what the rows dominate.
+    """
+    L = check_matrix(losses, name="losses")
+    reference = np.asarray(reference, dtype=np.float64)
+    inside = L[np.all(reference > L, axis=1)]
+    return _volume(inside[non_dominated(inside)], reference) if len(inside) else 0.0
+
+
+def _volume(front: FloatArray, reference: FloatArray) -> float:
+    """Slice along the last loss: between two successive values the cross-section is constant."""
+    if front.shape[1] == 1:
+        return float(reference[0] - front[:, 0].min())
+    order = np.argsort(front[:, -1], kind="stable")
+    heights = np.append(front[order, -1], reference[-1])
+    total = 0.0
+    for i in range(len(order)):
+        thickness = heights[i + 1] - heights[i]
+        if thickness > 0:
+            section = front[order[: i + 1], :-1]
+            total += thickness * _volume(section[non_dominated(section)], reference[:-1])
+    return float(total)
+
+
+def knee(losses: FloatArray) -> int:
+    """Find the row of a front that gives most for least: farthest below the plane through the ends.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, m)
+        Losses; only rows of the front can be the knee.
+
+    Returns
+    -------
+    int
+        Row number. It depends on how far the ends reach, so take it as a suggestion.
+    """
+    L = check_matrix(losses, name="losses")
+    front = np.flatnonzero(non_dominated(L))
+    values = L[front]
+    width = np.ptp(values, axis=0)
+    scaled = (values - values.min(axis=0)) / np.where(width > 0, width, 1.0)
+    # After scaling the ends span the plane Σ x = 1, and the distance below it grows as Σ x falls.
+    return int(front[np.argmin(scaled.sum(axis=1))])

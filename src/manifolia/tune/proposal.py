@@ -1,0 +1,249 @@
+"""Which setting to try next.
+
+A proposal depends on the seed, the slot's number and the finished trials in the order of their slots, and on nothing
+else: so a study that was killed goes on as if nothing had happened, for any number of threads.
+
+- **Pilots** are points of a Latin hypercube (or a Sobol sequence), all drawn at once.
+- **One loss**: a surrogate of the loss, and among many candidates the one that promises most.
+- **Several losses**: each slot draws weights and tunes the augmented Tchebycheff mixture of the losses
+  (ParEGO, Knowles 2006), so that the slots together walk along the front.
+- **NSGA-II** (Deb et al. 2002) breeds from the front instead.
+
+Several proposals at once (`batch_size`) are made one after the other, each as if those before it had returned what the
+surrogate expects of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import qmc
+
+from manifolia._core.parallel import threads
+from manifolia._core.types import FloatArray
+from manifolia.tune.acquisition import expected_improvement, lower_confidence_bound, probability_of_improvement
+from manifolia.tune.pareto import crowding, layers
+from manifolia.tune.space import Setting, Space
+from manifolia.tune.surrogate import ForestSurrogate, ProcessSurrogate, Surrogate
+
+__all__ = ["SURROGATES", "Evidence", "Proposal", "make_surrogate", "pilot_design", "propose"]
+
+SURROGATES = ("gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2")
+DESIGNS = ("lhs", "sobol")
+
+_N_CANDIDATES = 2048
+_N_NEAR = 64  # candidates around each of the best settings, at three scales
+_SCALES = (0.1, 0.03, 0.01)
+_TCHEBYCHEFF = 0.05  # share of the plain sum in ParEGO's mixture
+_BEYOND = 0.25  # how far past its parents a child may lie, in their distance
+_LEAST_PARENTS = 4
+_MUTATION = 0.2  # standard deviation of a mutated number
+_TRIES = 200  # to find a setting that was not tried yet
+
+
+class Evidence(NamedTuple):
+    """Finished trials.
+
+    Attributes
+    ----------
+    settings : list of dict
+        Settings, in the order of their slots.
+    losses : ndarray of shape (n, n_metrics)
+        Aggregated losses.
+    noise : ndarray of shape (n, n_metrics) or None
+        Their standard errors; None if there is one run a setting.
+    """
+
+    settings: list[Setting]
+    losses: FloatArray
+    noise: FloatArray | None
+
+
+class Proposal(NamedTuple):
+    """A setting to try.
+
+    Attributes
+    ----------
+    setting : dict
+        The setting.
+    expected_gain : float
+        Expected improvement of the loss on the best so far; NaN where no surrogate was asked.
+    """
+
+    setting: Setting
+    expected_gain: float
+
+
+def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> list[Setting]:
+    """Spread the first settings over the space.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+    n : int
+        How many.
+    seed : int
+        Of the design.
+    design : {"lhs", "sobol"}, default="lhs"
+        Latin hypercube, or scrambled Sobol points.
+
+    Returns
+    -------
+    list of dict
+        Settings.
+    """
+    d = len(space.parameters)
+    if design == "sobol":
+        points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random(2 ** math.ceil(math.log2(max(n, 1))))[:n]
+    else:
+        points = qmc.LatinHypercube(d, seed=np.random.default_rng(seed)).random(n)
+    return [space.at(point) for point in points]
+
+
+def make_surrogate(kind: str, seed: int) -> Surrogate:
+    """Make the regressor of a surrogate's name.
+
+    Parameters
+    ----------
+    kind : str
+        One of `SURROGATES`; those without a regressor of their own get the Gaussian process.
+    seed : int
+        Its seed.
+
+    Returns
+    -------
+    Surrogate
+        Not fitted.
+    """
+    return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
+
+
+def propose(space: Space, evidence: Evidence, kind: str, seed: int, *, pending: Sequence[Setting] = ()) -> Proposal:
+    """Choose the next setting.
+
+    Parameters
+    ----------
+    space : Space
+        The space.
+    evidence : Evidence
+        Finished trials.
+    kind : str
+        One of `SURROGATES` except ``"grid"``.
+    seed : int
+        Of this proposal.
+    pending : sequence of dict, default=()
+        Settings that are being tried.
+
+    Returns
+    -------
+    Proposal
+        The setting.
+    """
+    with threads(1):  # a BLAS with several threads takes ten times as long for matrices of this size
+        return _proposed(space, evidence, kind, np.random.default_rng(seed), pending)
+
+
+def _proposed(
+    space: Space, evidence: Evidence, kind: str, rng: np.random.Generator, pending: Sequence[Setting]
+) -> Proposal:
+    tried = [*evidence.settings, *pending]
+    if kind == "random" or len(evidence.settings) < 2:
+        return Proposal(_untried(space, tried, lambda: space.at(rng.random(len(space.parameters)))), math.nan)
+    if kind == "nsga2":
+        return Proposal(_untried(space, tried, lambda: _bred(space, evidence, rng)), math.nan)
+    loss, noise = _one_loss(evidence, rng)
+    model = make_surrogate(kind, int(rng.integers(2**31)))
+    features = space.features(evidence.settings)
+    model.fit(features, loss, noise)
+    if pending:  # believed to return what the surrogate expects, with as much noise as the rest
+        waiting = space.features(list(pending))
+        believed = np.concatenate((loss, model.predict(waiting)[0]))
+        more = None if noise is None else np.concatenate((noise, np.full(len(pending), float(np.median(noise)))))
+        features = np.vstack((features, waiting))
+        model.fit(features, believed, more)
+    best = float(model.predict(features)[0].min())  # the least *expected* loss: the least seen one was lucky
+    candidates = _candidates(space, evidence, loss, tried, rng)
+    mean, sd = model.predict(space.features(candidates))
+    gain = expected_improvement(mean, sd, best)
+    worth = gain
+    if kind == "gp-pi":
+        worth = probability_of_improvement(mean, sd, best)
+    elif kind == "gp-lcb":
+        worth = lower_confidence_bound(mean, sd)
+    chosen = int(np.argmax(worth))
+    return Proposal(candidates[chosen], float(gain[chosen]))
+
+
+def _one_loss(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray, FloatArray | None]:
+    """The loss itself, or ParEGO's mixture with weights of this slot, each loss in its own range."""
+    losses, noise = evidence.losses, evidence.noise
+    if losses.shape[1] == 1:
+        return losses[:, 0], None if noise is None else noise[:, 0]
+    low, width = losses.min(axis=0), np.ptp(losses, axis=0)
+    width = np.where(width > 0, width, 1.0)
+    weights = rng.dirichlet(np.ones(losses.shape[1]))
+    weighted = weights * (losses - low) / width
+    mixed = weighted.max(axis=1) + _TCHEBYCHEFF * weighted.sum(axis=1)
+    if noise is None:
+        return mixed, None
+    at = weighted.argmax(axis=1)  # the loss that decides brings its noise
+    rows = np.arange(len(mixed))
+    return mixed, (weights[at] + _TCHEBYCHEFF) * noise[rows, at] / width[at]
+
+
+def _candidates(
+    space: Space, evidence: Evidence, loss: FloatArray, tried: list[Setting], rng: np.random.Generator
+) -> list[Setting]:
+    """Sobol points over the space and points around the best settings, without those that were tried."""
+    d = len(space.parameters)
+    spread = qmc.Sobol(d, seed=rng).random(_N_CANDIDATES)
+    best = [space.point(evidence.settings[i]) for i in np.argsort(loss, kind="stable")[:3]]
+    near = [np.clip(point + scale * rng.normal(size=(_N_NEAR, d)), 0.0, 1.0) for point in best for scale in _SCALES]
+    known = {_key(setting) for setting in tried}
+    found: dict[str, Setting] = {}
+    for point in np.vstack([spread, *near]):
+        setting = space.at(point)
+        key = _key(setting)
+        if key not in known:
+            found.setdefault(key, setting)
+    # A small discrete space may be used up: then repeating a setting is all there is to do.
+    return list(found.values()) or [space.at(point) for point in spread[:64]]
+
+
+def _bred(space: Space, evidence: Evidence, rng: np.random.Generator) -> Setting:
+    """One child of NSGA-II: two tournaments by front and crowding, a blend of the parents, now and then a mutation."""
+    losses = evidence.losses
+    number = layers(losses)
+    alone = np.zeros(len(losses))
+    for front in np.unique(number):
+        alone[number == front] = crowding(losses[number == front])
+
+    ranked = sorted(range(len(losses)), key=lambda i: (number[i], -alone[i]))
+    pool = ranked[: max(_LEAST_PARENTS, len(ranked) // 2)]  # the population: what survives of all that was tried
+
+    def parent() -> FloatArray:
+        a, b = rng.integers(0, len(pool), 2)
+        return space.point(evidence.settings[pool[min(a, b)]])
+
+    first, second = parent(), parent()
+    child = first + rng.uniform(-_BEYOND, 1 + _BEYOND, first.size) * (second - first)
+    mutate = rng.random(first.size) < 0.5 / first.size
+    return space.at(np.clip(np.where(mutate, child + _MUTATION * rng.normal(size=first.size), child), 0.0, 1.0))
+
+
+def _untried(space: Space, tried: Sequence[Setting], draw) -> Setting:  # type: ignore[no-untyped-def]
+    known = {_key(setting) for setting in tried}
+    setting: Setting = draw()
+    for _ in range(_TRIES if len(known) < space.n_points else 0):
+        if _key(setting) not in known:
+            break
+        setting = draw()
+    return setting
+
+
+def _key(setting: Setting) -> str:
+    return repr(sorted(setting.items()))

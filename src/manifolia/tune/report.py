@@ -1,0 +1,137 @@
+"""A study as tables and as plain values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import FloatArray
+from manifolia.tune.pareto import non_dominated
+from manifolia.tune.proposal import Evidence
+from manifolia.tune.study import Trial
+
+__all__ = ["front_table", "study_dict", "trials_table"]
+
+
+def trials_table(
+    trials: Sequence[Trial], worked: Sequence[Trial], evidence: Evidence, expected: FloatArray, names: Sequence[str]
+) -> pd.DataFrame:
+    """Tabulate every setting that was tried.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        All, failed ones too.
+    worked : sequence of Trial
+        Those of `evidence`, in its order.
+    evidence : Evidence
+        Aggregated losses and standard errors.
+    expected : ndarray of shape (n, n_metrics)
+        What the surrogate expects of them.
+    names : sequence of str
+        Metrics.
+
+    Returns
+    -------
+    DataFrame
+        A row per setting.
+    """
+    place = {id(trial): i for i, trial in enumerate(worked)}
+    rows = []
+    for trial in trials:
+        i = place.get(id(trial))
+        row: dict[str, Any] = {"slot": trial.slot, "stage": trial.stage, **trial.setting}
+        row |= {f"argument_{k}": v for k, v in trial.arguments.items() if v != trial.setting.get(k)}
+        for j, name in enumerate(names):
+            values = [run.values[j] for run in trial.runs if not run.error]
+            row[name] = float(np.mean(values)) if values else math.nan
+            row[f"{name}_loss"] = math.nan if i is None else evidence.losses[i, j]
+            row[f"{name}_error"] = math.nan if i is None or evidence.noise is None else evidence.noise[i, j]
+            row[f"{name}_expected"] = math.nan if i is None else expected[i, j]
+        row |= {"n_runs": len(trial.runs), "seconds": sum(run.seconds for run in trial.runs), "error": trial.error}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, names: Sequence[str]) -> pd.DataFrame:
+    """Take the settings on the expected front.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `trials_table`.
+    expected : ndarray of shape (n, n_metrics)
+        What the surrogate expects of settings that worked.
+    chances : ndarray of shape (n,)
+        How likely each is on the front.
+    names : sequence of str
+        Metrics.
+
+    Returns
+    -------
+    DataFrame
+        Ordered by the first metric's expected loss.
+    """
+    front = np.flatnonzero(non_dominated(expected))
+    worked = table[table["error"] == ""].reset_index(drop=True)
+    found = worked.iloc[front].assign(chance=chances[front]).sort_values(f"{names[0]}_expected")
+    return found.reset_index(drop=True)
+
+
+def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Sequence[str]) -> dict[str, Any]:
+    """Write a fitted tuner as plain values.
+
+    Parameters
+    ----------
+    tuner : Tuner
+        Fitted.
+    metrics : sequence of tuple of str
+        Names and directions.
+    parameters : sequence of str
+        Names.
+
+    Returns
+    -------
+    dict
+        What JSON can hold; NaN becomes None.
+    """
+    try:
+        found = tuner.sensitivity()
+        table: Any = {"table": _plain(found.table.reset_index(names="parameter")), "r2": found.r2}
+    except ValueError as refusal:
+        table = {"refused": str(refusal)}
+    how = tuner.aggregate_
+    return {
+        "metrics": [{"name": name, "direction": direction} for name, direction in metrics],
+        "parameters": list(parameters),
+        "trials": _plain(tuner.trials_),
+        "best_params": {name: _native(value) for name, value in tuner.best_params_.items()},
+        "best_setting": {name: _native(value) for name, value in tuner.best_setting_.items()},
+        "best_score": np.asarray(tuner.best_score_).tolist(),
+        "best_score_error": [_native(one) for one in np.atleast_1d(tuner.best_score_error_)],
+        "confirmed": tuner.confirmed_,
+        "flat": tuner.flat_,
+        "r2": _native(tuner.r2_),
+        "n_runs": tuner.n_runs_,
+        "stopped": tuner.stopped_,
+        "aggregate": list(how) if isinstance(how, tuple) else how,
+        "pareto": _plain(tuner.pareto_) if hasattr(tuner, "pareto_") else None,
+        "knee": getattr(tuner, "knee_", None),
+        "sensitivity": table,
+    }
+
+
+def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(k): _native(v) for k, v in row.items()} for row in table.to_dict("records")]
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

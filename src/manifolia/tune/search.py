@@ -1,0 +1,406 @@
+"""Algorithm 1 of the paper: pilots, then proposals of a surrogate, each run several times.
+
+Where runs are saved (``race=True``), with one metric:
+
+- **Pilots** by successive halving: all get 2 runs, the better half of them 4, and so on up to the full number.
+- **Proposals** by racing: after 3 runs, and after every 2 more, a setting that is worse than the best so far by more
+  than 1.5 standard errors of the difference gets no further run.
+
+A setting whose first runs agree to the last bit is not random, and gets no further run either. The rules look at
+finished runs only and runs have seeds of their own, so the outcome does not depend on the number of processes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.progress import Reporter
+from manifolia._core.types import FloatArray
+from manifolia._core.warnings import warn
+from manifolia.tune.aggregate import aggregate, choose_aggregate, standard_error
+from manifolia.tune.evaluation import Run
+from manifolia.tune.proposal import Evidence, pilot_design, propose
+from manifolia.tune.space import Setting, Space
+from manifolia.tune.study import Trial, TrialStore
+
+__all__ = ["Plan", "Search", "mixed_seed"]
+
+_FIRST_ROUND = 3
+_ROUND = 2
+_SEARCH_TIME = 0.75  # of the whole: what is left has to do for confirming
+_SCOUT_RUNS = 3
+_RACE = 1.5  # standard errors of the difference; at 2 hardly any run is saved
+_LEAST_PILOTS = 4  # fewer are not worth halving
+_PATIENCE = 3
+_SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could see
+
+#: A run to do: a trial and the number of the repeat.
+Task = tuple[Trial, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to search.
+
+    Attributes
+    ----------
+    surrogate : str
+        What proposes.
+    n_pilot, n_trials, n_repeats : int
+        Settings of the design, settings in all, runs of a setting.
+    design : str
+        Of the pilots.
+    aggregate : object
+        How runs become one figure.
+    race : bool
+        Whether runs are saved.
+    batch_size : int
+        Proposals made at once.
+    early_stop : bool
+        Whether to stop when nothing is to be gained.
+    seed : int
+        Of the study.
+    begun : float
+        When it began, by ``time.monotonic``.
+    timeout : float
+        Seconds it may take.
+    """
+
+    surrogate: str
+    n_pilot: int
+    n_trials: int
+    n_repeats: int
+    design: str
+    aggregate: Any
+    race: bool
+    batch_size: int
+    early_stop: bool
+    seed: int
+    begun: float = 0.0
+    timeout: float = math.inf
+
+
+def mixed_seed(seed: int, *numbers: int) -> int:
+    """Make a seed of its own for a stage, slot or repeat.
+
+    Parameters
+    ----------
+    seed : int
+        Of the study.
+    *numbers : int
+        What it is for.
+
+    Returns
+    -------
+    int
+        Between 0 and 2**32 − 1.
+    """
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
+
+
+class Search:
+    """Runs the trials of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to do.
+    space : Space
+        The space of settings.
+    store : TrialStore
+        Where trials are kept.
+    run : callable
+        Takes a list of tasks and returns their runs, in order.
+    resolve : callable
+        Turns a setting into arguments of the estimator.
+    reporter : Reporter
+        Where progress goes.
+    cheap : dict or None, default=None
+        Arguments of cheap runs that choose the pilots; None or empty: the design is the pilots.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        space: Space,
+        store: TrialStore,
+        run: Callable[[list[Task]], list[Run]],
+        resolve: Callable[[Setting], dict[str, Any]],
+        reporter: Reporter,
+        cheap: dict[str, Any] | None = None,
+    ) -> None:
+        self.plan, self.space, self.store, self._run, self._resolve = plan, space, store, run, resolve
+        self._reporter = reporter
+        self._cheap = cheap or {}
+        self._how = "mean" if plan.aggregate == "auto" else plan.aggregate
+        self._begun = time.monotonic()
+        self.stopped = ""
+
+    @property
+    def how(self) -> Any:
+        """How runs become one figure, once that is decided."""
+        return self._how
+
+    def trials(self) -> list[Trial]:
+        """Run what is missing of the plan.
+
+        Returns
+        -------
+        list of Trial
+            All that are finished, failed ones included.
+        """
+        lost = self.store.recover()
+        if lost:
+            warn(f"{lost} unfinished trials of a process that is gone are run again; their finished runs are kept.")
+        self._pilots()
+        if self.plan.aggregate == "auto":
+            done = [t.losses[:, 0] for t in self.store.trials(("pilot",)) if t.works]
+            self._how = choose_aggregate(done)
+        if self.plan.surrogate != "grid":
+            self._proposals()
+        return self.store.trials()
+
+    def evidence(self, before: int | None = None) -> Evidence:
+        """Collect what is known.
+
+        Parameters
+        ----------
+        before : int or None, default=None
+            Only slots below this number.
+
+        Returns
+        -------
+        Evidence
+            Settings that work, their figures and standard errors.
+        """
+        trials = [t for t in self.store.trials() if t.works and (before is None or t.slot < before)]
+        return self.evidence_of(trials)
+
+    def evidence_of(self, trials: Sequence[Trial]) -> Evidence:
+        """Aggregate the runs of trials.
+
+        Parameters
+        ----------
+        trials : sequence of Trial
+            Trials that work.
+
+        Returns
+        -------
+        Evidence
+            Settings, figures and standard errors.
+        """
+        if not trials:
+            return Evidence([], np.empty((0, 1)), None)
+        m = trials[0].losses.shape[1]
+        losses = np.array([[aggregate(t.losses[:, j], self._how) for j in range(m)] for t in trials])
+        if all(len(t.runs) == 1 for t in trials):
+            return Evidence([t.setting for t in trials], losses, None)
+        spread = pooled_spread(trials)
+        noise = np.array([[standard_error(t.losses[:, j], self._how, spread[j]) for j in range(m)] for t in trials])
+        return Evidence([t.setting for t in trials], losses, noise)
+
+    # -- pilots
+
+    def _pilots(self) -> None:
+        plan = self.plan
+        if plan.surrogate == "grid":
+            settings = self.space.grid(plan.n_trials)
+        else:
+            n = min(plan.n_pilot, plan.n_trials)
+            drawn = pilot_design(self.space, 2 * n if self._cheap else n, mixed_seed(plan.seed, 1), design=plan.design)
+            settings = self._scouted(drawn, n) if self._cheap else drawn
+        self.run_together("pilot", settings, halve=len(settings) >= _LEAST_PILOTS)
+
+    def _scouted(self, settings: Sequence[Setting], n: int) -> list[Setting]:
+        """The better ones by cheap runs, which tell the order of settings but not their losses."""
+        trials = [t for t in self.run_together("scout", settings, halve=False) if t.works]
+        trials.sort(key=lambda t: (float(np.mean(t.losses)), t.slot))
+        return [t.setting for t in sorted(trials[:n], key=lambda t: t.slot)] or list(settings[:n])
+
+    def run_together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> list[Trial]:
+        """Run settings that are all known at once, by successive halving where that is allowed.
+
+        Parameters
+        ----------
+        stage : str
+            What they are tried for.
+        settings : sequence of dict
+            Settings; their order gives their slots.
+        halve : bool
+            Whether the worse half may get fewer runs.
+
+        Returns
+        -------
+        list of Trial
+            Those that are finished.
+        """
+        more = self._cheap if stage == "scout" else {}
+        n_runs = min(self.plan.n_repeats, _SCOUT_RUNS) if stage == "scout" else self.plan.n_repeats
+        opened = [self.store.begin(stage, i, s, {**self._resolve(s), **more}) for i, s in enumerate(settings)]
+        alive = [trial for trial in opened if trial is not None]
+        started = list(alive)
+        halving = halve and self._may_race()
+        # Two runs first in any case: they show whether the setting is random at all.
+        rungs = _rungs(n_runs) if halving else sorted({min(2, n_runs), n_runs})
+        for i, rung in enumerate(rungs):
+            self._grow(alive, rung, stage, len(settings))
+            for trial in [t for t in alive if t.error]:
+                self._finish(trial)
+                alive.remove(trial)
+            if halving and i + 1 < len(rungs):
+                alive.sort(key=lambda t: (float(np.mean(t.losses[:rung, 0])), t.slot))
+                dropped = alive[math.ceil(len(alive) / 2) :]
+                alive = sorted(alive[: math.ceil(len(alive) / 2)], key=lambda t: t.slot)
+                for trial in dropped:
+                    self._finish(trial)
+            if self._is_over() if stage in ("scout", "pilot") else self.is_late:
+                break
+        for trial in alive:
+            self._finish(trial)
+        return [trial for trial in started if trial.finished]
+
+    # -- proposals
+
+    def _proposals(self) -> None:
+        plan = self.plan
+        patience = 0
+        start = min(plan.n_pilot, plan.n_trials)
+        while start < plan.n_trials and not self._is_over():
+            slots = list(range(start, min(start + plan.batch_size, plan.n_trials)))
+            evidence = self.evidence(before=start)
+            trials: list[Trial] = []
+            for slot in slots:
+                seed = mixed_seed(plan.seed, 2, slot)
+                pending = [trial.setting for trial in trials]
+                proposal = propose(self.space, evidence, plan.surrogate, seed, pending=pending)
+                arguments = self._resolve(proposal.setting)
+                trial = self.store.begin("model", slot, proposal.setting, arguments, proposal.expected_gain)
+                if trial is not None:
+                    trials.append(trial)
+            self._compare([trial for trial in trials if not trial.finished], evidence)
+            start += len(slots)
+            best, left = self._outlook(start)
+            if self._reporter.update("trials", start, plan.n_trials, best=best, seconds_left=left):
+                self.stopped = "the callback asked for it"
+                return
+            if plan.early_stop and evidence.noise is not None:
+                small = [t.expected_gain < _SMALL_GAIN * float(np.median(evidence.noise)) for t in trials]
+                patience = patience + 1 if small and all(small) else 0
+                if patience >= _PATIENCE:
+                    self.stopped = f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
+                    return
+        if self._is_over() and start < plan.n_trials:
+            self.stopped = "the time was used up"
+
+    def _compare(self, trials: list[Trial], evidence: Evidence) -> None:
+        """Run proposals, in rounds if hopeless ones may be dropped."""
+        rounds = sorted({min(2, self.plan.n_repeats), self.plan.n_repeats})
+        if self._may_race() and self.plan.n_repeats > _FIRST_ROUND and len(evidence.settings):
+            rounds = [*range(_FIRST_ROUND, self.plan.n_repeats, _ROUND), self.plan.n_repeats]
+        racing = list(trials)
+        for target in rounds:
+            self._grow(racing, target, "", 0)
+            racing = [t for t in racing if not t.error and not _is_steady(t) and not self._is_hopeless(t, evidence)]
+            if self._is_over():
+                break
+        for trial in trials:
+            self._finish(trial)
+
+    def _is_hopeless(self, trial: Trial, evidence: Evidence) -> bool:
+        if not self._may_race() or evidence.noise is None:
+            return False
+        at = int(np.argmin(evidence.losses[:, 0]))
+        mine = self.evidence_of([*(t for t in self.store.trials() if t.works), trial])
+        if mine.noise is None:
+            return False
+        behind = mine.losses[-1, 0] - evidence.losses[at, 0]
+        return bool(behind > _RACE * math.hypot(mine.noise[-1, 0], evidence.noise[at, 0]))
+
+    # -- both
+
+    def _may_race(self) -> bool:
+        return self.plan.race and len(self.store.study.directions) == 1
+
+    @property
+    def is_late(self) -> bool:
+        """Whether all the time was used."""
+        return time.monotonic() - self.plan.begun > self.plan.timeout
+
+    def _is_over(self) -> bool:
+        """Whether the time for the search was used; the rest is for confirming."""
+        return time.monotonic() - self.plan.begun > _SEARCH_TIME * self.plan.timeout
+
+    def _grow(self, trials: Sequence[Trial], target: int, stage: str, total: int) -> None:
+        """Bring trials up to a number of runs, all missing ones at once."""
+        tasks = [
+            (trial, repeat)
+            for trial in trials
+            if not trial.finished and not trial.error and not _is_steady(trial)
+            for repeat in range(len(trial.runs), target)
+        ]
+        if not tasks:
+            return
+        runs = self._run(tasks)
+        for trial in trials:
+            new = [run for (owner, _), run in zip(tasks, runs, strict=True) if owner is trial]
+            if new:
+                self.store.record(trial, new)
+        if stage:
+            done = sum(trial.finished or len(trial.runs) >= target for trial in trials)
+            self._reporter.step(stage, done, total)
+
+    def _finish(self, trial: Trial) -> None:
+        if trial.finished or not trial.runs:
+            return
+        m = trial.losses.shape[1] if trial.works else 0
+        self.store.finish(trial, [aggregate(trial.losses[:, j], self._how) for j in range(m)])
+
+    def _outlook(self, done: int) -> tuple[float, float]:
+        """Best figure so far and the time that is left, from the mean time of a trial."""
+        found = self.evidence()
+        best = float(found.losses[:, 0].min()) if len(found.settings) else math.nan
+        per_trial = (time.monotonic() - self._begun) / max(done, 1)
+        return best, per_trial * (self.plan.n_trials - done)
+
+
+def pooled_spread(trials: Sequence[Trial]) -> FloatArray:
+    """Pool the standard deviation of one run over settings.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        Trials that work.
+
+    Returns
+    -------
+    ndarray of shape (n_metrics,)
+        Root of the mean variance within settings, weighted by degrees of freedom; 0 if no setting has two runs.
+    """
+    m = trials[0].losses.shape[1]
+    squares, freedom = np.zeros(m), 0
+    for trial in trials:
+        if len(trial.losses) > 1:
+            squares += (len(trial.losses) - 1) * np.var(trial.losses, axis=0, ddof=1)
+            freedom += len(trial.losses) - 1
+    return np.sqrt(squares / freedom) if freedom else np.zeros(m)
+
+
+def _is_steady(trial: Trial) -> bool:
+    """Whether two or more runs agree to the last bit, so that more of them tell nothing."""
+    losses = trial.losses
+    return len(losses) > 1 and bool(np.all(losses == losses[0]))
+
+
+def _rungs(n_repeats: int) -> list[int]:
+    """2, 4, 8, … and the full number."""
+    rungs, size = [], 2
+    while size < n_repeats:
+        rungs.append(size)
+        size *= 2
+    return [*rungs, n_repeats]

@@ -1,0 +1,271 @@
+"""The space of settings: what a parameter may be, as values, as points of a cube, and as what a surrogate sees.
+
+Three forms of one setting:
+
+========  ==========================================================  ===========================================
+form      what it is                                                  made by
+========  ==========================================================  ===========================================
+point     one number of [0, 1] per parameter, for designs             scipy's Latin hypercube and Sobol sequences
+setting   name → value; what is stored and shown                      `Space.at`
+features  numbers a regressor can compare: numeric ones on [0, 1],    `Space.features`
+          options one-hot, a parameter that does not apply at 0.5
+========  ==========================================================  ===========================================
+
+A setting becomes arguments of the estimator by `Space.resolve`, which turns fractions of the sample into numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from manifolia._core.types import FloatArray
+from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter
+
+__all__ = ["Setting", "Space"]
+
+Setting: TypeAlias = dict[str, Any]
+
+_INACTIVE = 0.5  # where a parameter that does not apply stands among the features: the middle says least
+
+
+class Space:
+    """Named parameters, and the three forms of a setting.
+
+    Parameters
+    ----------
+    parameters : mapping of str to parameter
+        Each a `Real`, `Integer`, `Normalized`, `Choice` or `When`; a tuple ``(low, high)`` is a range, whole if both
+        ends are, and a list is a choice.
+    """
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        if not isinstance(parameters, Mapping) or not parameters:
+            message = (
+                f"space must be a non-empty mapping of parameter names to ranges, got {parameters!r}. Pass for example "
+                "{'perplexity': Normalized(0.01, 0.9)}."
+            )
+            raise ValueError(message)
+        self.parameters: dict[str, Parameter] = {}
+        self.conditions: dict[str, When] = {}
+        for name, given in parameters.items():
+            if isinstance(given, When):
+                self.conditions[name] = given
+                self.parameters[name] = given.parameter
+            else:
+                self.parameters[name] = as_parameter(given, f"space[{name!r}]")
+        for name, condition in self.conditions.items():
+            self._check_condition(name, condition)
+
+    def _check_condition(self, name: str, condition: When) -> None:
+        on = self.parameters.get(condition.on)
+        if not isinstance(on, Choice) or condition.on in self.conditions:
+            message = (
+                f"space[{name!r}] depends on {condition.on!r}, which must be a choice of the same space without a "
+                "condition of its own. Add it as a list of options."
+            )
+            raise ValueError(message)
+        unknown = [value for value in condition.among if value not in on.labels]
+        if unknown:
+            message = f"space[{name!r}] applies for {condition.on}={unknown[0]!r}, which is not among {on.labels}."
+            raise ValueError(message)
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters, in their order."""
+        return list(self.parameters)
+
+    @property
+    def n_points(self) -> float:
+        """How many different settings there are; infinite with a continuous parameter."""
+        total = 1.0
+        for parameter in self.parameters.values():
+            if isinstance(parameter, Choice):
+                total *= len(parameter.options)
+            elif isinstance(parameter, Integer):
+                total *= parameter.high - parameter.low + 1
+            else:
+                return math.inf
+        return total
+
+    def active(self, setting: Setting, name: str) -> bool:
+        """Tell whether a parameter applies.
+
+        Parameters
+        ----------
+        setting : dict
+            Values of at least the parameters that decide.
+        name : str
+            Parameter.
+
+        Returns
+        -------
+        bool
+            True without a condition, or where it holds.
+        """
+        condition = self.conditions.get(name)
+        return condition is None or setting[condition.on] in condition.among
+
+    def at(self, point: FloatArray) -> Setting:
+        """Return the setting at a point of the cube.
+
+        Parameters
+        ----------
+        point : ndarray of shape (n_parameters,)
+            Numbers of [0, 1].
+
+        Returns
+        -------
+        dict
+            Values of the parameters that apply; an option by its label.
+        """
+        values = {name: one.at(float(u)) for (name, one), u in zip(self.parameters.items(), point, strict=True)}
+        return {name: value for name, value in values.items() if self.active(values, name)}
+
+    def point(self, setting: Setting) -> FloatArray:
+        """Return the point of a setting; a parameter that does not apply is in the middle.
+
+        Parameters
+        ----------
+        setting : dict
+            Setting.
+
+        Returns
+        -------
+        ndarray of shape (n_parameters,)
+            Numbers of [0, 1].
+        """
+        return np.array(
+            [one.place(setting[name]) if name in setting else _INACTIVE for name, one in self.parameters.items()]
+        )
+
+    def features(self, settings: Sequence[Setting]) -> FloatArray:
+        """Return what a surrogate compares.
+
+        Parameters
+        ----------
+        settings : sequence of dict
+            Settings.
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+            One column per number, one per option of a choice.
+        """
+        columns: list[list[float]] = []
+        for name, one in self.parameters.items():
+            if isinstance(one, Choice):
+                columns.extend(
+                    [float(name in setting and setting[name] == label) for setting in settings] for label in one.labels
+                )
+            else:
+                columns.append([one.place(s[name]) if name in s else _INACTIVE for s in settings])
+        return np.array(columns, dtype=np.float64).T.reshape(len(settings), -1)
+
+    def features_at(self, points: FloatArray) -> FloatArray:
+        """Return what a surrogate compares, for points of the cube; whole numbers are not rounded.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n, n_parameters)
+            Numbers of [0, 1], in a space without conditions.
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+            As `features`.
+        """
+        columns = []
+        for u, one in zip(np.asarray(points, dtype=np.float64).T, self.parameters.values(), strict=True):
+            if isinstance(one, Choice):
+                option = np.minimum((u * len(one.options)).astype(int), len(one.options) - 1)
+                columns.append(np.eye(len(one.options))[option])
+            else:
+                columns.append(u[:, None])
+        return np.hstack(columns)
+
+    def resolve(self, setting: Setting, shape: tuple[int, int], current: Mapping[str, Any]) -> Setting:
+        """Turn a setting into arguments of the estimator, for a sample of a given size.
+
+        Parameters
+        ----------
+        setting : dict
+            Setting.
+        shape : tuple of int
+            Rows and columns of the sample.
+        current : mapping
+            The estimator's own parameters: whether its value is whole decides for `Normalized`.
+
+        Returns
+        -------
+        dict
+            Arguments.
+        """
+        out: Setting = {}
+        for name, value in setting.items():
+            one = self.parameters[name]
+            if isinstance(one, Normalized):
+                now = current.get(name)
+                out[name] = one.number(value, shape, integer=isinstance(now, int) and not isinstance(now, bool))
+            elif isinstance(one, Choice):
+                out[name] = one.options[one.labels.index(value)]
+            else:
+                out[name] = value
+        return out
+
+    def grid(self, n_points: int) -> list[Setting]:
+        """Return a regular grid of about so many settings.
+
+        Parameters
+        ----------
+        n_points : int
+            How many at most, unless the options alone make more.
+
+        Returns
+        -------
+        list of dict
+            Settings, each once, in the order of the parameters.
+        """
+        options = [len(one.options) for one in self.parameters.values() if isinstance(one, Choice)]
+        numeric = len(self.parameters) - len(options)
+        steps = max(2, math.floor((n_points / math.prod(options)) ** (1 / numeric) + 1e-9)) if numeric else 0
+        axes = [
+            [one.place(label) for label in one.labels]
+            if isinstance(one, Choice)
+            else list(np.linspace(0.0, 1.0, steps))
+            for one in self.parameters.values()
+        ]
+        found = {repr(sorted(s.items())): s for s in (self.at(np.array(point)) for point in itertools.product(*axes))}
+        return list(found.values())
+
+    def check(self, setting: Setting) -> Setting:
+        """Check a setting that comes from outside, such as a stored study.
+
+        Parameters
+        ----------
+        setting : dict
+            Setting.
+
+        Returns
+        -------
+        dict
+            The same.
+
+        Raises
+        ------
+        ValueError
+            If a value lies outside the space.
+        """
+        for name, value in setting.items():
+            one = self.parameters.get(name)
+            if one is None or (isinstance(one, Choice) and value not in one.labels):
+                message = f"{name}={value!r} is not part of the space, which has {self.names}."
+                raise ValueError(message)
+            if not isinstance(one, Choice) and not one.low - 1e-9 <= value <= one.high + 1e-9:
+                message = f"{name}={value!r} lies outside {one.low:g} to {one.high:g}. Take a value of the space."
+                raise ValueError(message)
+        return setting

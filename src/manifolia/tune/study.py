@@ -1,0 +1,368 @@
+"""Trials in an Optuna study: slots, what is finished, what was lost, and going on after a kill.
+
+One trial is one setting with its repeats. Every trial has a **slot**, a number of our own: what is tried in slot s,
+with which seeds, follows from the seed of the study, s and what the slots before it found. Optuna's own numbers count
+attempts: a slot whose process was killed is marked failed and tried again under another number. The runs that it had
+finished are kept with the failed trial and taken over.
+
+Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"model"`` (the trials proper), then
+``"confirm"``, ``"final"`` and ``"full"`` (fresh seeds, and all rows).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import FloatArray
+from manifolia.exceptions import ManifoliaError
+from manifolia.tune.evaluation import Run
+from manifolia.tune.space import Setting, Space
+
+__all__ = ["StudyMismatchError", "Trial", "TrialStore"]
+
+#: Stages that count as trials.
+SEARCHED = ("pilot", "model")
+
+
+class StudyMismatchError(ManifoliaError, ValueError):
+    """A stored study was made with another space, other metrics or other data."""
+
+
+@dataclass
+class Trial:
+    """One setting with its runs.
+
+    Attributes
+    ----------
+    slot : int
+        Number within its stage.
+    stage : str
+        What it was tried for.
+    setting : dict
+        The setting.
+    arguments : dict
+        What the estimator got.
+    runs : list of Run
+        Finished repeats, in order.
+    expected_gain : float
+        Improvement that was expected of it; NaN if nothing was.
+    finished : bool
+        Whether no more runs follow.
+    number : int
+        Optuna's number.
+    handle : optuna.Trial or None
+        What it is written through, while it runs.
+    """
+
+    slot: int
+    stage: str
+    setting: Setting
+    arguments: dict[str, Any]
+    runs: list[Run] = field(default_factory=list)
+    expected_gain: float = float("nan")
+    finished: bool = False
+    number: int = -1
+    handle: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def losses(self) -> FloatArray:
+        """Losses of the runs that worked, (n_runs, n_metrics)."""
+        worked = [run.losses for run in self.runs if not run.error]
+        return np.array(worked, dtype=np.float64) if worked else np.empty((0, 0))
+
+    @property
+    def error(self) -> str:
+        """The first error, if any run failed: a setting that fails now and then is no setting to recommend."""
+        return next((run.error for run in self.runs if run.error), "")
+
+    @property
+    def works(self) -> bool:
+        """Whether it has runs and none failed."""
+        return bool(self.runs) and not self.error
+
+
+class TrialStore:
+    """The trials of a study, in Optuna's storage.
+
+    Parameters
+    ----------
+    space : Space
+        The space of settings.
+    metric_names : list of str
+        What is measured.
+    storage : str, Path, optuna storage or None, default=None
+        A path makes an SQLite file, a text with ``://`` is a database, None keeps the study in memory.
+    study_name : str or None, default=None
+        Name of the study; None is ``"manifolia"``.
+    signature : dict
+        What must be the same when the study goes on: data, seeds, repeats.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        metric_names: list[str],
+        *,
+        storage: Any = None,
+        study_name: str | None = None,
+        signature: dict[str, Any],
+    ) -> None:
+        self._optuna = import_extra("optuna", extra="tune", purpose="Tuning")
+        from manifolia.tune.sampler import SurrogateSampler, distributions
+
+        self._space = space
+        self._distributions = distributions
+        self._sampler = SurrogateSampler(space, random_state=0)
+        verbosity = self._optuna.logging.get_verbosity()
+        self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
+        try:
+            self.study = self._optuna.create_study(
+                storage=self._open(storage),
+                study_name=study_name or ("manifolia" if storage is not None else None),
+                sampler=self._sampler,
+                directions=["minimize"] * len(metric_names),
+                load_if_exists=True,
+            )
+        finally:
+            self._optuna.logging.set_verbosity(verbosity)
+        self._check_signature({**signature, "space": _described(space), "metrics": metric_names})
+        if self.study.directions and len(self.study.directions) != len(metric_names):
+            message = f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
+            raise StudyMismatchError(message)
+        if hasattr(self.study, "set_metric_names"):
+            import warnings
+
+            with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
+                warnings.simplefilter("ignore")
+                self.study.set_metric_names(metric_names)
+
+    def _open(self, storage: Any) -> Any:
+        if storage is None:
+            return None
+        if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
+            path = Path(storage).expanduser()
+            if not path.parent.is_dir():
+                message = f"storage={storage!r}: the folder {path.parent} does not exist. Make it first."
+                raise FileNotFoundError(message)
+            return f"sqlite:///{path}"
+        return storage
+
+    def _check_signature(self, signature: dict[str, Any]) -> None:
+        text = json.dumps(signature, sort_keys=True, default=str)
+        kept = self.study.user_attrs.get("manifolia")
+        if kept is None:
+            if self.study.get_trials(deepcopy=False):
+                message = (
+                    f"the study {self.study.study_name!r} holds trials of another program. Pass another study_name."
+                )
+                raise StudyMismatchError(message)
+            self.study.set_user_attr("manifolia", text)
+            return
+        if kept != text:
+            before, now = json.loads(kept), json.loads(text)
+            changed = [name for name in now if before.get(name) != now[name]]
+            message = (
+                f"the study {self.study.study_name!r} was begun with another {' and '.join(changed) or 'set-up'}. "
+                "Continue it with the same, or pass another study_name."
+            )
+            raise StudyMismatchError(message)
+
+    def recover(self) -> int:
+        """Mark trials whose process on this machine is gone as failed.
+
+        Returns
+        -------
+        int
+            How many there were. Their finished runs are taken over when the slot is tried again.
+        """
+        lost = 0
+        states = self._optuna.trial.TrialState
+        for trial in self.study.get_trials(deepcopy=False, states=(states.RUNNING, states.WAITING)):
+            worker = trial.user_attrs.get("worker")
+            if worker is not None and worker["host"] == socket.gethostname() and not _alive(worker["pid"]):
+                self.study.tell(trial.number, state=states.FAIL, skip_if_finished=True)
+                lost += 1
+        return lost
+
+    def trials(self, stages: Iterable[str] = SEARCHED) -> list[Trial]:
+        """List trials that are finished, in the order of their slots.
+
+        Parameters
+        ----------
+        stages : iterable of str, default=("pilot", "model")
+            Which.
+
+        Returns
+        -------
+        list of Trial
+            Each slot once.
+        """
+        found: dict[tuple[str, int], Trial] = {}
+        wanted = tuple(stages)
+        for kept in self.study.get_trials(deepcopy=False):
+            if kept.user_attrs.get("finished") and kept.user_attrs["stage"] in wanted:
+                trial = self._read(kept)
+                found.setdefault((trial.stage, trial.slot), trial)
+        return sorted(found.values(), key=lambda t: (wanted.index(t.stage), t.slot))
+
+    def taken(self, stage: str) -> set[int]:
+        """Tell which slots are finished or being tried.
+
+        Parameters
+        ----------
+        stage : str
+            Stage.
+
+        Returns
+        -------
+        set of int
+            Slots.
+        """
+        states = self._optuna.trial.TrialState
+        return {
+            int(kept.user_attrs["slot"])
+            for kept in self.study.get_trials(deepcopy=False)
+            if kept.user_attrs.get("stage") == stage
+            and (kept.user_attrs.get("finished") or kept.state in (states.RUNNING, states.WAITING))
+        }
+
+    def begin(
+        self, stage: str, slot: int, setting: Setting, arguments: dict[str, Any], expected_gain: float = float("nan")
+    ) -> Trial | None:
+        """Open a trial, with the runs that an earlier attempt at it has finished.
+
+        Parameters
+        ----------
+        stage : str
+            Stage.
+        slot : int
+            Slot.
+        setting : dict
+            Setting.
+        arguments : dict
+            What the estimator gets.
+        expected_gain : float, default=nan
+            Improvement that is expected.
+
+        Returns
+        -------
+        Trial or None
+            To be filled with `record` and closed by `finish`. It is finished already if another process did it; None
+            if another process is just doing it.
+        """
+        runs: list[Run] = []
+        for kept in self.study.get_trials(deepcopy=False):
+            attrs = kept.user_attrs
+            if attrs.get("stage") != stage or attrs.get("slot") != slot or kept.params != setting:
+                continue
+            if attrs.get("finished"):
+                return self._read(kept)
+            runs = max(runs, self._runs(kept), key=len)
+        gain = None if np.isnan(expected_gain) else expected_gain
+        attributes = {
+            "stage": stage,
+            "slot": slot,
+            "arguments": {name: _plain(value) for name, value in arguments.items()},
+            "expected_gain": gain,
+            "worker": {"host": socket.gethostname(), "pid": os.getpid()},
+        }
+        self._sampler.fixed = setting
+        handle = self.study.ask(self._distributions(self._space, list(setting)))
+        for name, value in attributes.items():
+            handle.set_user_attr(name, value)
+        trial = Trial(slot, stage, setting, arguments, runs, expected_gain, False, handle.number, handle)
+        if self._is_second(trial):  # two processes took the slot at the same moment: the lower number has it
+            self.study.tell(handle.number, state=self._optuna.trial.TrialState.FAIL)
+            return None
+        if runs:
+            self._keep(trial)
+        return trial
+
+    def _is_second(self, trial: Trial) -> bool:
+        running = self._optuna.trial.TrialState.RUNNING
+        return any(
+            kept.number < trial.number
+            and kept.user_attrs.get("stage") == trial.stage
+            and kept.user_attrs.get("slot") == trial.slot
+            for kept in self.study.get_trials(deepcopy=False, states=(running,))
+        )
+
+    def record(self, trial: Trial, runs: list[Run]) -> None:
+        """Add finished runs.
+
+        Parameters
+        ----------
+        trial : Trial
+            From `begin`.
+        runs : list of Run
+            New ones.
+        """
+        trial.runs.extend(runs)
+        self._keep(trial)
+
+    def _keep(self, trial: Trial) -> None:
+        trial.handle.set_user_attr("runs", json.dumps([run.to_dict() for run in trial.runs]))
+
+    def finish(self, trial: Trial, values: list[float]) -> None:
+        """Close a trial.
+
+        Parameters
+        ----------
+        trial : Trial
+            From `begin`.
+        values : list of float
+            Aggregated losses; empty for one that failed.
+        """
+        states = self._optuna.trial.TrialState
+        trial.handle.set_user_attr("finished", True)
+        if trial.error or not values:
+            trial.handle.set_user_attr("error", trial.error)
+            self.study.tell(trial.number, state=states.FAIL)
+        else:
+            self.study.tell(trial.number, values)
+        trial.finished = True
+
+    def _runs(self, kept: Any) -> list[Run]:
+        return [Run.from_dict(one) for one in json.loads(kept.user_attrs.get("runs", "[]"))]
+
+    def _read(self, kept: Any) -> Trial:
+        attrs = kept.user_attrs
+        gain = attrs.get("expected_gain")
+        setting = self._space.check(dict(kept.params))
+        return Trial(
+            int(attrs["slot"]),
+            attrs["stage"],
+            {name: setting[name] for name in self._space.names if name in setting},
+            dict(attrs.get("arguments", {})),
+            self._runs(kept),
+            float("nan") if gain is None else float(gain),
+            bool(attrs.get("finished")),
+            kept.number,
+        )
+
+
+def _described(space: Space) -> dict[str, str]:
+    return {name: repr(space.conditions.get(name, one)) for name, one in space.parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,139 @@
+"""Rows to tune on: at random, by class, or by leverage.
+
+Leverage (Ma, Mahoney and Yu, 2014): row i is drawn with probability proportional to ‖U_i‖², U the leading left singular
+vectors of the centred data, so that rows which shape the data's directions are kept. They draw with replacement; equal
+rows would make clumps of a map, so rows are drawn without.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
+
+from manifolia._core.random import as_generator, as_seed
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_labels, check_number, check_option
+
+__all__ = ["SAMPLINGS", "leverage_scores", "sample_rows", "sample_size"]
+
+SAMPLINGS = ("uniform", "leverage", "stratified")
+_MAX_RANK = 50  # directions that leverages are computed from
+_LEAST_ROWS = 10  # a map of fewer says nothing about settings
+
+
+def sample_size(size: float | None, n_rows: int) -> int:
+    """Turn a fraction or a count into a number of rows.
+
+    Parameters
+    ----------
+    size : int, float or None
+        Rows; a float up to 1 is a fraction; None is all.
+    n_rows : int
+        Rows there are.
+
+    Returns
+    -------
+    int
+        At most `n_rows`.
+
+    Raises
+    ------
+    ValueError
+        If too few rows are left, or more are asked for than there are.
+    """
+    if size is None:
+        return n_rows
+    check_number(size, "subsample", low=0.0, open_low=True, hint="A float up to 1 is a fraction, an int a count.")
+    count = round(size * n_rows) if isinstance(size, float) and size <= 1.0 else int(size)
+    if count > n_rows:
+        message = f"subsample={size!r} is more than the {n_rows} rows there are. Pass a fraction, or None for all."
+        raise ValueError(message)
+    if count < min(_LEAST_ROWS, n_rows):
+        message = f"subsample={size!r} leaves {count} of {n_rows} rows; take at least {_LEAST_ROWS}."
+        raise ValueError(message)
+    return count
+
+
+def leverage_scores(X: ArrayLike, *, rank: int | None = None, random_state: RandomState = None) -> FloatArray:
+    """Compute the statistical leverage of rows.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Data; dense data is centred.
+    rank : int or None, default=None
+        Leading directions to use; None takes at most 50.
+    random_state : int, RandomState, Generator or None, default=None
+        For the randomised decomposition.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Squared row norms of the left singular vectors; they sum to the rank.
+    """
+    n, d = X.shape
+    rank = min(n, d, _MAX_RANK) if rank is None else check_number(rank, "rank", low=1, high=min(n, d), integer=True)
+    A = X if sp.issparse(X) else np.asarray(X, dtype=np.float64) - np.mean(X, axis=0, dtype=np.float64)
+    U, S, _ = randomized_svd(A, rank, random_state=as_seed(random_state))
+    if S[0] == 0:  # all rows are equal
+        return np.full(n, 1.0 / n)
+    least = S[0] * max(n, d) * np.finfo(np.float64).eps
+    return np.asarray((U[:, least < S] ** 2).sum(axis=1))
+
+
+def sample_rows(
+    X: ArrayLike,
+    size: int,
+    *,
+    sampling: str = "uniform",
+    y: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> IntArray:
+    """Draw rows without replacement.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n, d)
+        Data.
+    size : int
+        Rows to draw.
+    sampling : {"uniform", "leverage", "stratified"}, default="uniform"
+        Equal chances, chances by leverage, or each class in proportion.
+    y : array-like of shape (n,), default=None
+        Classes, for ``"stratified"``.
+    random_state : int, RandomState, Generator or None, default=None
+        Which rows.
+
+    Returns
+    -------
+    ndarray of shape (size,)
+        Row numbers, ascending.
+    """
+    check_option(sampling, "sampling", SAMPLINGS)
+    n = X.shape[0]
+    check_number(size, "size", low=1, high=n, integer=True)
+    rng = as_generator(random_state)
+    if size == n:
+        return np.arange(n)
+    if sampling == "stratified":
+        if y is None:
+            message = "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'."
+            raise ValueError(message)
+        return _stratified(check_labels(y, n_rows=n), size, rng)
+    chances = None
+    if sampling == "leverage":
+        scores = leverage_scores(X, random_state=rng)
+        chances = (scores + 1e-12) / (scores + 1e-12).sum()  # rows at the mean have leverage 0 and must stay drawable
+    return np.sort(rng.choice(n, size, replace=False, p=chances))
+
+
+def _stratified(labels: np.ndarray, size: int, rng: np.random.Generator) -> IntArray:
+    """Each class in proportion, rounded so that the total is right; the largest remainders get the rest."""
+    classes, codes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    exact = size * counts / counts.sum()
+    take = np.floor(exact).astype(int)
+    rest = np.argsort(-(exact - take), kind="stable")[: size - take.sum()]
+    take[rest] += 1
+    rows = [rng.choice(np.flatnonzero(codes == c), take[c], replace=False) for c in range(classes.size)]
+    return np.sort(np.concatenate(rows))

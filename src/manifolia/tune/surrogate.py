@@ -1,0 +1,287 @@
+"""Regressors that stand for the loss: a Gaussian process and a forest, both with an honest spread.
+
+The loss of a setting is a mean of noisy runs, and the surrogate is of the *mean*: the noise of the repeats goes into
+the Gaussian process as ``alpha`` per setting and never into its predictions. scikit-learn's ``predict`` and
+``sample_y`` would add a ``WhiteKernel``'s noise to what they return; where one has to be fitted, because there is one
+run per setting and so no other way to know the noise, it is taken out again.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from manifolia._core.types import FloatArray
+
+__all__ = ["ForestSurrogate", "ProcessSurrogate", "Surrogate"]
+
+_N_TREES = 200
+_JITTER = 1e-8  # of the losses' variance: keeps the covariance invertible when there is no noise
+_LENGTHS = (0.05, 5.0)  # a kernel narrower than that sees single points, a wider one a plane
+
+
+class Surrogate(Protocol):
+    """What tuning needs of a regressor."""
+
+    def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> Surrogate:
+        """Learn from settings.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Features of settings.
+        loss : ndarray of shape (n,)
+            Their losses.
+        noise : ndarray of shape (n,) or None
+            Standard errors of the losses; None if they are not known.
+
+        Returns
+        -------
+        Surrogate
+            Itself.
+        """
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predict the mean loss, without the noise of runs.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+
+        Returns
+        -------
+        tuple of ndarray
+            Means and standard deviations.
+        """
+
+    def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw functions that are as likely as the data allows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+        n : int
+            How many.
+        rng : Generator
+            Random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One function a row.
+        """
+
+    def leave_one_out(self) -> FloatArray:
+        """Predict every setting from the others.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Predictions for the settings of ``fit``.
+        """
+
+
+class ProcessSurrogate:
+    """A Gaussian process with a Matérn 5/2 kernel, one length per feature.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Of the restarts of the likelihood's maximisation.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> ProcessSurrogate:
+        """Maximise the likelihood.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Features of settings.
+        loss : ndarray of shape (n,)
+            Their losses.
+        noise : ndarray of shape (n,) or None
+            Standard errors of the losses; None fits one common noise.
+
+        Returns
+        -------
+        ProcessSurrogate
+            Itself.
+        """
+        self._center = float(np.mean(loss))
+        self._scale = float(np.std(loss)) or 1.0
+        self._targets = (np.asarray(loss, dtype=np.float64) - self._center) / self._scale
+        kernel = ConstantKernel(1.0, (0.05, 20.0)) * Matern(np.full(X.shape[1], 0.5), _LENGTHS, nu=2.5)
+        alpha: FloatArray | float = _JITTER
+        if noise is None:
+            kernel = kernel + WhiteKernel(0.1, (1e-4, 2.0))
+        else:
+            alpha = np.maximum((np.asarray(noise) / self._scale) ** 2, _JITTER)
+        self._process = GaussianProcessRegressor(kernel, alpha=alpha, n_restarts_optimizer=1, random_state=self.seed)
+        with warnings.catch_warnings():
+            # A length at its bound is an answer here (the parameter does not matter), not a failure.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self._process.fit(X, self._targets)
+        fitted = self._process.kernel_
+        self._white = float(fitted.k2.noise_level) if noise is None else 0.0
+        return self
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predict the mean loss, without the noise of runs.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+
+        Returns
+        -------
+        tuple of ndarray
+            Means and standard deviations.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Predicted variances smaller than 0")
+            mean, sd = self._process.predict(X, return_std=True)
+        latent = np.sqrt(np.maximum(sd**2 - self._white, 0.0))
+        return mean * self._scale + self._center, latent * self._scale
+
+    def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw functions from the posterior.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+        n : int
+            How many.
+        rng : Generator
+            Random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One function a row.
+        """
+        mean, covariance = self._process.predict(X, return_cov=True)
+        covariance = covariance - self._white * np.eye(len(X))
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)  # rounding makes it indefinite: cut at 0
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        drawn = mean + rng.normal(size=(n, len(X))) @ root.T
+        return np.asarray(drawn * self._scale + self._center)
+
+    def leave_one_out(self) -> FloatArray:
+        """Predict every setting from the others, with the kernel of all: y_i − [K⁻¹y]_i / [K⁻¹]_ii.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Predictions for the settings of ``fit``.
+        """
+        inverse = cho_solve((self._process.L_, True), np.eye(self._targets.size))
+        left = self._targets - self._process.alpha_ / np.diag(inverse)
+        return np.asarray(left * self._scale + self._center)
+
+
+class ForestSurrogate:
+    """A random forest; the spread of its trees stands for what is not known.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Of the forest.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> ForestSurrogate:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Features of settings.
+        loss : ndarray of shape (n,)
+            Their losses.
+        noise : ndarray of shape (n,) or None
+            Standard errors of the losses: settings count by the inverse of their variance, within a factor of ten.
+
+        Returns
+        -------
+        ForestSurrogate
+            Itself.
+        """
+        weights = None
+        if noise is not None and np.all(np.asarray(noise) > 0):
+            precision = np.asarray(noise, dtype=np.float64) ** -2
+            weights = np.clip(precision / precision.max(), 0.1, 1.0)
+        self._X, self._loss = np.asarray(X), np.asarray(loss, dtype=np.float64)
+        self._forest = RandomForestRegressor(_N_TREES, random_state=self.seed, n_jobs=1)
+        self._forest.fit(self._X, self._loss, sample_weight=weights)
+        return self
+
+    def _trees(self, X: FloatArray) -> FloatArray:
+        rows = np.asarray(X, dtype=np.float32)
+        return np.stack([tree.predict(rows) for tree in self._forest.estimators_])
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Predict by the mean of the trees.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+
+        Returns
+        -------
+        tuple of ndarray
+            Means and standard deviations over trees.
+        """
+        trees = self._trees(X)
+        return trees.mean(axis=0), trees.std(axis=0)
+
+    def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw trees.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, p)
+            Features of settings.
+        n : int
+            How many, with replacement.
+        rng : Generator
+            Random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            One tree a row.
+        """
+        return np.asarray(self._trees(X)[rng.integers(0, _N_TREES, n)])
+
+    def leave_one_out(self) -> FloatArray:
+        """Predict every setting by the trees that did not see it.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Predictions for the settings of ``fit``; the mean of all losses for one that every tree saw.
+        """
+        trees = self._trees(self._X)
+        out = np.ones(trees.shape, dtype=bool)
+        for t, rows in enumerate(self._forest.estimators_samples_):
+            out[t, rows] = False
+        counts = out.sum(axis=0)
+        sums = (trees * out).sum(axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), self._loss.mean())

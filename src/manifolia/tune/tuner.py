@@ -1,0 +1,570 @@
+"""`Tuner`: settings of any map, chosen by evidence (Algorithm 1 of the paper, and what it leaves open).
+
+=====================  ==============================================================================
+step                   where
+=====================  ==============================================================================
+rows to tune on        `tune.subsample`
+pilots and proposals   `tune.search`, with `tune.proposal`, `tune.surrogate` and `tune.acquisition`
+one run                `tune.evaluation`
+what is kept           `tune.study`, in Optuna's storage
+the answer             `tune.answer`: recommended, confirmed with fresh seeds, carried over to all rows
+which settings matter  `tune.sensitivity`
+=====================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from manifolia._core.parallel import resolve_n_jobs, threads
+from manifolia._core.progress import Reporter
+from manifolia._core.random import as_seed
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
+from manifolia._core.warnings import warn
+from manifolia.metrics.registry import Metric
+from manifolia.tune.aggregate import check_aggregate
+from manifolia.tune.answer import carried, confirm, expected_losses, front_chances, is_flat
+from manifolia.tune.evaluation import Job, Run, as_metric, fitted_map, run_all, takes_target
+from manifolia.tune.pareto import hypervolume, knee
+from manifolia.tune.presets import preset
+from manifolia.tune.proposal import DESIGNS, SURROGATES
+from manifolia.tune.report import front_table, study_dict, trials_table
+from manifolia.tune.search import Plan, Search, Task, mixed_seed
+from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
+from manifolia.tune.space import Space
+from manifolia.tune.study import Trial, TrialStore
+from manifolia.tune.subsample import SAMPLINGS, sample_rows, sample_size
+
+__all__ = ["Tuner"]
+
+_STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
+_METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of so many rows
+
+
+class Tuner(BaseEstimator):
+    """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
+
+    Parameters
+    ----------
+    estimator : object
+        Anything with ``fit_transform``, from here or elsewhere; it is copied, not changed.
+    space : mapping of str to parameter
+        What to tune: ``(low, high)`` for a range, a list for a choice, or `Real`, `Integer`, `Normalized`, `Choice` and
+        `When` of `manifolia.tune`.
+    metrics : str, Metric, callable or list of these, default="auc_r_nx"
+        What a good map is. A function takes ``Y`` and, if it names them, ``X`` and ``y``; larger is better.
+    subsample : int, float or None, default=None
+        Rows to tune on: a count, a fraction, or all.
+    sampling : {"uniform", "leverage", "stratified"}, default="uniform"
+        How rows are drawn.
+    resample : bool, default=False
+        Draw other rows for every repeat; the same ones for all settings.
+    n_repeats : int, default=10
+        Runs of a setting, with different seeds. A setting that is not random is run twice.
+    aggregate : {"auto", "mean", "median"} or ("quantile", q) or ("mean-var", c), default="auto"
+        What the runs of a setting are reduced to. ``"auto"``: the mean, or the median if runs vary more than settings.
+    surrogate : {"gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2"}, default="gp-ei"
+        What proposes settings. ``"grid"`` runs a regular grid of at most `n_trials`.
+    n_pilot : int, default=5
+        Settings of a space-filling design that come first.
+    n_trials : int, default=20
+        Settings in all; pilots and what the storage holds already count.
+    design : {"lhs", "sobol"}, default="lhs"
+        Of the pilots.
+    pilot_params : mapping or None, default=None
+        Arguments that make a run cheap, such as ``{"max_iter": 300}``. Twice as many settings are then tried with them
+        first, three runs each, and the better half become the pilots; the cheap runs count for nothing else.
+    race : bool, default=True
+        Save runs of settings that cannot win (one metric only): halving among pilots, racing among proposals.
+    batch_size : int, default=1
+        Proposals that are made, and run, at once.
+    early_stop : bool, default=False
+        Stop when three proposals in a row promise less than the noise shows.
+    n_confirm : int, default=3
+        Candidates that are run again with fresh seeds before one is chosen.
+    n_full : int, default=3
+        After tuning on a subsample, runs on all rows of each way to carry fractions over; 0 trusts the fraction.
+    timeout : float or None, default=None
+        Seconds: after three quarters of them no further trial begins, the rest is for confirming.
+    metric_sample : int or None, default=None
+        Rows that metrics look at; None is all, up to 5,000.
+    pass_target : bool or "auto", default="auto"
+        Whether the estimator gets ``y``. ``"auto"``: if it is a supervised method.
+    storage : str, Path or optuna storage, default=None
+        A path of an SQLite file, or a database; the study can then be watched, resumed after a kill, and shared.
+    study_name : str or None, default=None
+        Name of the study in the storage.
+    refit : bool or mapping, default=True
+        Fit the recommended setting to all rows. A mapping is a setting of the user's own choice, for example a row of
+        `pareto_`: with the storage of a finished study it is confirmed and fitted without searching again.
+    random_state : int, RandomState, Generator or None, default=None
+        The same seed gives the same study for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Processes that run side by side; None is all cores.
+    verbose : bool, default=False
+        Show progress on stderr.
+    callback : callable, default=None
+        Called with a ``ProgressEvent``; returning True ends the search, and the answer is made of what there is.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Arguments for the estimator, on all rows.
+    best_setting_ : dict
+        The same as it was searched, fractions as fractions.
+    best_score_ : float or ndarray
+        The metric, or metrics, of the recommended setting in runs with fresh seeds; of the choice's own runs if there
+        was no time for fresh ones (`confirmed_`).
+    best_score_error_ : float or ndarray
+        Standard error.
+    confirmed_ : bool
+        Whether `best_score_` comes from fresh runs.
+    best_estimator_ : object
+        Fitted to all rows, with the seed of the run whose own loss was least; only with ``refit=True``.
+    embedding_ : ndarray of shape (n, n_components)
+        Its map.
+    trials_ : DataFrame
+        Every setting: its loss, its standard error, what the surrogate expects, runs, seconds, error.
+    pareto_ : DataFrame
+        With several metrics the settings on the expected front, with the chance that they are on it.
+    knee_ : dict
+        With several metrics the setting at the knee of the front.
+    hypervolume_ : float
+        With several metrics the share of the unit cube of losses that the front commands.
+    r2_ : float
+        Leave-one-out R² of the surrogate of the first metric: whether it knows the loss at all.
+    flat_ : bool
+        Whether the metric hardly depends on the settings: a sign that the method does not suit the data.
+    aggregate_ : object
+        What ``aggregate="auto"`` chose.
+    n_runs_ : int
+        Runs of the estimator, apart from the last fit.
+    stopped_ : str
+        Why the search ended early; empty if it did not.
+    rows_ : ndarray
+        Rows tuned on.
+
+    References
+    ----------
+    .. [1] Y.-T. Liao, H. Luo and A. Ma, "Efficient and robust Bayesian selection of hyperparameters in dimension
+       reduction for visualization", 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.manifold import Isomap
+    >>> import manifolia as mf
+    >>> X = load_iris().data
+    >>> tuner = mf.Tuner(Isomap(), {"n_neighbors": (5, 60)}, n_pilot=3, n_trials=5, random_state=0, n_jobs=1).fit(X)
+    >>> sorted(tuner.best_params_), tuner.embedding_.shape
+    (['n_neighbors'], (150, 2))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Mapping[str, Any],
+        metrics: Any = "auc_r_nx",
+        *,
+        subsample: float | None = None,
+        sampling: str = "uniform",
+        resample: bool = False,
+        n_repeats: int = 10,
+        aggregate: Any = "auto",
+        surrogate: str = "gp-ei",
+        n_pilot: int = 5,
+        n_trials: int = 20,
+        design: str = "lhs",
+        pilot_params: Mapping[str, Any] | None = None,
+        race: bool = True,
+        batch_size: int = 1,
+        early_stop: bool = False,
+        n_confirm: int = 3,
+        n_full: int = 3,
+        timeout: float | None = None,
+        metric_sample: int | None = None,
+        pass_target: bool | str = "auto",
+        storage: Any = None,
+        study_name: str | None = None,
+        refit: bool | Mapping[str, Any] = True,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callback = None,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.metrics = metrics
+        self.subsample = subsample
+        self.sampling = sampling
+        self.resample = resample
+        self.n_repeats = n_repeats
+        self.aggregate = aggregate
+        self.surrogate = surrogate
+        self.n_pilot = n_pilot
+        self.n_trials = n_trials
+        self.design = design
+        self.pilot_params = pilot_params
+        self.race = race
+        self.batch_size = batch_size
+        self.early_stop = early_stop
+        self.n_confirm = n_confirm
+        self.n_full = n_full
+        self.timeout = timeout
+        self.metric_sample = metric_sample
+        self.pass_target = pass_target
+        self.storage = storage
+        self.study_name = study_name
+        self.refit = refit
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    @classmethod
+    def for_(cls, estimator: Any, **options: Any) -> Tuner:
+        """Make a tuner with a sensible space for a known method.
+
+        Parameters
+        ----------
+        estimator : object or str
+            An estimator, or the name of a method as in `manifolia.registry.names`.
+        **options : object
+            Other parameters of the tuner; ``space=`` overrides single parameters of the preset.
+
+        Returns
+        -------
+        Tuner
+            Not fitted.
+        """
+        found, space = preset(estimator)
+        return cls(found, {**space, **options.pop("space", {})}, **options)
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Tuner:
+        """Search, confirm, and fit the recommended setting.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Data, passed to the estimator as it is.
+        y : array-like of shape (n,), default=None
+            Target, for metrics, strata and supervised methods.
+
+        Returns
+        -------
+        Tuner
+            Itself.
+        """
+        begun = time.monotonic()
+        X = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
+        n = check_same_length(X=X, y=y)
+        space, metrics = self._check_parameters(n, y)
+        seed = as_seed(self.random_state)
+        self.rows_ = self._draw(X, y, n, mixed_seed(seed, 0))
+        shape = (len(self.rows_), X.shape[1])
+        reporter = Reporter(self.callback, verbose=self.verbose)
+        store = TrialStore(
+            space,
+            [metric.name for metric in metrics],
+            storage=self.storage,
+            study_name=self.study_name,
+            signature=self._signature(X, n, seed),
+        )
+        current = self.estimator.get_params()
+        plan = Plan(
+            self.surrogate, self.n_pilot, self.n_trials, self.n_repeats, self.design, self.aggregate, self.race,
+            self.batch_size, self.early_stop, seed, begun, math.inf if self.timeout is None else self.timeout,
+        )  # fmt: skip
+        search = Search(
+            plan,
+            space,
+            store,
+            run=lambda tasks: self._run(tasks, X, y, metrics, seed),
+            resolve=lambda setting: space.resolve(setting, shape, current),
+            cheap=dict(self.pilot_params or {}),
+            reporter=reporter,
+        )
+        with threads(self.n_jobs):
+            trials = search.trials()
+            worked = [trial for trial in trials if trial.works]
+            self._require_some(trials, worked)
+            pick = dict(self.refit) if isinstance(self.refit, Mapping) else None
+            answer = confirm(search, n_confirm=self.n_confirm, pick=pick)
+            self._describe(search, trials, worked, metrics, seed)
+            self._report(answer, worked, search, metrics)
+            self.best_setting_ = answer.setting
+            self._deliver(search, answer.setting, answer.final, X, y, space, shape, seed)
+        self.stopped_ = search.stopped
+        every = store.trials(_STAGES)
+        self.n_runs_ = sum(len(trial.runs) for trial in every)
+        self._search_seed, self._space, self._metrics = seed, space, metrics
+        if self.flat_:
+            warn(
+                f"{metrics[0].name} differs between settings no more than between runs of one setting: nothing is to "
+                "be gained by tuning these parameters, and the method may not suit the data."
+            )
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+        """Tune, and return the map of the recommended setting.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Data.
+        y : array-like of shape (n,), default=None
+            Target.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            `embedding_`.
+        """
+        if self.refit is False:
+            message = "fit_transform needs refit=True: without it no map of all rows is made."
+            raise ValueError(message)
+        return self.fit(X, y).embedding_
+
+    def sensitivity(self, metric: str | None = None) -> Sensitivity:
+        """Tell which parameters matter, or why that cannot be told.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            One of the metrics; None is the first.
+
+        Returns
+        -------
+        Sensitivity
+            Table of Sobol indices and Shapley effects with intervals, and the surrogate's R².
+
+        Raises
+        ------
+        SensitivityRefusedError
+            If the trials do not support such a table.
+        """
+        check_is_fitted(self, "best_params_")
+        names = [one.name for one in self._metrics]
+        column = 0 if metric is None else names.index(check_option(metric, "metric", names))
+        return sensitivity(self._space, self._evidence, kind=self.surrogate, seed=self._search_seed, column=column)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the study as plain values, for the explorer and for files.
+
+        Returns
+        -------
+        dict
+            Metrics, parameters, trials, the answer, the front and the sensitivities with the reason if refused.
+        """
+        check_is_fitted(self, "best_params_")
+        return study_dict(self, [(one.name, one.direction) for one in self._metrics], self._space.names)
+
+    # -- steps of fit
+
+    def _check_parameters(self, n: int, y: ArrayLike | None) -> tuple[Space, list[Metric]]:
+        if not hasattr(self.estimator, "fit_transform") or not hasattr(self.estimator, "set_params"):
+            message = (
+                f"estimator must have fit_transform and set_params, as scikit-learn's do, got {self.estimator!r}. "
+                "Pass an instance, such as mf.FeatureMAP(); openTSNE's is openTSNE.sklearn.TSNE."
+            )
+            raise TypeError(message)
+        space = Space(self.space)
+        known = self.estimator.get_params()
+        for name in space.names:
+            check_option(name, "a parameter of space", list(known))
+        given = [self.metrics] if isinstance(self.metrics, (str, Metric)) or callable(self.metrics) else self.metrics
+        metrics = [as_metric(one) for one in given]
+        for metric in metrics:
+            unknown = set(metric.needs) - {"X", "Y", "y"}
+            if unknown or ("y" in metric.needs and y is None):
+                what = "y" if not unknown else " and ".join(sorted(unknown))
+                message = (
+                    f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
+                )
+                raise ValueError(message)
+        check_option(self.sampling, "sampling", SAMPLINGS)
+        check_option(self.surrogate, "surrogate", SURROGATES)
+        check_option(self.design, "design", DESIGNS)
+        check_aggregate(self.aggregate)
+        check_number(self.n_repeats, "n_repeats", low=1, integer=True)
+        check_number(self.n_pilot, "n_pilot", low=1, integer=True)
+        check_number(self.n_trials, "n_trials", low=1, integer=True)
+        check_number(self.batch_size, "batch_size", low=1, integer=True)
+        check_number(self.n_confirm, "n_confirm", low=0, integer=True)
+        check_number(self.n_full, "n_full", low=0, integer=True)
+        if self.timeout is not None:
+            check_number(self.timeout, "timeout", low=0.0, open_low=True)
+        if self.metric_sample is not None:
+            check_number(self.metric_sample, "metric_sample", low=10, integer=True)
+        for name in ("resample", "race", "early_stop", "verbose"):
+            check_bool(getattr(self, name), name)
+        if isinstance(self.refit, Mapping):
+            space.check(dict(self.refit))
+        else:
+            check_bool(self.refit, "refit")
+        for name in self.pilot_params or {}:
+            check_option(name, "a parameter of pilot_params", list(known))
+        if self.pass_target != "auto":
+            check_bool(self.pass_target, "pass_target")
+        resolve_n_jobs(self.n_jobs)
+        sample_size(self.subsample, n)
+        return space, metrics
+
+    def _signature(self, X: Any, n: int, seed: int) -> dict[str, Any]:
+        """What has to be the same for a stored study to go on."""
+        head = X.iloc[: min(n, 100)].to_numpy() if hasattr(X, "iloc") else X[: min(n, 100)]
+        head = head.toarray() if sp.issparse(head) else head
+        return {
+            "data": hashlib.sha256(repr((X.shape, np.asarray(head).tolist())).encode()).hexdigest()[:16],
+            "estimator": repr(self.estimator),
+            "random_state": seed,
+            "subsample": self.subsample,
+            "sampling": self.sampling,
+            "resample": self.resample,
+            "n_repeats": self.n_repeats,
+            "n_pilot": self.n_pilot,
+            "surrogate": self.surrogate,
+            "design": self.design,
+            "pilot_params": repr(self.pilot_params),
+            "aggregate": repr(self.aggregate),
+            "race": self.race,
+            "batch_size": self.batch_size,
+            "metric_sample": self.metric_sample,
+        }
+
+    def _draw(self, X: Any, y: ArrayLike | None, n: int, seed: int) -> Any:
+        size = sample_size(self.subsample, n)
+        if size == n:
+            return np.arange(n)
+        data = X
+        if self.sampling == "leverage":
+            data = X.to_numpy() if hasattr(X, "iloc") else X
+        return sample_rows(data, size, sampling=self.sampling, y=y, random_state=seed)
+
+    def _options(self, y: ArrayLike | None) -> dict[str, Any]:
+        pass_target = takes_target(self.estimator) if self.pass_target == "auto" else self.pass_target
+        return {"pass_target": bool(pass_target) and y is not None, "sample": self.metric_sample or _METRIC_ROWS}
+
+    def _run(self, tasks: list[Task], X: Any, y: Any, metrics: Sequence[Metric], seed: int) -> list[Run]:
+        n = X.shape[0]
+        jobs = []
+        for trial, repeat in tasks:
+            rows = None
+            if trial.stage != "full":
+                # Fresh rows depend on the repeat alone: settings are compared on the same ones.
+                fresh = self.resample and len(self.rows_) < n
+                rows = self._draw(X, y, n, mixed_seed(seed, 4, repeat)) if fresh else self.rows_
+                rows = None if len(rows) == n else rows
+            own = mixed_seed(seed, 6, _STAGES.index(trial.stage), trial.slot, repeat)
+            jobs.append(Job(dict(trial.arguments), own, rows))
+        return run_all(self.estimator, jobs, X, y, metrics, self._options(y), n_jobs=self.n_jobs)
+
+    @staticmethod
+    def _require_some(trials: Sequence[Trial], worked: Sequence[Trial]) -> None:
+        if worked:
+            return
+        errors = list(dict.fromkeys(trial.error for trial in trials if trial.error))
+        message = (
+            f"none of {len(trials)} settings worked. The first error was: {errors[0]}"
+            if errors
+            else "no setting was finished within the time. Give it more, or a smaller subsample."
+        )
+        raise RuntimeError(message)
+
+    def _describe(
+        self, search: Search, trials: Sequence[Trial], worked: list[Trial], metrics: Sequence[Metric], seed: int
+    ) -> None:
+        """The tables."""
+        evidence = search.evidence_of(worked)
+        self._evidence = evidence
+        self.aggregate_ = search.how
+        own = mixed_seed(seed, 3)
+        expected = expected_losses(search.space, evidence, self.surrogate, own)
+        names = [metric.name for metric in metrics]
+        self.trials_ = trials_table(trials, worked, evidence, expected, names)
+        enough = len(evidence.settings) >= 4
+        self.r2_ = r_squared(evidence, search.space, self.surrogate, own) if enough else math.nan
+        self.flat_ = is_flat(evidence)
+        for name in ("pareto_", "knee_", "hypervolume_"):
+            self.__dict__.pop(name, None)
+        if len(metrics) > 1:
+            chances = front_chances(search.space, evidence, self.surrogate, own)
+            self.pareto_ = front_table(self.trials_, expected, chances, names)
+            self.knee_ = dict(worked[knee(expected)].setting)
+            self.hypervolume_ = hypervolume(expected, np.ones(len(metrics)))
+
+    def _report(self, answer: Any, worked: list[Trial], search: Search, metrics: Sequence[Metric]) -> None:
+        """The figure of the answer, from runs that had no part in it."""
+        self.confirmed_ = answer.final is not None
+        trial = answer.final
+        if trial is None:
+            trial = next((one for one in worked if one.setting == answer.setting), worked[0])
+            warn(
+                "there was no time to run the recommended setting again: its score is of the runs that it was chosen "
+                "by, and too good. Give it more time."
+            )
+        values = np.array([run.values for run in trial.runs if not run.error])
+        score = values.mean(axis=0)
+        error = (
+            values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else np.full(len(metrics), math.nan)
+        )
+        self.best_score_ = float(score[0]) if len(metrics) == 1 else score
+        self.best_score_error_ = float(error[0]) if len(metrics) == 1 else error
+
+    def _deliver(
+        self, search: Search, setting: Any, final: Trial | None, X: Any, y: Any, space: Space, shape: Any, seed: int
+    ) -> None:
+        """Carry the setting over to all rows, and fit it with the seed whose own loss was least."""
+        current = self.estimator.get_params()
+        ways = carried(space, setting, shape, X.shape, current)
+        self.best_params_ = ways[0]
+        runs: list[tuple[Run, int]] = []
+        if shape[0] == X.shape[0]:
+            if final is not None:
+                stage = _STAGES.index("final")
+                runs = [(run, mixed_seed(seed, 6, stage, 0, r)) for r, run in enumerate(final.runs)]
+        elif self.n_full and not search.is_late:
+            self.best_params_, runs = self._on_all_rows(search, setting, ways, seed)
+        for name in ("best_estimator_", "embedding_"):
+            self.__dict__.pop(name, None)
+        if self.refit is False:
+            return
+        told = [(run.own_loss, own) for run, own in runs if not run.error and not math.isnan(run.own_loss)]
+        chosen = min(told)[1] if told else (runs[0][1] if runs else mixed_seed(seed, 6, _STAGES.index("full"), 0, 0))
+        job = Job(self.best_params_, chosen)
+        with threads(1):
+            self.best_estimator_, self.embedding_ = fitted_map(
+                self.estimator, job, X, y, pass_target=self._options(y)["pass_target"]
+            )
+
+    def _on_all_rows(
+        self, search: Search, setting: Any, ways: list[dict[str, Any]], seed: int
+    ) -> tuple[dict[str, Any], list[tuple[Run, int]]]:
+        """Run the ways to carry fractions over on all rows, and take the best."""
+        best: tuple[float, dict[str, Any], list[tuple[Run, int]]] | None = None
+        for slot, arguments in enumerate(ways):
+            trial = search.store.begin("full", slot, setting, arguments)
+            if trial is None:
+                continue
+            missing = [(trial, repeat) for repeat in range(len(trial.runs), self.n_full)]
+            if missing and not trial.finished:
+                search.store.record(trial, search._run(missing))
+            if not trial.finished:
+                losses = trial.losses.mean(axis=0).tolist() if trial.works else []
+                search.store.finish(trial, losses)
+            if trial.works:
+                loss = float(trial.losses.mean())
+                stage = _STAGES.index("full")
+                runs = [(run, mixed_seed(seed, 6, stage, slot, r)) for r, run in enumerate(trial.runs)]
+                if best is None or loss < best[0]:
+                    best = (loss, arguments, runs)
+        return (ways[0], []) if best is None else (best[1], best[2])
