@@ -16,7 +16,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from manifolia import datasets
 from manifolia.neighbors import NeighborIndex, Neighbors, kneighbors
-from manifolia.neighbors.lists import _visits
 from manifolia.neighbors import exact as exact_module
 from manifolia.neighbors.lists import _visits
 
@@ -522,3 +521,17 @@ def test_every_list_is_visited_once_the_nearest_before_the_others(n_probes, rng)
     np.testing.assert_array_equal(probes[first[:, 1], 0], first[:, 0])
     for part in (first, rest):
         assert (np.diff(part[:, 0]) >= 0).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_products_of_half_the_pairs_are_enough(metric, rng, monkeypatch):
+    X = rng.standard_normal((900, 30)).astype(np.float32)
+    X[5] = X[700]
+    half = kneighbors(X, 7, metric=metric, exact=True)
+    seen = []
+    monkeypatch.setattr(exact_module, "_mirrored", lambda G, part: seen.append(part))
+    monkeypatch.setattr(exact_module, "_WHOLE_BYTES", 0)
+    whole = kneighbors(X, 7, metric=metric, exact=True)
+    assert not seen
+    np.testing.assert_array_equal(half.indices, whole.indices)
+    np.testing.assert_array_equal(half.distances, whole.distances)

@@ -63,8 +63,8 @@ class EdgeGraph(NamedTuple):
     ----------
     indptr : ndarray of int64 of shape (n + 1,)
         Where each row's edges begin.
-    indices : ndarray of int32 of shape (nnz,)
-        Their other ends.
+    indices : ndarray of uint32 of shape (nnz,)
+        Their other ends; without a sign, so that no index needs to be checked for counting from the end.
     weights : ndarray of float32 of shape (nnz,)
         P_ij / max P.
     draws : ndarray of float32 of shape (n,)

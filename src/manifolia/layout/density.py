@@ -121,7 +121,7 @@ class RunningDensity:
         )
         self.fraction = check_number(term.fraction, "density fraction", low=0.0, high=1.0)
         n = graph.indptr.size - 1
-        self._indices = np.ascontiguousarray(term.indices, dtype=np.int32)
+        self._indices = np.ascontiguousarray(term.indices, dtype=np.uint32)
         self._T = np.ascontiguousarray(term.coordinates, dtype=np.float32)
         self._weights = np.ascontiguousarray(term.weights, dtype=np.float32)
         self._variances = np.ascontiguousarray(term.variances, dtype=np.float64)

@@ -407,7 +407,7 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -
         message = "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2."
         raise ValueError(message)
     kept = (rows != edges.indices) & (weights > 0)
-    rows, indices, weights = rows[kept], edges.indices[kept].astype(np.int32), weights[kept]
+    rows, indices, weights = rows[kept], edges.indices[kept].astype(np.uint32), weights[kept]
     largest = float(weights.max(initial=0.0)) or 1.0
     weights = weights / np.float32(largest)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)

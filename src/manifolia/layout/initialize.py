@@ -23,7 +23,7 @@ __all__ = ["pca_start", "spectral_start"]
 
 _WIDTH = 10.0
 _NOISE = 1e-4  # of the width; UMAP's, too
-_SAMPLE = 5_000  # rows that the principal axes are found from: a start needs no more
+_SAMPLE = 2_500  # rows that the principal axes are found from: a start needs no more
 _EXTRA = 8  # vectors carried beside those asked for
 _PASSES = 8  # of the subspace iteration; axes that are not apart by then are as good as each other
 _DENSE = 400  # points below which LAPACK finds the eigenvectors of a part of the graph
@@ -39,7 +39,7 @@ def pca_start(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
-        Data; sparse data stays sparse. Above 5,000 rows the axes are those of evenly spaced rows.
+        Data; sparse data stays sparse. Above 2,500 rows the axes are those of evenly spaced rows.
     n_components : int, default=2
         Dimensions of the map. Those beyond the rank of the data hold noise alone.
     random_state : int, RandomState, Generator or None, default=None
@@ -75,9 +75,10 @@ def pca_start(
         mean = np.asarray(sample.mean(axis=0), dtype=np.float64).ravel()
         axes = _principal_axes(sample, mean, min(n_components, n, p))
         shift = mean @ axes
+        factor = axes.astype(X.dtype)
 
         def run(rows: slice) -> FloatArray:
-            return np.asarray(X[rows] @ axes, dtype=np.float64) - shift
+            return np.asarray(X[rows] @ factor, dtype=np.float64) - shift
 
         scores = np.concatenate(map_blocks(run, row_blocks(n)))
     Y = np.zeros((n, n_components))

@@ -28,6 +28,7 @@ _CENTRE_ROWS = 1024  # any centre gives the same result; a few rows find one tha
 #: Room for candidates: ties and the error of the products bring in more than k.
 _ROOM = 4
 _SAFE = 2.0**100  # differences of numbers above it, or below its inverse, may leave the range of single precision
+_WHOLE_BYTES = 1 << 27  # up to here all products are held at once, and half of them are computed: 5,800 rows
 _TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precision of the products is chosen
 
 
@@ -65,19 +66,28 @@ def exact_neighbors(
     if metric != "manhattan":
         exactly = sp.issparse(X) or _crowded(Q, X, k, room)
         products = _products(X, np.float64 if exactly else np.float32)
+    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // resolve_n_jobs(n_jobs)))
+    if sp.issparse(X):
+        height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
+    blocks = row_blocks(m, max(_LEAST_HEIGHT, height))
+    whole = products.of_all(blocks, n_jobs) if products is not None and Q is X else None
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
         block = take(Q, part)
         if products is None:
             candidates, counts = np.empty((block.shape[0], 1), np.int32), np.full(block.shape[0], -1, np.int64)
         else:
-            candidates, counts = products.shortlist(block, itself[part], k, room)
+            G = None if whole is None else _mirrored(whole, part)
+            candidates, counts = products.shortlist(block, itself[part], k, room, G)
         return measured(block, X, k, metric=metric, own=itself[part], candidates=candidates, counts=counts)
 
-    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // resolve_n_jobs(n_jobs)))
-    if sp.issparse(X):
-        height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
-    return join(map_blocks(run, row_blocks(m, max(_LEAST_HEIGHT, height)), n_jobs=n_jobs), k)
+    return join(map_blocks(run, blocks, n_jobs=n_jobs), k)
+
+
+def _mirrored(G: FloatArray, part: slice) -> FloatArray:
+    """Return some rows of the products, whose entries left of the diagonal block stand above it."""
+    G[part, : part.start] = G[: part.start, part].T
+    return G[part]
 
 
 def _crowded(Q: FloatArray, X: FloatArray, k: int, room: int) -> bool:
@@ -124,8 +134,23 @@ class _Products(NamedTuple):
     error: float
     floor: float
 
-    def shortlist(self, block: Any, own: IntArray, k: int, room: int) -> tuple[IntArray, IntArray]:
-        """Return everyone who may be among the k nearest of each row of a block."""
+    def of_all(self, blocks: list[slice], n_jobs: int | None) -> FloatArray | None:
+        """Return the products of all rows with each other, from the diagonal blocks to the right; None if too many."""
+        rows = self.copy
+        if rows is None or rows.shape[0] ** 2 * rows.itemsize > _WHOLE_BYTES:
+            return None
+        G = np.empty((rows.shape[0], rows.shape[0]), dtype=self.dtype)
+
+        def run(part: slice) -> None:
+            np.matmul(rows[part], rows[part.start :].T, out=G[part, part.start :])
+
+        map_blocks(run, blocks, n_jobs=n_jobs)
+        return G
+
+    def shortlist(
+        self, block: Any, own: IntArray, k: int, room: int, G: FloatArray | None = None
+    ) -> tuple[IntArray, IntArray]:
+        """Return everyone who may be among the k nearest of each row of a block, whose products may be known."""
         from manifolia.kernels import candidates as kernels
 
         if sp.issparse(block):
@@ -133,6 +158,7 @@ class _Products(NamedTuple):
             G = np.ascontiguousarray((self.X @ rows.T).T)
         else:
             rows = _centred(block, self.centre, self.scale, self.dtype)
+        if G is None:
             G = np.empty((block.shape[0], self.X.shape[0]), dtype=self.dtype)
             for part in row_blocks(self.X.shape[0], self.X.shape[0] if self.copy is not None else _CHUNK):
                 G[:, part] = rows @ self.rows(part).T
