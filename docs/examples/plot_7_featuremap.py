@@ -12,53 +12,73 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import manifolia as mf
-from manifolia.explain.gradients import arrow_grid, correlation_arrows
+from manifolia.explain.gradients import correlation_arrows
 from manifolia.metrics import arrow_fidelity, knn_accuracy
+from manifolia.show import (
+    FeatureFieldDisplay,
+    FeatureTableDisplay,
+    GaugeDisplay,
+    MapDisplay,
+    TopArrowsDisplay,
+)
 
-X, y = load_digits(return_X_y=True)
+X, y = load_digits(return_X_y=True, as_frame=True)
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.2, stratify=y, random_state=0)
 model = mf.FeatureMAP(random_state=0).fit(X)
 Y = model.embedding_
 
 # %%
-# The map has not seen the labels; they only colour it. The rings are new rows, placed
-# with the map held still.
+# The map has not seen the labels; they only colour it. Diamonds are new rows, placed with
+# the map held still.
 
-palette = (
-    "#332288 #88CCEE #DDCC77 #117733 #CC6677 #44AA99 #AA4499 #999933 #882255 #777777"
-)
-colors = np.array(palette.split())
-Y_new = model.transform(X_new)
-fig, ax = plt.subplots(figsize=(7, 6.5), layout="constrained")
-ax.scatter(*Y.T, c=colors[y], s=8, alpha=0.5, linewidths=0)
-ax.scatter(*Y_new.T, facecolors="none", edgecolors=colors[y_new], s=26, linewidths=1.2)
-for digit in range(10):
-    middle = np.median(Y[y == digit], axis=0)
-    label = ax.text(*middle, str(digit), size=16, weight="bold", ha="center", va="center")
-    label.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 1})
-ax.set(xticks=[], yticks=[], aspect="equal")
-ax.set_title("Digits: training rows (dots) and new rows (rings)")
+MapDisplay.from_estimator(model, y, X_new=X_new, y_new=y_new).plot()
 plt.show()
 print(f"ten nearest rows in the map:     {knn_accuracy(Y, y, 10):.3f}")
-new_accuracy = knn_accuracy(Y, y, 10, test=(Y_new, y_new))
+new_accuracy = knn_accuracy(Y, y, 10, test=(model.transform(X_new), y_new))
 print(f"new rows, by ten training rows:  {new_accuracy:.3f}")
 
 # %%
 # One pixel's arrows, smoothed into a field. The points are coloured by the pixel itself:
-# arrows lead from where it is pale to where it is dark. An arrow counts by its
-# reliability, and where arrows disagree none is drawn.
+# arrows lead from where it is pale to where it is dark. Most arrows of a map say little,
+# because a pixel that does not vary along the map has no direction there; those that are
+# unreliable, or disagree with their neighbours, are hidden.
 
-pixel = 42
-arrows = model.feature_gradients(features=pixel, smooth=True)[:, 0]
-trust = model.arrow_reliability(features=pixel)[:, 0]
-field = arrow_grid(Y, arrows, n_nodes=36, weights=trust, min_count=2)
-shown = field.agreement > 0.6
-heads = field.arrows[shown] / np.linalg.norm(field.arrows[shown], axis=1, keepdims=True)
-fig, ax = plt.subplots(figsize=(7.5, 6.5), layout="constrained")
-points = ax.scatter(*Y.T, c=X[:, pixel], cmap="viridis_r", s=8)
-ax.quiver(*field.positions[shown].T, *heads.T, color="#882255", scale=45, width=0.003)
-ax.set(xticks=[], yticks=[], aspect="equal", title=f"Where pixel {pixel} grows")
-fig.colorbar(points, label="value of the pixel")
+FeatureFieldDisplay.from_estimator(model, "pixel_5_2").plot()
+plt.show()
+
+# %%
+# The same, row by row.
+
+FeatureFieldDisplay.from_estimator(model, "pixel_5_2", at="rows").plot(theme="dark")
+plt.show()
+
+# %%
+# The other way round: at one row, the features with the largest arrows. Going left in
+# the map from here, the features whose arrows point left grow.
+
+TopArrowsDisplay.from_estimator(model, 5, top=8).plot()
+plt.show()
+
+# %%
+# And for every class, the mean over its rows.
+
+TopArrowsDisplay.from_estimator(model, groups=y, top=3).plot(reach=0.12)
+plt.show()
+
+# %%
+# Ellipses show how wide the data is about a row, along its two main directions, and where
+# these lie in the map. The map makes clusters about equally dense; the ellipses tell
+# where the data is sparse.
+
+GaugeDisplay.from_estimator(model, y).plot(kind="both")
+plt.show()
+
+# %%
+# The features that say most about a class: the length of their mean arrow, how much they
+# vary about its rows (Eq. 4), and their mean.
+
+zeros = (y == 0).to_numpy()
+FeatureTableDisplay.from_estimator(model, zeros, title="the digit 0").plot()
 plt.show()
 
 # %%
@@ -79,24 +99,18 @@ for name, drawn in kinds.items():
     print(f"{name:36s}{arrow_fidelity(X, Y, drawn, n_neighbors=30):6.3f}")
 
 # %%
-# The importance of the pixels at one row, reshaped, is a saliency map. It lights up where
-# the strokes of rows like this one differ.
-
-rows = [int(np.flatnonzero(y == digit)[0]) for digit in range(10)]
-saliency = model.feature_importance(rows, kind="variance").reshape(-1, 8, 8)
-fig, axes = plt.subplots(2, 10, figsize=(10, 2.3), layout="constrained")
-for column, row in enumerate(rows):
-    axes[0, column].imshow(X[row].reshape(8, 8), cmap="gray_r")
-    axes[1, column].imshow(saliency[column], cmap="Reds", vmin=0, vmax=saliency.max())
-for ax in axes.flat:
-    ax.set(xticks=[], yticks=[])
-axes[0, 0].set_ylabel("image")
-axes[1, 0].set_ylabel("saliency")
-plt.show()
-
-# %%
 # How far does the map keep the densities of the data? Per direction the radii of
 # neighbourhoods are compared; the anisotropy tells whether their shapes are kept too.
 
 print("radius correlation per direction:", model.radius_correlation_.round(2))
 print("anisotropy correlation:          ", round(model.anisotropy_correlation_, 2))
+
+# %%
+# Three components are drawn in space. Of a map with more, choose which to look at; the
+# axes say so.
+
+space = mf.FeatureMAP(3, random_state=0).fit(X)
+MapDisplay.from_estimator(space, y).plot()
+ten = mf.FeatureMAP(10, random_state=0).fit(X)
+MapDisplay.from_estimator(ten, y, components=(0, 2)).plot()
+plt.show()

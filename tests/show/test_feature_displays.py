@@ -370,7 +370,8 @@ def test_means_of_groups_new_rows_and_colours(model):
         display.saliency[1].ravel(), model.feature_importance(y == 1, kind="variance").mean(axis=0), rtol=1e-6
     )
     new = pd.DataFrame(sheet()[:3] + 0.01, columns=NAMES)
-    fresh = SaliencyDisplay.from_estimator(model, [2], X=new, kind="gradient", titles=["new"])
+    fresh = SaliencyDisplay.from_estimator(model, [2], X=new, kind="gradient", titles=np.array(["new"]))
+    assert fresh.titles == ["new"]
     np.testing.assert_allclose(fresh.images.reshape(1, 4), new.to_numpy()[[2]])
     np.testing.assert_allclose(fresh.saliency.reshape(1, 4), model.feature_importance([2], X=new), rtol=1e-6)
     assert len(SaliencyDisplay.from_estimator(model).saliency) == 10

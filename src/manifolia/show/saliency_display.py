@@ -123,7 +123,8 @@ class SaliencyDisplay:
             members = group_rows(groups, model.embedding_.shape[0], max_rows)
             images = [model.feature_values(inside).mean(axis=0) for _, inside in members]
             maps = [model.feature_importance(inside, kind=kind).mean(axis=0) for _, inside in members]
-            return cls.from_values(images, maps, shape=shape, titles=titles or [name for name, _ in members])
+            names = [name for name, _ in members] if titles is None else titles
+            return cls.from_values(images, maps, shape=shape, titles=names)
         if X is None:
             n = model.embedding_.shape[0]
             points: Any = np.arange(n)[: min(10, n)] if rows is None else np.atleast_1d(np.arange(n)[rows])
@@ -133,7 +134,8 @@ class SaliencyDisplay:
             points = np.arange(len(new)) if rows is None else np.atleast_1d(np.arange(len(new))[rows])
             pixels = new[points]
         found = model.feature_importance(points, X=X, kind=kind)
-        return cls.from_values(pixels, found, shape=shape, titles=titles or [f"row {row}" for row in points])
+        names = [f"row {row}" for row in points] if titles is None else titles
+        return cls.from_values(pixels, found, shape=shape, titles=names)
 
     @classmethod
     def from_values(
