@@ -21,6 +21,8 @@ def test_names_lead_to_classes():
     assert registry.get("rf-phate") is mf.RFPHATE
     assert registry.get("RF_PHATE") is mf.RFPHATE
     assert registry.get("FeatureMAP") is mf.FeatureMAP
+    assert registry.get("kernel_tsne") is mf.KernelTSNE
+    assert registry.get("fisher_kernel_tsne") is mf.FisherKernelTSNE
     assert registry.get("isomap") is Isomap
 
 
@@ -30,14 +32,14 @@ def test_every_installed_method_loads_and_is_an_estimator():
 
 
 def test_manifolias_own_come_first():
-    assert registry.names()[:2] == ["featuremap", "rf-phate"]
+    assert registry.names()[:3] == ["featuremap", "fisher-kernel-tsne", "kernel-tsne"]
     assert set(registry.names()) <= set(registry.names(installed=False))
 
 
 def test_a_misspelt_name_gets_the_nearest():
     with pytest.raises(ValueError, match=r"no method .rfphate.\..*Did you mean .rf-phate."):
         registry.get("rfphate")
-    with pytest.raises(ValueError, match="Installed: featuremap, rf-phate"):
+    with pytest.raises(ValueError, match="Installed: featuremap, fisher-kernel-tsne, kernel-tsne, rf-phate"):
         registry.get("zzz")
 
 

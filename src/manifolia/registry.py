@@ -96,6 +96,14 @@ for _method in (
         "featuremap", "manifolia.methods.featuremap:FeatureMAP",
         "UMAP's graph with local densities and arrows of features; places new rows", "manifolia",
     ),
+    Method(
+        "kernel-tsne", "manifolia.methods.kernel_tsne:KernelTSNE",
+        "t-SNE of some rows and a formula for all; places new rows", "manifolia",
+    ),
+    Method(
+        "fisher-kernel-tsne", "manifolia.methods.fisher_kernel_tsne:FisherKernelTSNE",
+        "t-SNE of what tells classes apart, and a formula for all rows; places new rows", "manifolia", supervised=True,
+    ),
     Method("pca", "sklearn.decomposition:PCA", "the plane of largest variance", "scikit-learn"),
     Method("tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn"),
     Method("isomap", "sklearn.manifold:Isomap", "geodesic distances", "scikit-learn"),

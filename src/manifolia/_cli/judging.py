@@ -74,8 +74,8 @@ def run_explain(path: Path, options: dict[str, Any]) -> None:
     if not importances:
         console.result(f"{run.report['method']} measured no importance of columns in this run.")
         return
-    target = " and ".join(run.report["target"]["columns"]) or "the structure of the table"
-    console.heading(f"What matters for {target}: growth of the error when a column is shuffled")
+    meaning = run.report["importance"]
+    console.heading(f"What matters for {meaning['purpose']}: {meaning['measure']}")
     largest = max(entry["importance"] for entry in importances)
     for entry in importances:
         bar = "█" * max(0, round(24 * entry["importance"] / largest)) if largest > 0 else ""

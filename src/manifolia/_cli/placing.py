@@ -9,7 +9,6 @@ from typing import Any
 from manifolia._cli.console import Console
 from manifolia._cli.mapping import read_table
 from manifolia.runs import open_run
-from manifolia.runs.findings import NOVEL
 from manifolia.runs.placing import Placed, place_rows
 from manifolia.show.explorer import write_page
 from manifolia.show.explorer.decode import with_new_rows
@@ -57,7 +56,7 @@ def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
 
 def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:
     n = len(placed.frame)
-    n_novel = int((placed.frame["novelty"] >= NOVEL).sum()) if "novelty" in placed.frame else None
+    n_novel = int((placed.frame["novelty"] >= placed.novel_from).sum()) if "novelty" in placed.frame else None
     console.data(
         {
             "rows": n,
@@ -74,7 +73,11 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
     console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
     if n_novel is not None:
         looks = "looks" if n_novel == 1 else "look"
-        console.result(f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {NOVEL}).")
+        chance = "" if placed.share is None else f", as {placed.share:.1%} of rows like those have"
+        console.result(
+            f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {placed.novel_from:.3g}"
+            f"{chance})."
+        )
     if placed.accuracy is not None:
         console.result(f"- Against the target in the file, the forest's predictions score {placed.accuracy:.1%}.")
         if placed.n_known:

@@ -30,6 +30,7 @@ _EXAGGERATION = 12.0
 _REPORTED = 50  # iterations between reports
 _MOMENTUM = (0.5, 0.8)
 _START = 1e-4  # standard deviation of the start along its first axis: the early forces need room
+_ALONE = 1000  # points below which an iteration is too short to share: threads would mostly wait for each other
 _FFT = 10_000  # points from which interpolation is faster than the Barnes-Hut tree
 
 
@@ -149,7 +150,7 @@ def _by_open_tsne(P: Sparse, start: FloatArray, reporter: Reporter) -> FloatArra
         start,
         PrecomputedAffinities(P, normalize=False),
         negative_gradient_method="bh" if n < _FFT else "fft",
-        n_jobs=current_n_jobs(),
+        n_jobs=current_n_jobs() if n >= _ALONE else 1,
         random_state=0,  # nothing is drawn
     )
     rate = max(n / _EXAGGERATION, 50.0)

@@ -59,20 +59,17 @@ def importance_finding(
     target: str,
     *,
     learned: bool = True,
-    purpose: str = "for telling the rows from shuffled copies of them",
 ) -> str:
     """Name the columns that matter most.
 
     Parameters
     ----------
     importances : mapping of str to (float, float)
-        Column to importance and its standard error over trees.
+        Column to importance and its standard error over trees or rows.
     target : str
-        What they matter for; empty without a target.
+        What they matter for.
     learned : bool, default=True
         Whether the forest learned anything at all; if not, there is nothing that importance could mean.
-    purpose : str, default="for telling the rows from shuffled copies of them"
-        What they matter for without a target.
 
     Returns
     -------
@@ -87,10 +84,8 @@ def importance_finding(
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
     limit = norm.isf(_DOUBT / len(ranked))  # of many columns that mean nothing some look telling by chance
     telling = [name for name, (mean, error) in ranked if mean > limit * error and mean > 0]
-    if target:
-        purpose = f"for {target}"
     if not telling:
-        return f"No column matters {purpose} by more than chance: be careful with what the map seems to show."
+        return f"No column matters for {target} by more than chance: be careful with what the map seems to show."
     total = sum(max(mean, 0.0) for _, (mean, _) in ranked)
     shares = {name: importances[name][0] / total for name in telling}
     top = [name for i, name in enumerate(telling[:_TOP]) if i == 0 or shares[name] >= _SHARE]
@@ -99,7 +94,7 @@ def importance_finding(
     none = len(ranked) - len(telling)
     tail = [f"{rest} more {'counts' if rest == 1 else 'count'} for less"] if rest else []
     tail += [f"{none} cannot be told from nothing"] if none else []
-    return f"What matters most {purpose}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
+    return f"What matters most for {target}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
 
 
 def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> FloatArray:

@@ -16,7 +16,7 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.neighbors import kneighbors
 from manifolia.runs import findings
-from manifolia.runs.measured import Measured
+from manifolia.runs.measured import Importance, Measured
 from manifolia.runs.presenting import coordinates_of, payload_of, report_of
 from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
@@ -164,7 +164,7 @@ def _measure(
 ) -> Measured:  # fmt: skip
     """Ask the model and the metrics what the report and the page say."""
     task = str(getattr(estimator, "task_", "") or _guess_task(labels))
-    found = Measured(task)
+    found = Measured(task, importance=_meaning(estimator, labels))
     classes = labels.y is not None and labels.y.ndim == 1 and task == "classification"
     if hasattr(estimator, "forest_"):
         steps = float(X.shape[0]) * X.shape[1] * len(estimator.forest_.estimators_)
@@ -173,12 +173,13 @@ def _measure(
                 found.importances = _importances(estimator, preparer)
         elif request.importance is None:
             found.notes.append("Importance was not measured: it would take long on this table. Ask for it.")
-        with stages.stage("novelty"):
-            found.novelty = estimator.novelty()
         found.predicted = getattr(estimator, "oob_prediction_", None)
     elif hasattr(estimator, "feature_importance") and request.importance is not False:
         with stages.stage("importance"):
-            found.importances = _saliency(estimator, preparer, X.shape[0])
+            found.importances = _saliency(estimator, preparer, X)
+    if hasattr(estimator, "novelty"):
+        with stages.stage("novelty"):
+            found.novelty = estimator.novelty()
     with stages.stage("quality"):
         plain = X
         if preparer.missing != "impute" or not preparer.scale:
@@ -186,7 +187,7 @@ def _measure(
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
         found.scores = score_map(plain, Y, one, classes=classes)
         isolation = None
-        if found.novelty is None and not is_sparse(plain):
+        if not _names_outliers(estimator) and not is_sparse(plain):
             near = kneighbors(plain, min(10, len(Y) - 1), random_state=request.random_state, n_jobs=request.n_jobs)
             isolation = near.distances.mean(axis=1)
     found.findings = _findings(estimator, Y, labels, found, features, isolation, classes=classes)
@@ -211,10 +212,33 @@ def _importances(estimator: Any, preparer: TablePreparer) -> dict[str, tuple[flo
     return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in total.items()}
 
 
-def _saliency(estimator: Any, preparer: TablePreparer, n: int) -> dict[str, tuple[float, float]]:
-    """Mean over rows of how much each column varies along the data: the largest of the columns it became."""
+def _meaning(estimator: Any, labels: Labels) -> Importance:
+    """What the importance of a column means with this method."""
+    if hasattr(estimator, "forest_"):
+        purpose = labels.name or "telling the rows from shuffled copies of them"
+        return Importance(purpose, "growth of the error when a column is shuffled")
+    if hasattr(estimator, "smooth"):
+        measure = "how far a row moves when a column changes, as a share of the column that moves it most"
+        return Importance("where a row lies in the map", measure)
+    return Importance("the directions in which the rows differ", "how much a column varies along the data, from 0 to 1")
+
+
+def _names_outliers(estimator: Any) -> bool:
+    """Whether novelty tells rows of the fit apart: as a share of these rows it is spread evenly among them."""
+    return hasattr(estimator, "novelty") and not hasattr(estimator, "novelty_threshold_")
+
+
+def _saliency(estimator: Any, preparer: TablePreparer, X: Any) -> dict[str, tuple[float, float]]:
+    """Mean over rows of how much each column varies along the data, or moves a row: the largest of those it became."""
+    n = X.shape[0]
     rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
-    values = np.asarray(estimator.feature_importance(rows), dtype=np.float64)
+    if hasattr(estimator, "smooth"):
+        if estimator.metric != "euclidean":
+            return {}
+        explained = estimator if estimator.mapping == "kernel" else estimator.smooth()
+        values = explained.feature_importance(X[rows])
+    else:
+        values = np.asarray(estimator.feature_importance(rows), dtype=np.float64)
     means, errors = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(rows))
     largest: dict[str, tuple[float, float]] = {}
     for source, mean, error in zip(preparer.sources_, means, errors, strict=True):
@@ -239,14 +263,13 @@ def _findings(
     said = []
     if found.importances:
         learned = True
-        purpose = {} if hasattr(estimator, "forest_") else {"purpose": "for the directions in which the rows differ"}
         score = getattr(estimator, "oob_score_", float("nan"))
         if labels.y is not None and labels.y.ndim == 1 and np.isfinite(score):
             known = labels.y[~pd.isna(labels.y)]
             learned = findings.learned_something(score, known.astype(str) if classes else known, classes=classes)
-        said.append(findings.importance_finding(found.importances, target, learned=learned, **purpose))
+        said.append(findings.importance_finding(found.importances, found.importance.purpose, learned=learned))
     said.append(findings.neighbour_finding(estimator, Y, one, scores, target))
-    if found.novelty is not None:
+    if found.novelty is not None and _names_outliers(estimator):
         said.append(findings.outlier_finding(found.novelty, table.row_names))
     elif isolation is not None:
         said.append(findings.isolation_finding(isolation, table.row_names))

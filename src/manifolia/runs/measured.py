@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from manifolia._core.types import Array, FloatArray
 from manifolia.runs.scores import Score
 
-__all__ = ["Measured"]
+__all__ = ["Importance", "Measured"]
+
+
+class Importance(NamedTuple):
+    """What the importance of a column means.
+
+    Attributes
+    ----------
+    purpose : str
+        What columns matter for.
+    measure : str
+        What the numbers are.
+    """
+
+    purpose: str
+    measure: str
 
 
 @dataclass
@@ -18,6 +34,8 @@ class Measured:
     ----------
     task : str
         What the target asked for.
+    importance : Importance
+        What the importances mean.
     importances : dict of str to (float, float)
         Raw column to importance and its standard error; empty if it was not measured.
     novelty : ndarray of shape (n,) or None
@@ -33,6 +51,7 @@ class Measured:
     """
 
     task: str
+    importance: Importance
     importances: dict[str, tuple[float, float]] = field(default_factory=dict)
     novelty: FloatArray | None = None
     predicted: Array | None = None

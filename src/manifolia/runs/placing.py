@@ -11,6 +11,7 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
+from manifolia.runs.findings import NOVEL
 from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import NewRows
 from manifolia.tables import Table
@@ -35,6 +36,10 @@ class Placed(NamedTuple):
         Share of predictions that are right, or R², where the file has the target.
     n_known : int
         Rows that fall, in every tree, where a row of the fit fell: most likely that row itself.
+    novel_from : float
+        Novelty from which on a row is unlike those of the map.
+    share : float or None
+        Share of rows like those of the map that are above it; None where that is not known.
     """
 
     Y: FloatArray
@@ -42,6 +47,8 @@ class Placed(NamedTuple):
     new: NewRows
     accuracy: float | None
     n_known: int
+    novel_from: float
+    share: float | None
 
 
 def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
@@ -99,7 +106,10 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
     beside = beside.reset_index(drop=True)
     own = frame.drop(columns=["row", *column_names(Y.shape[1])])
     shown = pd.concat([own, beside.loc[:, [name not in own.columns for name in beside.columns]]], axis=1)
-    return Placed(Y, frame, NewRows(Y, shown, list(table.row_names)), accuracy, _n_known(method, X))
+    novel_from = float(getattr(method, "novelty_threshold_", NOVEL))
+    share = 1.0 - novel_from if hasattr(method, "novelty_threshold_") else None
+    new = NewRows(Y, shown, list(table.row_names))
+    return Placed(Y, frame, new, accuracy, _n_known(method, X), novel_from, share)
 
 
 def _warn_of_absent(preparer: Any, table: Table, report: dict[str, Any]) -> None:

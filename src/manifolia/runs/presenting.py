@@ -240,6 +240,7 @@ def report_of(
             if value(name) is not None
         },
         "scores": [score._asdict() for score in found.scores],
+        "importance": found.importance._asdict(),
         "importances": [
             {"column": name, "importance": mean, "standard_error": error}
             for name, (mean, error) in sorted(found.importances.items(), key=lambda item: -item[1][0])
