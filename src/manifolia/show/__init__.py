@@ -17,5 +17,9 @@ __getattr__, __dir__, __all__ = attach(
         "SaliencyDisplay": "manifolia.show.saliency_display",
         "ShepardDisplay": "manifolia.show.shepard_display",
         "TopArrowsDisplay": "manifolia.show.top_arrows_display",
+        "ConvergenceDisplay": "manifolia.show.tuning_display",
+        "ParetoDisplay": "manifolia.show.tuning_display",
+        "SensitivityDisplay": "manifolia.show.tuning_display",
+        "SettingDisplay": "manifolia.show.tuning_display",
     },
 )

@@ -14,7 +14,7 @@ from manifolia.tune.pareto import non_dominated
 from manifolia.tune.proposal import Evidence
 from manifolia.tune.study import Trial
 
-__all__ = ["front_table", "study_dict", "trials_table"]
+__all__ = ["front_table", "runs_table", "study_dict", "trials_table"]
 
 
 def trials_table(
@@ -54,6 +54,30 @@ def trials_table(
             row[f"{name}_expected"] = math.nan if i is None else expected[i, j]
         row |= {"n_runs": len(trial.runs), "seconds": sum(run.seconds for run in trial.runs), "error": trial.error}
         rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def runs_table(trials: Sequence[Trial], names: Sequence[str]) -> pd.DataFrame:
+    """Tabulate every run.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        All, failed ones too.
+    names : sequence of str
+        Metrics.
+
+    Returns
+    -------
+    DataFrame
+        A row per run: slot, repeat, the metrics, the estimator's own loss, seconds and error.
+    """
+    rows = []
+    for trial in trials:
+        for repeat, run in enumerate(trial.runs):
+            values = dict(zip(names, run.values, strict=True)) if not run.error else dict.fromkeys(names, math.nan)
+            more = {"own_loss": run.own_loss, "seconds": run.seconds, "error": run.error}
+            rows.append({"slot": trial.slot, "repeat": repeat, **values, **more})
     return pd.DataFrame(rows)
 
 

@@ -36,8 +36,8 @@ from manifolia.tune.answer import carried, confirm, expected_losses, front_chanc
 from manifolia.tune.evaluation import Job, Run, as_metric, fitted_map, run_all, takes_target
 from manifolia.tune.pareto import hypervolume, knee
 from manifolia.tune.presets import preset
-from manifolia.tune.proposal import DESIGNS, SURROGATES
-from manifolia.tune.report import front_table, study_dict, trials_table
+from manifolia.tune.proposal import DESIGNS, SURROGATES, make_surrogate
+from manifolia.tune.report import front_table, runs_table, study_dict, trials_table
 from manifolia.tune.search import Plan, Search, Task, mixed_seed
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
 from manifolia.tune.space import Space
@@ -134,6 +134,8 @@ class Tuner(BaseEstimator):
         Its map.
     trials_ : DataFrame
         Every setting: its loss, its standard error, what the surrogate expects, runs, seconds, error.
+    runs_ : DataFrame
+        Every run of these trials.
     pareto_ : DataFrame
         With several metrics the settings on the expected front, with the chance that they are on it.
     knee_ : dict
@@ -357,6 +359,31 @@ class Tuner(BaseEstimator):
         column = 0 if metric is None else names.index(check_option(metric, "metric", names))
         return sensitivity(self._space, self._evidence, kind=self.surrogate, seed=self._search_seed, column=column)
 
+    def expect(self, settings: Sequence[Mapping[str, Any]], metric: str | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return what the surrogate expects of settings, tried or not.
+
+        Parameters
+        ----------
+        settings : sequence of mapping
+            Settings of the space, fractions as fractions.
+        metric : str or None, default=None
+            One of the metrics; None is the first.
+
+        Returns
+        -------
+        tuple of ndarray
+            Expected losses, and how far they may be off (standard deviation).
+        """
+        check_is_fitted(self, "best_params_")
+        names = [one.name for one in self._metrics]
+        column = 0 if metric is None else names.index(check_option(metric, "metric", names))
+        given = [self._space.check(dict(setting)) for setting in settings]
+        noise = None if self._evidence.noise is None else self._evidence.noise[:, column]
+        model = make_surrogate(self.surrogate, mixed_seed(self._search_seed, 3))
+        with threads(1):
+            model.fit(self._space.features(self._evidence.settings), self._evidence.losses[:, column], noise)
+            return model.predict(self._space.features(given))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the study as plain values, for the explorer and for files.
 
@@ -491,6 +518,7 @@ class Tuner(BaseEstimator):
         expected = expected_losses(search.space, evidence, self.surrogate, own)
         names = [metric.name for metric in metrics]
         self.trials_ = trials_table(trials, worked, evidence, expected, names)
+        self.runs_ = runs_table(trials, names)
         enough = len(evidence.settings) >= 4
         self.r2_ = r_squared(evidence, search.space, self.surrogate, own) if enough else math.nan
         self.flat_ = is_flat(evidence)
