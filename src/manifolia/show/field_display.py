@@ -16,6 +16,7 @@ from manifolia._core.optional import import_extra
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_map, check_number, check_option
 from manifolia.explain.gradients import arrow_grid
+from manifolia.show._arrows import draw_arrows, draw_map_beneath
 from manifolia.show._features import (
     choose_plane,
     explained_model,
@@ -24,8 +25,6 @@ from manifolia.show._features import (
     nearest_gap,
     spread_rows,
 )
-from manifolia.show._style import resolve_theme
-from manifolia.show.map_display import MapDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -298,27 +297,19 @@ class FeatureFieldDisplay:
         """
         check_option(lengths, "lengths", ("slope", "equal"))
         import_extra("matplotlib", extra="plot", purpose="FeatureFieldDisplay.plot")
-        effects = import_extra("matplotlib.patheffects", extra="plot", purpose="FeatureFieldDisplay.plot")
-        kind = {} if self.values is None else {"kind": "continuous"}
-        backdrop = MapDisplay.from_map(self.Y, self.values, name=self.name, **kind)  # type: ignore[arg-type]
-        backdrop.axis_names = self.axis_names
-        self.map_ = backdrop.plot(ax, theme=theme, legend=legend, **points)
+        self.map_, chosen = draw_map_beneath(
+            self.Y,
+            self.values,
+            ax,
+            axis_names=self.axis_names,
+            theme=theme,
+            options={"legend": legend} | points,
+            name=self.name,
+            kind="continuous",
+        )
         ax = self.map_.ax_
-        chosen = resolve_theme(theme, ax)
-        drawn = self._drawn(lengths)
-        self.arrows_: Any = ax.quiver(
-            *self.positions.T,
-            *drawn.T,
-            angles="xy",
-            scale_units="xy",
-            scale=1.0,
-            color=chosen.text if color is None else color,
-            width=0.0028,
-            headwidth=4.2,
-            headlength=4.6,
-            headaxislength=4.0,
-            zorder=6,
-            path_effects=[effects.withStroke(linewidth=1.6, foreground=chosen.background), effects.Normal()],
+        self.arrows_: Any = draw_arrows(
+            ax, self.positions, self._drawn(lengths), color=color, theme=chosen, width=0.0028, zorder=6
         )
         self.ax_, self.figure_ = ax, ax.figure
         return self

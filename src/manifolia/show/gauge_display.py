@@ -17,9 +17,8 @@ from manifolia._core.optional import import_extra
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, check_option
 from manifolia.operators.tangent import row_numbers
+from manifolia.show._arrows import draw_map_beneath
 from manifolia.show._features import choose_plane, explained_model, nearest_gap, spread_rows
-from manifolia.show._style import resolve_theme
-from manifolia.show.map_display import MapDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,13 +172,11 @@ class GaugeDisplay:
         check_option(kind, "kind", ("ellipse", "frame", "both"))
         if scale is not None:
             check_number(scale, "scale", low=0.0, open_low=True)
-        backdrop = MapDisplay.from_map(self.Y, self.color)
-        backdrop.axis_names = self.axis_names
-        self.map_ = backdrop.plot(ax, theme=theme, legend=legend, **({"alpha": 0.4, "labels": False} | points))
+        options = {"alpha": 0.4, "labels": False, "legend": legend} | points
+        self.map_, chosen = draw_map_beneath(
+            self.Y, self.color, ax, axis_names=self.axis_names, theme=theme, options=options
+        )
         ax = self.map_.ax_
-        chosen = resolve_theme(theme, ax)
-        if self.color is None:
-            self.map_.points_.set_facecolor(chosen.muted)
         unit = self._unit() if scale is None else scale
         centres = self.Y[self.rows]
         self.ellipses_: Any = None

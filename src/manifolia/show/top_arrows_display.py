@@ -16,6 +16,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_map, check_number, check_option
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.operators.tangent import row_numbers
+from manifolia.show._arrows import draw_arrows, draw_map_beneath
 from manifolia.show._features import (
     FeatureMeans,
     choose_plane,
@@ -26,8 +27,7 @@ from manifolia.show._features import (
     sample_rows,
 )
 from manifolia.show._labels import anchors, push_apart
-from manifolia.show._style import plain, resolve_theme, shorten
-from manifolia.show.map_display import MapDisplay
+from manifolia.show._style import plain, shorten
 from manifolia.show.palette import DARK, class_colors
 
 if TYPE_CHECKING:
@@ -309,19 +309,19 @@ class TopArrowsDisplay:
         import_extra("matplotlib", extra="plot", purpose="TopArrowsDisplay.plot")
         effects = import_extra("matplotlib.patheffects", extra="plot", purpose="TopArrowsDisplay.plot")
         check_number(reach, "reach", low=0.0, open_low=True)
-        backdrop = MapDisplay.from_map(self.Y, self.color)
-        backdrop.axis_names = self.axis_names
-        options = {"alpha": 0.35, "labels": False} | points
-        self.map_ = backdrop.plot(ax, theme=theme, legend=legend, **options)
+        options = {"alpha": 0.35, "labels": False, "legend": legend} | points
+        self.map_, chosen = draw_map_beneath(
+            self.Y, self.color, ax, axis_names=self.axis_names, theme=theme, options=options
+        )
         ax = self.map_.ax_
-        chosen = resolve_theme(theme, ax)
-        if self.color is None:
-            self.map_.points_.set_facecolor(chosen.muted)
         accent = class_colors(2, dark=chosen is DARK)[1]
         longest = max(float(np.linalg.norm(group.arrows, axis=1).max()) for group in self.groups)
         scale = reach * float(np.ptp(self.Y, axis=0).max()) / (longest or 1.0)
-        rim = [effects.withStroke(linewidth=2.0, foreground=chosen.background), effects.Normal()]
-        self.arrows_ = [self._fan(ax, group, scale, chosen.text, rim) for group in self.groups]
+        self.arrows_ = []
+        for group in self.groups:
+            starts = np.tile(group.origin, (len(group.names), 1))
+            ways = scale * group.arrows
+            self.arrows_.append(draw_arrows(ax, starts, ways, color=None, theme=chosen, width=0.0038, zorder=7))
         origins = np.array([group.origin for group in self.groups])
         dot: dict[str, Any] = {
             "s": 34,
@@ -338,24 +338,6 @@ class TopArrowsDisplay:
             self._name_tips(ax, scale, chosen, effects)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    @staticmethod
-    def _fan(ax: Any, group: ArrowGroup, scale: float, color: str, rim: list[Any]) -> Any:
-        starts = np.tile(group.origin, (len(group.names), 1))
-        return ax.quiver(
-            *starts.T,
-            *(scale * group.arrows).T,
-            angles="xy",
-            scale_units="xy",
-            scale=1.0,
-            color=color,
-            width=0.0038,
-            headwidth=4.0,
-            headlength=4.5,
-            headaxislength=4.0,
-            zorder=7,
-            path_effects=rim,
-        )
 
     def _name_tips(self, ax: Any, scale: float, theme: Any, effects: Any) -> None:
         """Write names just beyond the tips, the first of every group first, pushed apart."""
