@@ -33,6 +33,7 @@ __getattr__, __dir__, __all__ = attach(
     ],
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
+        "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
         "KernelMap": "manifolia.extension.kernel_map",
         "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",

@@ -31,6 +31,10 @@ ESTIMATORS: dict[str, Entry] = {
     'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
         lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
     ),
+    "FisherKernelTSNE": Entry(lambda: mf.FisherKernelTSNE(n_train=40, perplexity=5.0)),
+    "FisherKernelTSNE(n_train=None, fisher_bandwidth=1.0, pca=3)": Entry(
+        lambda: mf.FisherKernelTSNE(n_train=None, perplexity=4.0, fisher_bandwidth=1.0, pca=3)
+    ),
     "ForestFeatures": Entry(lambda: mf.ForestFeatures(10)),
     'ForestFeatures("auto", max_trees=50, n_features_out=64, missing="split")': Entry(
         lambda: mf.ForestFeatures(max_trees=50, n_features_out=64, missing="split")

@@ -22,7 +22,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option
 from manifolia.affinity.grow import read_target
 
-__all__ = ["ParzenClasses", "centred", "class_codes", "parzen_classes", "squared_distances"]
+__all__ = ["ParzenClasses", "centred", "check_bandwidth", "class_codes", "parzen_classes", "squared_distances"]
 
 _BLOCK = 256
 _NARROWEST = 0.1  # of the median distance to the nearest neighbour: below, p(c|x) is the nearest row's class
@@ -92,14 +92,14 @@ def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins:
     >>> class_codes(["b", "a", None, "b"], 4)
     array([ 1,  0, -1,  1])
     """
-    check_option(task, "task", ("auto", "classification", "regression"))
-    n_bins = check_number(n_bins, "n_bins", low=2, integer=True)
     if y is None:
         message = (
             "the Fisher metric requires y to be passed, but the target y is None. Pass the classes of the rows; "
             "KernelTSNE makes a map without them."
         )
         raise ValueError(message)
+    check_option(task, "task", ("auto", "classification", "regression"))
+    n_bins = check_number(n_bins, "n_bins", low=2, integer=True)
     target = read_target(y, n_rows, task)
     if target.y is None or target.task not in ("classification", "regression"):
         message = f"y must be one column of classes or numbers, got shape {np.shape(y)}. Choose a column."
@@ -165,10 +165,7 @@ def parzen_classes(
     (True, -0.1, -1.1)
     """
     X = check_matrix(X)
-    if isinstance(bandwidth, str):
-        check_option(bandwidth, "bandwidth", ("auto",))
-    else:
-        bandwidth = check_number(bandwidth, "bandwidth", low=0.0, open_low=True, hint="'auto' finds one.")
+    check_bandwidth(bandwidth)
     rows = _chosen(codes, reference, random_state)
     offsets = np.searchsorted(codes[rows], np.arange(codes.max() + 2))
     Z, scale = centred(X[rows])
@@ -182,8 +179,31 @@ def parzen_classes(
         if width != best:  # a width that suits badly does not make the classes say nothing
             gains, _ = _gains(D, offsets, best)
     n = len(gains)
-    informative = n > 0 and float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n)
+    informative = n > 0 and bool(float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n))
     return ParzenClasses(rows, offsets, width * scale, likelihood, prior, informative)
+
+
+def check_bandwidth(bandwidth: float | str, name: str = "bandwidth") -> None:
+    """Refuse a width that is neither a positive number nor ``"auto"``.
+
+    Parameters
+    ----------
+    bandwidth : float or "auto"
+        What came.
+    name : str, default="bandwidth"
+        The parameter's name.
+
+    Raises
+    ------
+    TypeError
+        If it is not a number.
+    ValueError
+        If it is not positive.
+    """
+    if isinstance(bandwidth, str):
+        check_option(bandwidth, name, ("auto",))
+    else:
+        check_number(bandwidth, name, low=0.0, open_low=True, hint="'auto' finds one.")
 
 
 def _chosen(codes: IntArray, reference: int | None, random_state: RandomState) -> IntArray:

@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
+        "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
         "RFPHATE": "manifolia.methods.rf_phate",
     },

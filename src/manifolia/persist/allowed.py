@@ -18,6 +18,7 @@ OWN = frozenset(
     {
         "manifolia.extension.kernel_map.KernelMap",
         "manifolia.methods.featuremap.FeatureMAP",
+        "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
         "manifolia.methods.forest_features.ForestFeatures",
         "manifolia.methods.kernel_tsne.KernelTSNE",
         "manifolia.methods.rf_phate.RFPHATE",
