@@ -58,6 +58,19 @@ def test_the_seed_matters_and_so_does_the_row(scene):
     assert (one != place_anchored(Y, indices, other, random_state=0)).any(axis=1).all()
 
 
+def test_repulsion_pushes_rows_away_and_none_is_as_good_as_no_draws(scene):
+    Y, _, _, indices, weights = scene
+    nothing = place_anchored(Y, indices, weights, repulsion=0.0, random_state=0)
+    np.testing.assert_array_equal(place_anchored(Y, indices, weights, n_negatives=0, random_state=0), nothing)
+    gaps = []
+    for repulsion in (1.0, 2.0, 8.0):
+        placed = place_anchored(Y, indices, weights, repulsion=repulsion, random_state=0)
+        gaps.append(np.linalg.norm(placed - nothing, axis=1).mean())
+    assert gaps[0] < gaps[1] < gaps[2]
+    with pytest.raises(ValueError, match="repulsion must be"):
+        place_anchored(Y, indices, weights, repulsion=-1.0)
+
+
 @pytest.mark.parametrize("c", [1, 2, 3, 10])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_number_of_dimensions(c, dtype, rng):
