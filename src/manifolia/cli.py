@@ -159,6 +159,65 @@ def map_command(data: Path, out: Path | None, settings: dict[str, str], **option
     run_map(data, out, {name: _literal(text) for name, text in settings.items()}, options)
 
 
+def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=LOW:HIGH, NAME=LOW:HIGH:log, or NAME=A,B,C."""
+    found: dict[str, Any] = {}
+    for name, text in _pairs(_ctx, param, values).items():
+        if ":" not in text:
+            found[name] = [_literal(option) for option in text.split(",")]
+            continue
+        low, high, *more = (_literal(part) for part in text.split(":"))
+        if more not in ([], ["log"]) or not all(isinstance(end, (int, float)) for end in (low, high)):
+            message = f"{text!r} is not a range. Write {name}=LOW:HIGH, {name}=LOW:HIGH:log, or {name}=A,B,C."
+            raise click.BadParameter(message, param=param)
+        from manifolia.tune import Integer, Real
+
+        kind: Any = Integer if isinstance(low, int) and isinstance(high, int) else Real
+        try:
+            found[name] = kind(low, high, log=bool(more))
+        except (TypeError, ValueError) as error:
+            raise click.BadParameter(str(error), param=param) from error
+    return found
+
+
+@main.command("tune", context_settings=_CONTEXT)
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: DATA's name + '-tuned']"
+)
+@click.option("-m", "--method", metavar="NAME", help="Method; chosen by task if left out.")
+@click.option("--metric", multiple=True, metavar="NAME",
+              help="What a good map is; may be repeated.  [default: auc_r_nx]")  # fmt: skip
+@click.option("--range", "space", multiple=True, callback=_ranges, metavar="NAME=LOW:HIGH",
+              help="Parameter to tune: a range, with ':log' in equal ratios, or options A,B,C.  "
+                   "[default: the method's own]")  # fmt: skip
+@click.option("--trials", default=20, show_default=True, help="Settings to try.")
+@click.option("--repeats", default=5, show_default=True, help="Runs of each, with different seeds.")
+@click.option("--subsample", type=float, help="Rows to tune on: a share up to 1, or a number.  [default: all]")
+@click.option("--timeout", type=float, help="Seconds after which no more settings are tried.")
+@click.option("--study", type=click.Path(path_type=Path), help="SQLite file that keeps the study, to go on with it.")
+@click.option("--task", default="auto", show_default=True, metavar="NAME", help="As for map.")
+@click.option("-x", "--exclude", multiple=True, metavar="COLUMN", help="Column not to use; may be repeated.")
+@click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE", help="As for map.")
+@click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
+              help="Parameter that is fixed; may be repeated.")  # fmt: skip
+@click.option("--seed", default=0, show_default=True, help="The same seed gives the same study.")
+@click.option("--jobs", type=int, help="Processes.  [default: all cores]")
+@click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@_reading
+@_json
+@_common
+def tune_command(data: Path, out: Path | None, settings: dict[str, str], space: dict[str, Any], **options: Any) -> None:
+    """Choose the settings of a method for DATA by evidence, and make the map with them.
+
+    The folder also gets tuning.json, trials.csv and tuning.png.
+    """
+    from manifolia._cli.tuning import run_tune
+
+    run_tune(data, out, {name: _literal(text) for name, text in settings.items()}, space, options)
+
+
 @main.command("transform", context_settings=_CONTEXT)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path), metavar="NEW")

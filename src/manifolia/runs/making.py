@@ -25,7 +25,7 @@ from manifolia.runs.timing import Listener, Stages
 from manifolia.show.explorer import Payload
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Run", "make_run"]
+__all__ = ["Run", "make_estimator", "make_run", "plain_rows", "prepare"]
 
 _MIN_ROWS = 5
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
@@ -91,17 +91,11 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     for name in request.exclude:
         table.column(name)  # a misspelt one is told
     method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
-    estimator = _estimator(method, request, labels)
+    estimator = make_estimator(method, request, labels)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with stages.stage("prepare"):
-            features = table.without({*request.target, *request.exclude} & set(table.feature_names))
-            preparer = TablePreparer(
-                dict(request.roles) or None,
-                missing="keep" if method.takes_missing else "impute",
-                scale=method.needs_scale,
-            )
-            X = preparer.fit_transform(features)
+            features, preparer, X = prepare(table, request, method)
         Y = _fit(estimator, X, labels, method, stages)
         measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
     said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
@@ -115,13 +109,75 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     return Run(_pipeline(preparer, estimator), coordinates, payload, report, X if small and request.keep_rows else None)
 
 
-def _pipeline(preparer: TablePreparer, estimator: Any) -> Any:
-    from sklearn.pipeline import Pipeline
+def prepare(table: Table, request: Request, method: registry.Method) -> tuple[Table, TablePreparer, Any]:
+    """Turn the columns that take part into numbers, as a method needs them.
 
-    return Pipeline([("prepare", preparer), ("map", estimator)])
+    Parameters
+    ----------
+    table : Table
+        All columns.
+    request : Request
+        Target, columns to leave out, roles.
+    method : Method
+        Whether gaps may stay and distances count.
+
+    Returns
+    -------
+    tuple
+        Columns that take part, the fitted preparer, and the numbers.
+    """
+    features = table.without({*request.target, *request.exclude} & set(table.feature_names))
+    missing = "keep" if method.takes_missing else "impute"
+    preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=method.needs_scale)
+    return features, preparer, preparer.fit_transform(features)
 
 
-def _estimator(method: registry.Method, request: Request, labels: Labels) -> Any:
+def plain_rows(features: Table, preparer: TablePreparer, X: Any, request: Request) -> Any:
+    """Return the rows as metrics see them: no gaps, one scale.
+
+    Parameters
+    ----------
+    features : Table
+        Columns that take part.
+    preparer : TablePreparer
+        That made `X`.
+    X : ndarray or sparse array
+        What the method got.
+    request : Request
+        Roles.
+
+    Returns
+    -------
+    ndarray or sparse array
+        `X` itself if it has no gaps and one scale.
+    """
+    if preparer.missing == "impute" and preparer.scale:
+        return X
+    return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
+
+
+def make_estimator(method: registry.Method, request: Request, labels: Labels) -> Any:
+    """Make the estimator that a request asks for.
+
+    Parameters
+    ----------
+    method : Method
+        Which.
+    request : Request
+        Its settings, seed and threads.
+    labels : Labels
+        The target.
+
+    Returns
+    -------
+    object
+        Not fitted.
+
+    Raises
+    ------
+    ValueError
+        If the method has no such parameter, or cannot do the task.
+    """
     kind = method.load()
     known = kind().get_params()
     for name in request.settings:
@@ -141,6 +197,12 @@ def _estimator(method: registry.Method, request: Request, labels: Labels) -> Any
         raise ValueError(message)
     settings = {name: value for name, value in settings.items() if name in known}
     return kind(**{**settings, **request.settings})
+
+
+def _pipeline(preparer: TablePreparer, estimator: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("prepare", preparer), ("map", estimator)])
 
 
 def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Method, stages: Stages) -> FloatArray:
@@ -181,9 +243,7 @@ def _measure(
         with stages.stage("novelty"):
             found.novelty = estimator.novelty()
     with stages.stage("quality"):
-        plain = X
-        if preparer.missing != "impute" or not preparer.scale:
-            plain = TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
+        plain = plain_rows(features, preparer, X, request)
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
         found.scores = score_map(plain, Y, one, classes=classes)
         isolation = None

@@ -439,7 +439,8 @@ class SensitivityDisplay:
         ax.invert_yaxis()
         ax.set(xlabel="share of the loss's variance, with 90 % intervals", title=f"surrogate's R² {self.r2:.2f}")
         ax.title.set_color(chosen.text)
-        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": len(shown)}
+        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **below)
         return self
 
 

@@ -282,7 +282,8 @@ def run_once(
     metrics : sequence of Metric
         What to measure.
     options : mapping
-        ``pass_target`` and ``sample``, the rows that metrics look at.
+        ``pass_target``; ``sample``, the rows that metrics look at; and ``metric_X``, data for the metrics in place of
+        `X`, or None.
 
     Returns
     -------
@@ -292,11 +293,12 @@ def run_once(
     start = time.perf_counter()
     rows = job.rows
     data, target = _take(X, rows), None if y is None else _take(y, rows)
+    judged = data if options["metric_X"] is None else _take(options["metric_X"], rows)
     with warnings.catch_warnings(record=True) as caught, threads(1):
         warnings.simplefilter("always")
         try:
             model, Y = fitted_map(estimator, job, data, target, pass_target=options["pass_target"])
-            values = tuple(_measure(metric, data, Y, target, job.seed, options["sample"]) for metric in metrics)
+            values = tuple(_measure(metric, judged, Y, target, job.seed, options["sample"]) for metric in metrics)
             losses = tuple(float(metric.normalize(value)) for metric, value in zip(metrics, values, strict=True))
             wrong = [metric.name for metric, loss in zip(metrics, losses, strict=True) if not math.isfinite(loss)]
             error = f"{wrong[0]} is not a finite number" if wrong else ""

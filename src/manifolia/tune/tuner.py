@@ -14,7 +14,6 @@ which settings matter  `tune.sensitivity`
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -24,25 +23,25 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from manifolia._core.parallel import resolve_n_jobs, threads
+from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
+from manifolia._core.validate import check_is_fitted, check_option, check_same_length
 from manifolia._core.warnings import warn
 from manifolia.metrics.registry import Metric
-from manifolia.tune.aggregate import check_aggregate
 from manifolia.tune.answer import carried, confirm, expected_losses, front_chances, is_flat
-from manifolia.tune.evaluation import Job, Run, as_metric, fitted_map, run_all, takes_target
+from manifolia.tune.checking import check_tuner, study_signature
+from manifolia.tune.evaluation import Job, Run, fitted_map, run_all, takes_target
 from manifolia.tune.pareto import hypervolume, knee
 from manifolia.tune.presets import preset
-from manifolia.tune.proposal import DESIGNS, SURROGATES, make_surrogate
+from manifolia.tune.proposal import make_surrogate
 from manifolia.tune.report import front_table, runs_table, study_dict, trials_table
 from manifolia.tune.search import Plan, Search, Task, mixed_seed
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
 from manifolia.tune.space import Space
 from manifolia.tune.study import Trial, TrialStore
-from manifolia.tune.subsample import SAMPLINGS, sample_rows, sample_size
+from manifolia.tune.subsample import sample_rows, sample_size
 
 __all__ = ["Tuner"]
 
@@ -251,7 +250,7 @@ class Tuner(BaseEstimator):
         found, space = preset(estimator)
         return cls(found, {**space, **options.pop("space", {})}, **options)
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Tuner:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, metric_X: ArrayLike | None = None) -> Tuner:
         """Search, confirm, and fit the recommended setting.
 
         Parameters
@@ -260,6 +259,9 @@ class Tuner(BaseEstimator):
             Data, passed to the estimator as it is.
         y : array-like of shape (n,), default=None
             Target, for metrics, strata and supervised methods.
+        metric_X : array-like of shape (n, p), default=None
+            The same rows as metrics are to see them, where the estimator takes what they cannot: gaps, categories.
+            None: as `X`.
 
         Returns
         -------
@@ -268,8 +270,9 @@ class Tuner(BaseEstimator):
         """
         begun = time.monotonic()
         X = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
-        n = check_same_length(X=X, y=y)
-        space, metrics = self._check_parameters(n, y)
+        n = check_same_length(X=X, y=y, metric_X=metric_X)
+        self._metric_X = metric_X
+        space, metrics = check_tuner(self, n, y)
         seed = as_seed(self.random_state)
         self.rows_ = self._draw(X, y, n, mixed_seed(seed, 0))
         shape = (len(self.rows_), X.shape[1])
@@ -279,7 +282,7 @@ class Tuner(BaseEstimator):
             [metric.name for metric in metrics],
             storage=self.storage,
             study_name=self.study_name,
-            signature=self._signature(X, n, seed),
+            signature=study_signature(self, X, n, seed),
         )
         current = self.estimator.get_params()
         plan = Plan(
@@ -305,6 +308,7 @@ class Tuner(BaseEstimator):
             self._report(answer, worked, search, metrics)
             self.best_setting_ = answer.setting
             self._deliver(search, answer.setting, answer.final, X, y, space, shape, seed)
+        del self._metric_X
         self.stopped_ = search.stopped
         every = store.trials(_STAGES)
         self.n_runs_ = sum(len(trial.runs) for trial in every)
@@ -397,77 +401,6 @@ class Tuner(BaseEstimator):
 
     # -- steps of fit
 
-    def _check_parameters(self, n: int, y: ArrayLike | None) -> tuple[Space, list[Metric]]:
-        if not hasattr(self.estimator, "fit_transform") or not hasattr(self.estimator, "set_params"):
-            message = (
-                f"estimator must have fit_transform and set_params, as scikit-learn's do, got {self.estimator!r}. "
-                "Pass an instance, such as mf.FeatureMAP(); openTSNE's is openTSNE.sklearn.TSNE."
-            )
-            raise TypeError(message)
-        space = Space(self.space)
-        known = self.estimator.get_params()
-        for name in space.names:
-            check_option(name, "a parameter of space", list(known))
-        given = [self.metrics] if isinstance(self.metrics, (str, Metric)) or callable(self.metrics) else self.metrics
-        metrics = [as_metric(one) for one in given]
-        for metric in metrics:
-            unknown = set(metric.needs) - {"X", "Y", "y"}
-            if unknown or ("y" in metric.needs and y is None):
-                what = "y" if not unknown else " and ".join(sorted(unknown))
-                message = (
-                    f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
-                )
-                raise ValueError(message)
-        check_option(self.sampling, "sampling", SAMPLINGS)
-        check_option(self.surrogate, "surrogate", SURROGATES)
-        check_option(self.design, "design", DESIGNS)
-        check_aggregate(self.aggregate)
-        check_number(self.n_repeats, "n_repeats", low=1, integer=True)
-        check_number(self.n_pilot, "n_pilot", low=1, integer=True)
-        check_number(self.n_trials, "n_trials", low=1, integer=True)
-        check_number(self.batch_size, "batch_size", low=1, integer=True)
-        check_number(self.n_confirm, "n_confirm", low=0, integer=True)
-        check_number(self.n_full, "n_full", low=0, integer=True)
-        if self.timeout is not None:
-            check_number(self.timeout, "timeout", low=0.0, open_low=True)
-        if self.metric_sample is not None:
-            check_number(self.metric_sample, "metric_sample", low=10, integer=True)
-        for name in ("resample", "race", "early_stop", "verbose"):
-            check_bool(getattr(self, name), name)
-        if isinstance(self.refit, Mapping):
-            space.check(dict(self.refit))
-        else:
-            check_bool(self.refit, "refit")
-        for name in self.pilot_params or {}:
-            check_option(name, "a parameter of pilot_params", list(known))
-        if self.pass_target != "auto":
-            check_bool(self.pass_target, "pass_target")
-        resolve_n_jobs(self.n_jobs)
-        sample_size(self.subsample, n)
-        return space, metrics
-
-    def _signature(self, X: Any, n: int, seed: int) -> dict[str, Any]:
-        """What has to be the same for a stored study to go on."""
-        head = X.iloc[: min(n, 100)].to_numpy() if hasattr(X, "iloc") else X[: min(n, 100)]
-        head = head.toarray() if sp.issparse(head) else head
-        return {
-            "data": hashlib.sha256(repr((X.shape, np.asarray(head).tolist())).encode()).hexdigest()[:16],
-            "estimator": repr(self.estimator),
-            "random_state": seed,
-            "subsample": self.subsample,
-            "sampling": self.sampling,
-            "resample": self.resample,
-            "n_repeats": self.n_repeats,
-            "n_pilot": self.n_pilot,
-            "surrogate": self.surrogate,
-            "design": self.design,
-            "pilot_params": repr(self.pilot_params),
-            "aggregate": repr(self.aggregate),
-            "race": self.race,
-            "batch_size": self.batch_size,
-            "metric_sample": self.metric_sample,
-        }
-
     def _draw(self, X: Any, y: ArrayLike | None, n: int, seed: int) -> Any:
         size = sample_size(self.subsample, n)
         if size == n:
@@ -479,7 +412,11 @@ class Tuner(BaseEstimator):
 
     def _options(self, y: ArrayLike | None) -> dict[str, Any]:
         pass_target = takes_target(self.estimator) if self.pass_target == "auto" else self.pass_target
-        return {"pass_target": bool(pass_target) and y is not None, "sample": self.metric_sample or _METRIC_ROWS}
+        return {
+            "pass_target": bool(pass_target) and y is not None,
+            "sample": self.metric_sample or _METRIC_ROWS,
+            "metric_X": self._metric_X,
+        }
 
     def _run(self, tasks: list[Task], X: Any, y: Any, metrics: Sequence[Metric], seed: int) -> list[Run]:
         n = X.shape[0]

@@ -1,0 +1,117 @@
+"""``manifolia tune``."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manifolia._cli.console import Console
+from manifolia._cli.mapping import read_table
+from manifolia._core.files import draft
+from manifolia._core.optional import is_installed
+from manifolia._core.progress import ProgressEvent
+from manifolia.runs import Request, make_run, write_run
+from manifolia.runs.folder import check_free
+from manifolia.runs.tuning import tune_table
+
+__all__ = ["run_tune"]
+
+
+def run_tune(
+    data: Path, out: Path | None, settings: dict[str, Any], space: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Tune a method on a table, make the run with what was found, and say how sure that is.
+
+    Parameters
+    ----------
+    data : Path
+        The table.
+    out : Path or None
+        Folder of the run.
+    settings : dict
+        Parameters that are fixed.
+    space : dict
+        Parameters with ranges.
+    options : dict
+        Options of the command.
+    """
+    console = Console(quiet=options["quiet"], as_json=options["as_json"])
+    folder = out if out is not None else data.with_name(f"{data.stem}-tuned")
+    check_free(folder, force=options["force"])
+    table = read_table(data, options)
+    request = Request(
+        target=options["target"],
+        method=options["method"],
+        task=options["task"],
+        exclude=options["exclude"],
+        roles=options["roles"],
+        settings=settings,
+        random_state=options["seed"],
+        n_jobs=options["jobs"],
+    )
+    began = time.perf_counter()
+    found = tune_table(
+        table,
+        request,
+        console,
+        metrics=options["metric"] or ("auc_r_nx",),
+        space=space,
+        n_trials=options["trials"],
+        n_repeats=options["repeats"],
+        subsample=options["subsample"],
+        timeout=options["timeout"],
+        storage=options["study"],
+    )
+    run = make_run(table, found.request, console)
+    console(ProgressEvent("write", 0, None, {}))
+    write_run(run, folder, force=options["force"])
+    study = found.tuner.to_dict()
+    with draft(folder / "tuning.json") as path:
+        path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
+    found.tuner.trials_.to_csv(folder / "trials.csv", index=False)
+    if is_installed("matplotlib"):
+        _draw(found.tuner, folder / "tuning.png")
+    console(ProgressEvent("write", 1, 1, {}))
+    for text in [*found.notes, *run.report["notes"]]:
+        console.note(text)
+    console.data({"run": str(folder), "page": str(folder / "map.html"), "tuning": study})
+    _tell(console, found.tuner, run.report, folder, time.perf_counter() - began)
+
+
+def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, seconds: float) -> None:
+    tried = f"{len(tuner.trials_)} settings in {tuner.n_runs_} runs"
+    console.heading(f"{report['method']} tuned on {report['data']['rows']:,} rows: {tried}, {seconds:.1f} s")
+    shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+                      for name, value in tuner.best_params_.items())  # fmt: skip
+    console.result(f"- Recommended: {shown}.")
+    fresh = "in runs with fresh seeds" if tuner.confirmed_ else "in the runs it was chosen by, so too good"
+    names = [one["name"] for one in tuner.to_dict()["metrics"]]
+    scores, errors = np.atleast_1d(tuner.best_score_), np.atleast_1d(tuner.best_score_error_)
+    for name, score, error in zip(names, scores, errors, strict=True):
+        doubt = f" ± {error:.2g}" if np.isfinite(error) and error > 0 else ""
+        console.result(f"- {name} {score:.3f}{doubt} {fresh}.")
+    if tuner.flat_:
+        console.result(f"- {names[0]} hardly depends on these settings.")
+    failed = int((tuner.trials_["error"] != "").sum())
+    if failed:
+        console.result(f"- {failed} settings failed; trials.csv says why.")
+    if tuner.stopped_:
+        console.result(f"- The search ended early: {tuner.stopped_}.")
+    console.heading(f"Open the page: {folder / 'map.html'}")
+
+
+def _draw(tuner: Any, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from manifolia.show import ConvergenceDisplay, ParetoDisplay, SensitivityDisplay
+
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    ConvergenceDisplay.from_tuner(tuner).plot(left, theme="light")
+    second: Any = ParetoDisplay if hasattr(tuner, "pareto_") else SensitivityDisplay
+    second.from_tuner(tuner).plot(right, theme="light")
+    figure.savefig(path, dpi=120)

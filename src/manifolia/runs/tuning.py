@@ -1,0 +1,112 @@
+"""Settings for a table: prepare it as a run would, tune, and hand the request back with what was found."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from manifolia import registry
+from manifolia.runs.making import make_estimator, plain_rows, prepare
+from manifolia.runs.request import Request
+from manifolia.runs.target import read_labels
+from manifolia.runs.timing import Listener
+from manifolia.tables import Table
+
+__all__ = ["Tuning", "tune_table"]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was found.
+
+    Attributes
+    ----------
+    request : Request
+        The user's, with the settings that were found.
+    tuner : Tuner
+        Fitted.
+    notes : list of str
+        What was said on the way.
+    """
+
+    request: Request
+    tuner: Any
+    notes: list[str]
+
+
+def tune_table(
+    table: Table,
+    request: Request,
+    listener: Listener | None = None,
+    *,
+    metrics: Sequence[str] = ("auc_r_nx",),
+    space: dict[str, Any] | None = None,
+    n_trials: int = 20,
+    n_repeats: int = 5,
+    subsample: float | None = None,
+    timeout: float | None = None,
+    storage: Path | None = None,
+) -> Tuning:
+    """Choose the settings of a method for a table.
+
+    Parameters
+    ----------
+    table : Table
+        From `manifolia.tables.read`.
+    request : Request
+        Target, method, and settings that are not to be tuned.
+    listener : callable, default=None
+        Called with a ``ProgressEvent``.
+    metrics : sequence of str, default=("auc_r_nx",)
+        What a good map is.
+    space : dict or None, default=None
+        Ranges by parameter; None or empty takes the method's own, without those in ``request.settings``.
+    n_trials : int, default=20
+        Settings to try.
+    n_repeats : int, default=5
+        Runs of each.
+    subsample : float or None, default=None
+        Rows to tune on.
+    timeout : float or None, default=None
+        Seconds.
+    storage : Path or None, default=None
+        SQLite file of the study.
+
+    Returns
+    -------
+    Tuning
+        With the request to make the run from.
+    """
+    from manifolia.tune import Tuner
+    from manifolia.tune.presets import preset
+
+    labels = read_labels(table, request.target)
+    method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
+    estimator = make_estimator(method, replace(request, n_jobs=1), labels)
+    features, preparer, X = prepare(table, request, method)
+    known = (
+        {name: one for name, one in preset(estimator)[1].items() if name not in request.settings} if not space else {}
+    )
+    tuner = Tuner(
+        estimator,
+        {**known, **(space or {})},
+        list(metrics),
+        n_trials=n_trials,
+        n_repeats=n_repeats,
+        subsample=subsample,
+        timeout=timeout,
+        storage=storage,
+        refit=False,
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
+        callback=listener,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tuner.fit(X, labels.y, metric_X=plain_rows(features, preparer, X, request))
+    notes = list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)))
+    settings = {**request.settings, **tuner.best_params_}
+    return Tuning(replace(request, method=method.name, settings=settings), tuner, notes)

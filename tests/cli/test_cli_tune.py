@@ -1,0 +1,54 @@
+"""``manifolia tune``: settings found, a run made with them, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from cli_helpers import one_sentence
+
+pytest.importorskip("optuna", reason="Optuna is not installed")
+
+QUICK = ("--set", "n_trees=30", "--trials", "4", "--repeats", "2", "--jobs", "1")
+
+
+def test_a_study_and_a_run(manifolia, table, tmp_path):
+    done = manifolia("tune", table, "--target", "Survived", "--range", "t=1:20:log", *QUICK, "-o", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.strip().splitlines()
+    assert lines[0].startswith("rf-phate tuned on 240 rows: 4 settings in ")
+    assert lines[1].startswith("- Recommended: t=")
+    assert "auc_r_nx" in lines[2]
+    assert lines[-1] == f"Open the page: {tmp_path / 'run' / 'map.html'}"
+    study = json.loads((tmp_path / "run" / "tuning.json").read_text(encoding="utf-8"))
+    assert len(study["trials"]) == len(pd.read_csv(tmp_path / "run" / "trials.csv")) == 4
+    assert all(trial["error"] == "" for trial in study["trials"])  # gaps and categories do not stop the metrics
+    report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
+    assert report["parameters"]["t"] == study["best_params"]["t"]
+    assert report["parameters"]["n_trees"] == 30
+    assert (tmp_path / "run" / "tuning.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--range", "t=1"), "at least two options"),
+        (("--range", "speed=1:5"), "speed"),
+        (("--metric", "beauty"), "metric must be one of"),
+        (("--method", "pca"), "there is no preset for PCA"),
+    ],
+)
+def test_wrong_arguments_get_a_sentence(manifolia, table, tmp_path, arguments, said):
+    done = manifolia("tune", table, *arguments, *QUICK[2:], "-o", tmp_path / "run")
+    assert done.returncode in (1, 2)
+    assert said in one_sentence(done)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("given", "said"), [("t=5:2", "low must be below high"), ("t=a:b", "is not a range")])
+def test_wrong_ranges_are_wrong_usage(manifolia, table, given, said):
+    done = manifolia("tune", table, "--range", given)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
