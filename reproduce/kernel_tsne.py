@@ -33,9 +33,10 @@ from typing import NamedTuple
 import kernel_tsne_page as page
 import kernel_tsne_protocol as protocol
 import numpy as np
+from sklearn.decomposition import PCA
 
 import manifolia
-from manifolia import KernelTSNE
+from manifolia import FisherKernelTSNE, KernelTSNE
 
 
 class Plan(NamedTuple):
@@ -55,7 +56,7 @@ FULL = Plan(
     (0, 1, 2),
     (0, 1),
     (1, 10, 20, 30, 40, 50, 60, 70, 80, 90),
-    ("isomap", "lle", "tsne"),
+    ("isomap", "lle", "mvu", "tsne"),
 )
 QUICK = Plan(
     {"letter": 6000, "mnist": 6000, "usps": 4000},
@@ -63,9 +64,9 @@ QUICK = Plan(
     (0,),
     (0,),
     (1, 10, 30, 60),
-    ("isomap", "lle", "tsne"),
+    ("isomap", "lle", "mvu", "tsne"),
 )
-METHODS = {"kernel": KernelTSNE}
+METHODS = {"kernel": KernelTSNE, "Fisher": FisherKernelTSNE}
 
 
 class Store:
@@ -88,7 +89,17 @@ class Store:
 
 
 def model(plan, name, seed, method="kernel", **settings):
-    return METHODS[method](n_train=plan.n_train[name], random_state=seed, **settings)
+    """A model of the paper's size, its training rows drawn without a look at the classes."""
+    return METHODS[method](n_train=plan.n_train[name], sampling="random", random_state=seed, **settings)
+
+
+def mapped(plan, store, data, name, method, seed):
+    """A map of all rows, kept too: several parts look at it."""
+    path = store.folder / f"map-{name}-{method}-{seed}.npz"
+    if not path.exists():
+        np.savez(path, **protocol.fit(model(plan, name, seed, method), *data)._asdict())
+    with np.load(path) as arrays:
+        return protocol.Fit(arrays["Y"], arrays["train"], arrays["test"], float(arrays["seconds"]))
 
 
 def table(plan, store):
@@ -96,7 +107,7 @@ def table(plan, store):
 
     def one(name, method, seed):
         data = protocol.load(name, plan.rows[name])
-        made = protocol.fit(model(plan, name, seed, method), *data)
+        made = mapped(plan, store, data, name, method, seed)
         return {
             **protocol.laid_out(data, made),
             **protocol.held_out(data, made, seed),
@@ -119,7 +130,7 @@ def mappings(plan, store):
 
     def one(name, seed):
         data = protocol.load(name, plan.rows[name])
-        made = protocol.fit(model(plan, name, seed), *data)
+        made = mapped(plan, store, data, name, "kernel", seed)
         Z = protocol.reduced(data.X, made.train)
         found = {}
         for label, mapping in protocol.MAPPINGS.items():
@@ -150,10 +161,12 @@ def shares(plan, store):
             found[f"{label}_few"] = protocol.metrics.q_local(X, Y, **alike) if len(X) > protocol.FEW else None
         return found
 
-    return {
-        share: [store.get(f"shares-{share}-{seed}", lambda f=share, s=seed: one(f, s)) for seed in plan.repeats]
-        for share in plan.shares
-    }
+    # Seed by seed: what there is can be looked at before all is done.
+    runs = [
+        {share: store.get(f"shares-{share}-{seed}", lambda f=share, s=seed: one(f, s)) for share in plan.shares}
+        for seed in plan.repeats
+    ]
+    return {share: [run[share] for run in runs] for share in plan.shares}
 
 
 def densities(plan, store):
@@ -161,7 +174,7 @@ def densities(plan, store):
 
     def one():
         data = protocol.load("usps", plan.rows["usps"])
-        made = protocol.fit(model(plan, "usps", 0), *data)
+        made = mapped(plan, store, data, "usps", "kernel", 0)
         edges = np.linspace(0.0, 1.0, 51)
         found = {"edges": edges.tolist(), "training map": protocol.closeness(made.Y[made.train], edges).tolist()}
         for label in (protocol.PAPER_RULE, protocol.DEFAULT):
@@ -200,17 +213,13 @@ def embedders(plan, store):
 
 
 def maps(plan, store):
-    """Fig. 4 and 6: places of all rows, one file of arrays for each map."""
+    """Fig. 4 and 6: places of all rows with the first seed."""
     found = {}
     for name in protocol.PAPER:
+        data = protocol.load(name, plan.rows[name])
         for method in METHODS:
-            path = store.folder / f"map-{name}-{method}.npz"
-            if not path.exists():
-                data = protocol.load(name, plan.rows[name])
-                made = protocol.fit(model(plan, name, 0, method), *data)
-                np.savez(path, Y=made.Y, y=data.y, train=made.train)
-            with np.load(path) as arrays:
-                found[name, method] = {key: arrays[key] for key in ("Y", "y", "train")}
+            made = mapped(plan, store, data, name, method, 0)
+            found[name, method] = {"Y": made.Y, "y": data.y, "train": made.train}
     return found
 
 
@@ -223,7 +232,7 @@ def novelty(plan, store):
         unseen, seen = rows[: len(X) // 5], rows[len(X) // 5 :]
         found = {}
         for label, known in (("other rows", seen), ("the training rows", seen[: plan.n_train[name]])):
-            fitted = model(plan, name, seed)
+            fitted = model(plan, name, seed, embedder=PCA(2))  # where rows lie on the map plays no part
             made = protocol.fit(fitted, X[known])
             ordinary = fitted.novelty(X[unseen])
             found[label] = {"alarms": protocol.alarms(ordinary)}
@@ -242,6 +251,38 @@ def novelty(plan, store):
     }
 
 
+def permuted(plan, store):
+    """Fisher kernel t-SNE of USPS with shuffled labels, and with labels that only the test rows lack."""
+
+    def one(seed):
+        data = protocol.load("usps", plan.rows["usps"])
+        rng = np.random.default_rng(seed)
+        shuffled = data._replace(y=rng.permutation(data.y))
+        found, width = {}, {}
+        for label, some, settings in (
+            ("the true ones", data, {}),
+            ("shuffled", shuffled, {}),
+            ("shuffled, Fisher distances alone, in the width of the true labels", shuffled, {"euclidean_mix": 0.0}),
+        ):
+            fitted = model(plan, "usps", seed, "Fisher", **settings, **(width if settings else {}))
+            made = protocol.fit(fitted, *some)
+            width = width or {"fisher_bandwidth": fitted.fisher_bandwidth_}
+            found[label] = {
+                "layout": fitted.layout_metric_,
+                "signal": fitted.log_likelihood_ - fitted.prior_log_likelihood_,
+                **protocol.laid_out(some, made),
+                **protocol.held_out(some, made, seed),
+            }
+            if label == "the true ones":
+                blind = data.y.copy()
+                blind[made.test] = rng.permutation(blind[made.test])
+                again = protocol.fit(model(plan, "usps", seed, "Fisher"), data.X, blind)
+                found["blind"] = bool((again.Y == made.Y).all())
+        return found
+
+    return [store.get(f"permuted-{seed}", lambda s=seed: one(s)) for seed in plan.repeats]
+
+
 def section(name, plan, store, images):
     """Compute a part and write its lines; the verdicts too, if it has any."""
     if name == "curves":
@@ -258,6 +299,7 @@ PARTS = {
     "shares": shares,
     "densities": densities,
     "embedders": embedders,
+    "permuted": permuted,
     "novelty": novelty,
     "maps": maps,
 }

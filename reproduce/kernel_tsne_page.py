@@ -157,8 +157,6 @@ def curves(table, mappings, plan, images):
     for name in protocol.PAPER:
         drawn = {}
         for method, color in zip(("kernel", "Fisher"), figures.COLORS, strict=False):
-            if (name, method) not in table:
-                continue
             pair = {kind: average([run["curves"][kind] for run in table[name, method]]) for kind in ("train", "test")}
             drawn[f"{method}, training rows"] = (color, "-", pair["train"])
             drawn[f"{method}, test rows"] = (color, "--", pair["test"])
@@ -209,6 +207,29 @@ def maps(found, plan, images):
         figures.draw_maps(NAMES[name], titled, images / f"maps-{name}.png")
         lines += picture(f"Maps of {NAMES[name]}: training rows and all rows", f"maps-{name}")
     return lines
+
+
+def permuted(found, plan, images):
+    """What a supervised map makes of labels that say nothing."""
+    lines = ["", "## Shuffled labels (Fisher kernel t-SNE, USPS)", ""]
+    lines += head(
+        "labels", "laid out by", "log-likelihood above the prior's, nats", "training 1-NN, %",
+        "test rows among themselves, %", "against the training map, %",
+    )  # fmt: skip
+    for label in found[0]:
+        if label == "blind":
+            continue
+        mine = [run[label] for run in found]
+        layouts = " and ".join(sorted({run["layout"] for run in mine}))
+        cells = [summary(mine, key) for key in ("train", "among", "against")]
+        lines.append(line(label, f"{layouts} distances", spread(values(mine, "signal"), 3), *cells))
+    same = all(run["blind"] for run in found)
+    said = "to the last bit the same" if same else "NOT the same"
+    return [
+        *lines,
+        "",
+        f"With the labels of the test rows shuffled, those of the training rows true, the map is {said}.",
+    ]
 
 
 def novelty(found, plan, images):
