@@ -6,6 +6,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=["palette"],
     names={
+        "DensityDisplay": "manifolia.show.density_display",
         "EntropyDisplay": "manifolia.show.entropy_display",
         "FeatureFieldDisplay": "manifolia.show.field_display",
         "FeatureTableDisplay": "manifolia.show.feature_table_display",
