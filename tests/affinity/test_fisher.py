@@ -204,6 +204,14 @@ def test_the_likelihood_is_that_of_left_out_rows(clouds):
     assert found.prior == pytest.approx(np.log((counts[y] - 1) / (len(y) - 1)).mean())
 
 
+def test_the_accuracy_is_that_of_left_out_rows(clouds):
+    X, y = clouds
+    exponent = -0.5 * cdist(X, X, "sqeuclidean") / 0.9**2 + np.diag(np.full(40, -np.inf))
+    voted = np.stack([np.exp(exponent[:, y == c]).sum(axis=1) for c in range(3)]).argmax(axis=0)
+    assert parzen.parzen_classes(X, y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))
+    assert parzen.parzen_classes(X, 2 * y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))  # gaps
+
+
 def test_the_width_maximises_it(clouds):
     X, y = clouds
     found = parzen.parzen_classes(X, y)

@@ -11,6 +11,7 @@ import manifolia as mf
 from manifolia.affinity import fisher, parzen
 from manifolia.exceptions import HonestyWarning
 from manifolia.metrics import knn_accuracy
+from manifolia.metrics.separation import map_score
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,9 @@ def test_what_is_laid_out_is_the_mix_of_distances(digits):
     assert model.fisher_bandwidth_ == pytest.approx(found.bandwidth)
     assert model.log_likelihood_ == pytest.approx(found.likelihood)
     assert model.prior_log_likelihood_ == pytest.approx(found.prior)
+    assert model.left_out_score_ == pytest.approx(found.accuracy)
+    shown = map_score(model.map_.places_, classes, classification=True)
+    assert model.over_separation_ == pytest.approx(shown - found.accuracy)
 
 
 def test_training_rows_are_drawn_in_proportion(digits):

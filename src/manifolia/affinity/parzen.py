@@ -49,6 +49,8 @@ class ParzenClasses(NamedTuple):
         Mean of log p(c_i|x_i) over the reference rows, each left out, in nats; NaN if every class has one row.
     prior : float
         The same for the frequencies of the classes.
+    accuracy : float
+        Share of the reference rows, each left out, whose own class is the most probable.
     informative : bool
         Whether the likelihood at the best width exceeds the prior by more than two standard errors.
     """
@@ -58,6 +60,7 @@ class ParzenClasses(NamedTuple):
     bandwidth: float
     likelihood: float
     prior: float
+    accuracy: float
     informative: bool
 
 
@@ -176,11 +179,12 @@ def parzen_classes(
         width = best if bandwidth == "auto" else float(bandwidth) / scale
         gains, prior = _gains(D, offsets, width)
         likelihood = prior + float(gains.mean()) if len(gains) else np.nan
+        accuracy = _accuracy(D, offsets, width)
         if width != best:  # a width that suits badly does not make the classes say nothing
             gains, _ = _gains(D, offsets, best)
     n = len(gains)
     informative = n > 0 and bool(float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n))
-    return ParzenClasses(rows, offsets, width * scale, likelihood, prior, informative)
+    return ParzenClasses(rows, offsets, width * scale, likelihood, prior, accuracy, informative)
 
 
 def check_bandwidth(bandwidth: float | str, name: str = "bandwidth") -> None:
@@ -292,6 +296,20 @@ def _gains(D: FloatArray, offsets: IntArray, width: float) -> tuple[FloatArray, 
     several = counts[counts > 1]
     prior = np.repeat(np.log((several - 1) / (n - 1)), several)
     return logs - prior, float(prior.mean())
+
+
+def _accuracy(D: FloatArray, offsets: IntArray, width: float) -> float:
+    """Share of rows for which their own class is the most probable; `D` has infinity on the diagonal."""
+    present = np.flatnonzero(np.diff(offsets))
+    own = np.repeat(np.arange(len(present)), np.diff(offsets)[present])
+
+    def run(rows: slice) -> int:
+        least = D[rows].min(axis=1, keepdims=True)
+        weights = np.exp((least - D[rows]) * (0.5 / width**2))
+        sums = np.add.reduceat(weights, offsets[present], axis=1)
+        return int((sums.argmax(axis=1) == own[rows]).sum())
+
+    return sum(map_blocks(run, row_blocks(len(D), _BLOCK))) / len(D)
 
 
 def _log_sum(D: FloatArray, precision: float) -> FloatArray:

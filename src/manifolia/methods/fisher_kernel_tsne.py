@@ -34,6 +34,7 @@ from manifolia.affinity.parzen import (
 )
 from manifolia.extension.subset_map import SubsetMap
 from manifolia.layout.embed import check_embedder, embed, embed_need
+from manifolia.metrics.separation import map_score
 
 __all__ = ["FisherKernelTSNE"]
 
@@ -112,6 +113,12 @@ class FisherKernelTSNE(SubsetMap, BaseEstimator):
         Mean of log p(class|row) over the training rows, each left out of its own estimate, in nats.
     prior_log_likelihood_ : float
         The same if only the frequencies of the classes are known.
+    left_out_score_ : float
+        Share of the training rows, each left out of its own estimate, whose class (or bin) is the most probable: what
+        there is to show.
+    over_separation_ : float
+        Share of the training rows whose 10 nearest training rows in the map vote for their class, minus that: above 0
+        the map of the training rows shows more than is known of rows like them.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -203,9 +210,10 @@ class FisherKernelTSNE(SubsetMap, BaseEstimator):
 
     def _lay_out(self, train: FloatArray, labels: Array | None, seed: int, reporter: Reporter) -> FloatArray:
         reporter.step("Fisher distances", 0, 1)
+        codes = np.asarray(labels)
         classes = parzen_classes(
             train,
-            np.asarray(labels),
+            codes,
             bandwidth=self.fisher_bandwidth,
             reference=self.fisher_reference,
             random_state=seed,
@@ -217,7 +225,7 @@ class FisherKernelTSNE(SubsetMap, BaseEstimator):
         by_fisher = self.layout_metric_ == "fisher"
         X = self._distances(train, classes) if by_fisher else train
         reporter.step("Fisher distances", 1, 1)
-        return embed(
+        places = embed(
             X,
             self.embedder,
             self.n_components,
@@ -226,6 +234,10 @@ class FisherKernelTSNE(SubsetMap, BaseEstimator):
             random_state=seed,
             callback=reporter,
         )
+        self.left_out_score_ = classes.accuracy
+        known = codes >= 0
+        self.over_separation_ = map_score(places[known], codes[known], classification=True) - classes.accuracy
+        return places
 
     def _distances(self, train: FloatArray, classes: ParzenClasses) -> FloatArray:
         """Line 3, and the share of Euclidean distances."""
