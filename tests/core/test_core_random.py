@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.utils import check_random_state
 
-from manifolia._core.random import as_generator, as_key, as_seed, spawn_seeds
+from manifolia._core.random import as_generator, as_key, as_seed, draw_by_class, spawn_seeds
 
 CONVERSIONS = [as_generator, as_seed, as_key, lambda state: spawn_seeds(state, 3)]
 
@@ -97,3 +97,13 @@ def test_the_first_seeds_do_not_depend_on_how_many_are_drawn(make):
     assert all(0 <= seed < 2**32 for seed in many)
     for k in (0, 1, 7):
         assert spawn_seeds(make(), k) == many[:k]
+
+
+def test_classes_are_drawn_in_proportion():
+    codes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [600, 300, 7]))
+    rows = draw_by_class(codes, 100, 0)
+    assert (np.diff(rows) > 0).all()
+    counts = np.bincount(codes[rows])
+    assert np.abs(counts - 100 * np.bincount(codes) / len(codes)).max() < 1
+    np.testing.assert_array_equal(draw_by_class(codes, 907, 0), np.arange(907))
+    assert (draw_by_class(codes, 100, 1) != rows).any()

@@ -14,9 +14,9 @@ import numbers
 
 import numpy as np
 
-from manifolia._core.types import RandomState
+from manifolia._core.types import IntArray, RandomState
 
-__all__ = ["as_generator", "as_key", "as_seed", "spawn_seeds"]
+__all__ = ["as_generator", "as_key", "as_seed", "draw_by_class", "spawn_seeds"]
 
 _MAX_SEED = 2**32 - 1  # the largest seed that RandomState, and so scikit-learn, accepts
 
@@ -115,3 +115,26 @@ def spawn_seeds(random_state: RandomState, n: int) -> list[int]:
     """
     generator = as_generator(random_state)
     return [int(generator.integers(0, _MAX_SEED, endpoint=True)) for _ in range(n)]
+
+
+def draw_by_class(codes: IntArray, size: int, random_state: RandomState) -> IntArray:
+    """Draw rows in proportion to their classes.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        The class of each row.
+    size : int
+        How many rows; at most n.
+    random_state : int, RandomState, Generator or None
+        As for `as_generator`.
+
+    Returns
+    -------
+    ndarray of shape (size,)
+        Rows, ascending; each class has its share of them, rounded up or down.
+    """
+    order = as_generator(random_state).permutation(len(codes))
+    by_class = order[np.argsort(codes[order], kind="stable")]
+    # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.
+    return np.sort(by_class[(np.arange(size) * len(codes)) // size])

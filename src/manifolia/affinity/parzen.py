@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
-from manifolia._core.random import as_generator
+from manifolia._core.random import draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option
 from manifolia.affinity.grow import read_target
@@ -217,10 +217,7 @@ def _chosen(codes: IntArray, reference: int | None, random_state: RandomState) -
     if reference is None:
         return by_class
     size = min(check_number(reference, "reference", low=2, integer=True), len(by_class))
-    mixed = as_generator(random_state).permutation(labelled)
-    mixed = mixed[np.argsort(codes[mixed], kind="stable")]
-    # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.
-    drawn = np.sort(mixed[(np.arange(size) * len(mixed)) // size])
+    drawn = labelled[draw_by_class(codes[labelled], size, random_state)]
     return drawn[np.argsort(codes[drawn], kind="stable")]
 
 

@@ -27,7 +27,7 @@ from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm, row_blocks, standard_project
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia._core.random import as_generator, spawn_seeds
+from manifolia._core.random import as_generator, draw_by_class, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState
 from manifolia._core.validate import (
     check_bool,
@@ -258,11 +258,8 @@ class SubsetMap(MapAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, A
         if size == n:
             return np.arange(n, dtype=np.intp)
         if self.sampling == "stratified":
-            order = as_generator(seed).permutation(n)
             _, code = np.unique(np.asarray(labels), return_inverse=True)
-            # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.
-            by_class = order[np.argsort(code[order], kind="stable")]
-            return np.sort(by_class[(np.arange(size) * n) // size])
+            return draw_by_class(code, size, seed)
         return np.sort(as_generator(seed).choice(n, size, replace=False))
 
     def _reduce(self, train: FloatArray, seed: int) -> None:
