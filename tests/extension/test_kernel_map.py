@@ -36,6 +36,16 @@ def test_by_hand():
     np.testing.assert_allclose(model.transform([[1.0]]), [[share, 1.0]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("coefficients", ["nadaraya-watson", "lstsq"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine"])
+def test_a_constant_map_stays_constant(clusters, coefficients, metric):
+    # The weights of a row sum to 1, near the centres and far from them.
+    X, _ = clusters
+    model = mf.KernelMap(coefficients=coefficients, metric=metric, n_centers=40).fit(X, np.full((120, 2), 7.0))
+    new = np.concatenate([X + 0.2, 1e6 * X])
+    np.testing.assert_allclose(model.transform(new), 7.0, rtol=1e-12)
+
+
 def test_a_linear_map_is_reproduced(rng):
     grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 15)] * 2), axis=-1).reshape(-1, 2)
     turn = np.array([[1.0, -2.0], [0.5, 3.0]])
@@ -101,6 +111,13 @@ def test_novelty_is_calibrated(rng):
     scores = model.novelty(new)
     assert 0.035 < (scores > 0.95).mean() < 0.065
     assert (model.novelty(new + 8.0) > 0.99).all()
+    # Rows beside the centres are the yardstick where there are enough of them; otherwise the centres are.
+    for n_centers, n_measured in ((1000, 500), (1499, 1499)):
+        fewer = mf.KernelMap(n_centers=n_centers, coefficients="nadaraya-watson", random_state=0).fit(X, X[:, :2])
+        assert len(fewer.distance()) == n_measured
+        assert 0.035 < (fewer.novelty(new) > 0.95).mean() < 0.065
+    assert model.novelty_threshold_ == 0.99
+    assert mf.KernelMap().fit(X[:20], X[:20, :2]).novelty_threshold_ == 20 / 21
 
 
 def test_duplicates(rng):
@@ -150,12 +167,18 @@ def test_a_feature_that_the_map_ignores_has_no_arrow(rng):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [({"mapping": "mode"}, "mapping='kernel'"), ({"metric": "manhattan"}, "'euclidean'")]
+    ("options", "message"),
+    [
+        ({"mapping": "mode"}, "mapping='kernel'"),
+        ({"metric": "manhattan"}, "'euclidean'"),
+        ({"metric": "precomputed"}, "'euclidean'"),
+    ],
 )
 def test_jacobian_refuses(clusters, options, message):
     X, Y = clusters
+    rows = cdist(X, X) if options.get("metric") == "precomputed" else X
     with pytest.raises(ValueError, match=message):
-        mf.KernelMap(**options).fit(X, Y).jacobian(X)
+        mf.KernelMap(**options).fit(rows, Y).jacobian(rows)
 
 
 @pytest.mark.parametrize("mapping", ["kernel", "mode"])
