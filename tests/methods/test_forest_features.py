@@ -5,17 +5,32 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
-from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier, IsolationForest, RandomForestClassifier
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    IsolationForest,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.random_projection import SparseRandomProjection
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import manifolia as mf
 from manifolia import ForestFeatures
 from manifolia.affinity.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
 from manifolia.affinity.node_table import NodeTable, _depths, describe_node, linkage_table
@@ -191,6 +206,25 @@ def test_tasks(y, task):
     assert (model.transform(X) != model.forest_.decision_path(X)[0]).nnz == 0
 
 
+@pytest.mark.parametrize(("d", "expected"), [(1, 1), (2, 2), (4, 2), (5, 3), (9, 3), (10, 4)])
+def test_features_a_split_are_the_root_rounded_up(d, expected):
+    rows = np.random.default_rng(0).normal(size=(30, d))
+    assert ForestFeatures(2, random_state=0).fit(rows, rows[:, 0] > 0).forest_.max_features == expected
+
+
+def test_what_auto_chose_is_said(caplog):
+    with caplog.at_level("INFO", logger="manifolia"):
+        model = fitted(y=np.eye(3, dtype=int)[Y])
+    assert model.task_ == "multilabel"
+    assert "task: multilabel" in caplog.text
+    assert len(model.forest_.classes_) == 3  # one forest learns all labels
+
+
+def test_unsupervised_rows_must_be_dense():
+    with pytest.raises(TypeError, match="needs dense data"):
+        ForestFeatures(task="unsupervised", random_state=0).fit(sp.csr_array(X))
+
+
 def test_sparse_rows_are_dense_rows():
     model = fitted()
     assert (model.transform(sp.csr_array(X)) != model.transform(X)).nnz == 0
@@ -199,7 +233,11 @@ def test_sparse_rows_are_dense_rows():
 @pytest.mark.parametrize(
     "forest",
     [
+        AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=4),
+        BaggingRegressor(n_estimators=6, max_features=3),
+        ExtraTreesClassifier(n_estimators=7),
         GradientBoostingClassifier(n_estimators=5),
+        GradientBoostingRegressor(n_estimators=5, subsample=0.8),
         IsolationForest(n_estimators=9, max_features=2),
         DecisionTreeClassifier(),
     ],
@@ -212,6 +250,15 @@ def test_other_ensembles(forest):
     np.testing.assert_array_equal(
         model.transform(X).indices.reshape(150, -1), np.column_stack(leaves) + model._table.roots[:-1]
     )
+
+
+@pytest.mark.parametrize("forest", [HistGradientBoostingClassifier(), LinearSVC(), RandomForestClassifier, "forest"])
+def test_what_has_no_nodes_is_refused(forest):
+    with pytest.raises(TypeError, match="forest must be a tree or an ensemble of trees"):
+        ForestFeatures(forest=forest).fit(X, Y)
+    fitted_stumps = BaggingRegressor(LinearSVC(), n_estimators=2).fit(X, Y)
+    with pytest.raises(TypeError, match="forest must be"):
+        ForestFeatures(forest=fitted_stumps).fit(X, Y)
 
 
 def test_linkage_tree():
@@ -248,11 +295,81 @@ def test_describe_tells_who_is_there():
     assert any("or missing" in describe_node(native._table, v, list("abcd"), missing=True) for v in range(20))
 
 
+def test_describe_speaks_of_the_users_columns():
+    frame = pd.DataFrame(X, columns=["sepal length", "sepal width", "petal length", "petal width"])
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(frame, Y)
+    model = ForestFeatures(forest=tree).fit(frame, Y)
+    assert model.get_feature_names_out().tolist() == [f"tree0_node{v}" for v in range(5)]
+    # The first split of iris parts setosa by one of the petal's two sizes, at 0.8 or 2.45; the second is width 1.75.
+    first, bound = ("petal width", 0.8) if tree.tree_.feature[0] == 3 else ("petal length", 2.45)
+    assert model.describe(1) == f"{first} ≤ {bound}"
+    assert model.describe("tree0_node3") == f"{first} > {bound} and petal width ≤ 1.75"
+    tighter = "petal width > 1.75" if first == "petal width" else f"{first} > {bound} and petal width > 1.75"
+    assert model.describe("tree0_node4") == tighter  # of two bounds from one side the tighter one is told
+
+
+def test_categories_as_one_hot_columns_or_by_their_frequency():
+    rng = np.random.default_rng(0)
+    color = rng.choice(["red", "green", "blue"], p=[0.2, 0.5, 0.3], size=300)
+    frame = pd.DataFrame({"color": color, "size": rng.normal(size=300)})
+    y = (color == "red") ^ (frame["size"] > 0)
+    hot = make_column_transformer(
+        (OneHotEncoder(), ["color"]), remainder="passthrough", verbose_feature_names_out=False
+    )
+    order = [frame["color"].value_counts().index.tolist()]
+    assert order == [["green", "blue", "red"]]
+    ranks = make_column_transformer(
+        (OrdinalEncoder(categories=order, handle_unknown="use_encoded_value", unknown_value=np.nan), ["color"]),
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    )
+    for coded, asked in ((hot, "color_red ≤ 0.5"), (ranks, "color > 1.5")):
+        pipe = make_pipeline(coded, ForestFeatures(20, random_state=0), LinearSVC()).fit(frame[:200], y[:200])
+        assert pipe.score(frame[200:], y[200:]) > 0.95
+        names = coded.get_feature_names_out()
+        table = pipe[1]._table
+        assert any(asked in describe_node(table, v, names) for v in range(table.n_nodes))
+
+
+@pytest.mark.parametrize("y", [Y, X[:, 0], np.eye(3, dtype=int)[Y]], ids=["classes", "numbers", "labels"])
+def test_a_saved_model_gives_the_same_codes(y, tmp_path):
+    model = fitted(GAPS, y, n_features_out=50, missing="split")
+    mf.save(model, tmp_path / "model.mfa")
+    again = mf.load(tmp_path / "model.mfa")
+    assert (again.transform(GAPS) != model.transform(GAPS)).nnz == 0
+    np.testing.assert_array_equal(again.kernel(GAPS[:9]), model.kernel(GAPS[:9]))
+    assert again.describe("hash3") == model.describe("hash3")
+
+
+def test_memory_is_told_before():
+    few, many = (mf.estimate_memory(ForestFeatures(n), X, Y) for n in (10, 100))
+    assert many == 10 * few
+    assert mf.estimate_memory(ForestFeatures(10), X) > few  # without a target, a shuffled copy is trained on too
+    assert mf.estimate_memory(ForestFeatures(), X, Y) == 20 * few
+    forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
+    nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
+    assert mf.estimate_memory(ForestFeatures(forest=forest), X) == 25 * nodes
+    assert mf.estimate_memory(ForestFeatures(forest=GradientBoostingClassifier(n_estimators=10)), X, Y) == few
+
+
+def test_codes_that_would_not_fit_are_refused():
+    model = fitted()
+    with mf.memory_limit("8KiB"), pytest.raises(MemoryError, match="the code of 150 rows"):
+        model.transform(X)
+
+
+@pytest.mark.parametrize("projection", [TruncatedSVD(2, random_state=0), SparseRandomProjection(2, random_state=0)])
+def test_codes_can_be_projected(projection):
+    model = fitted(X[::2], Y[::2])
+    plane = projection.fit(model.transform(X[::2])).transform(model.transform(X[1::2]))
+    assert plane.shape == (75, 2)
+    dense = projection.transform(model.transform(X[1::2]).toarray())
+    np.testing.assert_allclose(plane.toarray() if sp.issparse(plane) else plane, dense, rtol=1e-4, atol=1e-4)
+
+
 def test_in_a_pipeline():
     pipe = make_pipeline(ForestFeatures(20, random_state=0), LinearSVC()).fit(X[::2], Y[::2])
     assert pipe.score(X[1::2], Y[1::2]) > 0.9
-    projected = SparseRandomProjection(2, random_state=0).fit_transform(fitted().transform(X))
-    assert projected.shape == (150, 2)
     frozen = FrozenEstimator(RandomForestClassifier(5, random_state=0).fit(X, Y))
     assert ForestFeatures(forest=frozen).fit(X, Y).n_trees_ == 5
 

@@ -302,7 +302,7 @@ def describe_node(table: NodeTable, node: int, names: Sequence[str], *, missing:
         lets_missing[feature] = lets_missing.get(feature, True) and bool(table.missing_left[up]) == bool(is_left)
         node = up
     parts = [
-        f"{names[feature]} {sign} {np.float32(bound)}" + (" or missing" if missing and lets_missing[feature] else "")
+        f"{names[feature]} {sign} {np.float32(bound)!s}" + (" or missing" if missing and lets_missing[feature] else "")
         for (feature, sign), bound in bounds.items()
     ]
     return " and ".join(parts) if parts else "every row"

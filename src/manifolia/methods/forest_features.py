@@ -50,6 +50,9 @@ __all__ = ["ForestFeatures"]
 _HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of the paper's nine training folds does
 _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
+_USUAL_TREES = 200  # that "auto" comes to on most data
+_LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
+_NODE_BYTES, _TABLE_BYTES = 64, 25  # of a node in scikit-learn's trees besides its values, and in a NodeTable
 _log = logging.getLogger(__name__)
 
 
@@ -446,6 +449,23 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 f"tol={self.tol:g}. Raise max_trees or tol."
             )
         return sized.n_trees
+
+    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the forest's nodes in scikit-learn's trees and in our table."""
+        given = check_ensemble(self.forest)
+        if given is not None and is_fitted_ensemble(given):
+            return float(_TABLE_BYTES * node_table(given).n_nodes)
+        own = min(self.max_trees, _USUAL_TREES) if self.n_trees == "auto" else self.n_trees
+        n_trees = own if given is None else getattr(given, "n_estimators", 1)
+        target = None if y is None else read_target(y, n, self.task)
+        n_values, n_rows = 2, n
+        if target is None or target.y is None:
+            n_rows = 2 * n  # a forest without a target is trained on a shuffled copy too
+        else:
+            outputs = target.y.reshape(len(target.y), -1)
+            n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
+        n_nodes = 2 * _LEAVES_PER_ROW * n_rows * int(n_trees)
+        return n_nodes * (_NODE_BYTES + 8 * n_values + _TABLE_BYTES)
 
     def _folded(self) -> NodeHash | None:
         if self.n_features_out is None:
