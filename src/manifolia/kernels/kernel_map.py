@@ -38,7 +38,8 @@ from manifolia.kernels._jit import kernel
 
 __all__ = ["Formula", "framed_rows", "jacobian_rows", "mapped_rows", "mode_rows", "perplexity_rows", "weight_rows"]
 
-_NEGLIGIBLE = 45.0  # exp(−45) is below the last bit of a sum of a thousand terms in double precision
+#: A thousand terms of exp(−45), in single precision of exp(−25), are below the last bit of their sum with 1.
+_NEGLIGIBLE, _NEGLIGIBLE_SINGLE = 45.0, 25.0
 _MOST_BISECTIONS = 64
 _TOLERANCE = 1e-6  # of the entropy in nats
 _STEPS = 10  # of the mean shift; later ones move a point by less than a thousandth of s
@@ -142,9 +143,10 @@ def _weigh(z, formula, own, gaps, heavy, weights):
             best = gaps[j]
     count = 0
     total = 0.0
+    limit = _NEGLIGIBLE if gaps.itemsize == 8 else _NEGLIGIBLE_SINGLE
     for j in range(m):
         drop = np.float64(gaps[j]) - best
-        if drop < _NEGLIGIBLE and j != own:
+        if drop < limit and j != own:
             heavy[count] = j
             weights[count] = np.exp(-drop)
             total += weights[count]
