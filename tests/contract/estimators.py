@@ -48,6 +48,9 @@ ESTIMATORS: dict[str, Entry] = {
     "KernelTSNE(n_train=None, perplexity=4.0, pca=3)": Entry(
         lambda: mf.KernelTSNE(n_train=None, perplexity=4.0, pca=3)
     ),
+    'KernelTSNE(embedder="umap", metric="manhattan")': Entry(
+        lambda: mf.KernelTSNE(n_train=15, embedder="umap", metric="manhattan")
+    ),
     "MLkNN": Entry(lambda: mf.baselines.MLkNN(5)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
