@@ -12,7 +12,8 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
-from manifolia import KernelMap, datasets, metrics
+from manifolia import KernelMap, KernelTSNE, datasets, metrics
+from manifolia.affinity.fisher import distances
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.neighbors import NeighborIndex
 
@@ -134,6 +135,15 @@ def placed(X, made, mapping, Z=None):
     else:
         Y[made.test] = KernelMap(n_centers=None, **mapping).fit(Z[made.train], Y[made.train]).transform(Z[made.test])
     return made._replace(Y=Y)
+
+
+def unguarded(data, made, width):
+    """The map by Fisher distances alone in a given width, though the labels may say nothing."""
+    Z = reduced(data.X, made.train)
+    D = distances(Z[made.train], data.y[made.train], bandwidth=width, fallback=False)
+    Y = np.array(made.Y, dtype=np.float64)
+    Y[made.train] = KernelTSNE(n_train=None, metric="precomputed", random_state=0).fit_transform(D)
+    return placed(data.X, made._replace(Y=Y), MAPPINGS[DEFAULT], Z)
 
 
 def small_curve(X, Y, rows, seed):
