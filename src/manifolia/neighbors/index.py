@@ -71,7 +71,7 @@ def kneighbors(
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
         "cosine" is 1 − cos; a row of zeros is at distance 1 from all but other rows of zeros.
     exact : bool or "auto", default="auto"
-        True: the exact neighbours, ties by index. False: inverted lists, with the effort that finds 99 % of the
+        True: the exact neighbours, ties by index. False: inverted lists, with the effort that finds 98.7 % of the
         neighbours of a sample of rows. "auto": exact for data small enough for about a second of work, or where the
         lists would not be quicker.
     random_state : int, RandomState, Generator or None, default=None
