@@ -12,10 +12,10 @@ averages calm (in a prototype plain steps lost 0.006 of trustworthiness on 10,00
 The repulsion is twice UMAP's. All points moving at once by Adam's steps leave a tighter map than UMAP's descent, which
 a stronger repulsion undoes: on 5,000 digits accuracy rises from 0.912 to 0.921 and trustworthiness from 0.957 to 0.966
 (umap-learn: 0.915 and 0.957), at the price of 0.003 of continuity. It is spread over three drawn points per edge where
-UMAP has five: a fifth less work, and no difference in these figures.
+UMAP has five: a quarter less work, and no difference in these figures (two to three seeds each).
 
 The rounds run on a team of threads that stays (``manifolia._core.team``), since `map_blocks` starts its threads anew at
-each call: about 0.9 ms of CPU time more per epoch, where an epoch of 5,000 points takes 2 to 3 ms. One kernel with
+each call: about 0.9 ms of CPU time more per epoch, where an epoch of 5,000 points takes 1 to 2 ms. One kernel with
 numba's own threads has not been tried against it.
 
 References
