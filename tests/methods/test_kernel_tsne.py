@@ -167,8 +167,19 @@ def test_novelty_of_the_rows_of_fit(digits):
     few = quick(n_train=None).fit(X[:50])
     assert few.novelty_threshold_ == 50 / 51
     assert (few.novelty(X[:5] + 100) >= few.novelty_threshold_).all()
-    # A training row is measured without itself, or it would be at distance 0 of what the map knows.
-    assert np.median(own[model.train_indices_]) > 0.3
+
+
+def test_novelty_of_the_rows_of_fit_by_hand(digits):
+    # Distance to the 5th training row, a training row not counting itself, among those of the other rows.
+    X, _ = digits
+    model = quick(pca=None).fit(X)
+    train = model.train_indices_
+    D = np.sort(cdist(X, X[train]), axis=1)
+    reach = D[:, 4]
+    reach[train] = D[train, 5]
+    others = np.delete(reach, train)
+    expected = (others[None, :] < reach[:, None]).sum(axis=1) / 601
+    np.testing.assert_allclose(model.novelty(), expected, atol=2 / 601)
 
 
 def test_a_smooth_formula_explains_the_map(digits):
@@ -198,9 +209,14 @@ def test_progress_does_not_change_the_map(digits):
     assert list(dict.fromkeys(event.stage for event in events)) == ["neighbours", "layout", "placing"]
     layout = [event for event in events if event.stage == "layout"]
     assert layout[-1].done == layout[-1].total == 750
-    stopped = mf.KernelTSNE(
-        n_train=100, perplexity=10.0, random_state=0, callback=lambda event: event.stage == "layout"
-    ).fit(X)
+    heard_until_stopped = []
+
+    def stop(event):
+        heard_until_stopped.append(event.stage)
+        return event.stage == "layout"
+
+    stopped = mf.KernelTSNE(n_train=100, perplexity=10.0, random_state=0, callback=stop).fit(X)
+    assert heard_until_stopped.count("layout") == 1
     assert np.abs(stopped.embedding_).max() < 0.5 * np.abs(plain.embedding_).max()  # early, and yet a map
 
 
