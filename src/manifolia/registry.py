@@ -32,6 +32,8 @@ class Method(NamedTuple):
         Whether missing values may stay missing.
     needs_scale : bool, default=True
         Whether it compares distances, so that columns have to be on one scale.
+    baseline : bool, default=False
+        Whether it is here to be compared with.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Method(NamedTuple):
     supervised: bool = False
     takes_missing: bool = False
     needs_scale: bool = True
+    baseline: bool = False
 
     @property
     def is_installed(self) -> bool:
@@ -104,6 +107,34 @@ for _method in (
         "fisher-kernel-tsne", "manifolia.methods.fisher_kernel_tsne:FisherKernelTSNE",
         "t-SNE of what tells classes apart, and a formula for all rows; places new rows", "manifolia", supervised=True,
     ),
+    Method(
+        "supervised-pca", "manifolia.baselines.supervised_pca:SupervisedPCA",
+        "directions on which the target depends most; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "kernel-supervised-pca", "manifolia.baselines.supervised_pca:KernelSupervisedPCA",
+        "the same in the space of a kernel; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "supervised-isomap", "manifolia.baselines.supervised_isomap:EnhancedSupervisedIsomap",
+        "Isomap on distances that know the classes; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "supervised-lle", "manifolia.baselines.supervised_lle:EnhancedSupervisedLLE",
+        "LLE among neighbours that the classes choose; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "supervised-nmf", "manifolia.baselines.supervised_nmf:SupervisedNMF",
+        "non-negative parts that classes share or not; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "pls-da", "manifolia.baselines.pls_da:PLSDA",
+        "partial least squares; places new rows", "manifolia", supervised=True, baseline=True,
+    ),
+    Method(
+        "mvu", "manifolia.baselines.mvu:MVU",
+        "maximum variance unfolding; cannot place new rows", "manifolia", supervised=False, baseline=True,
+    ),
     Method("pca", "sklearn.decomposition:PCA", "the plane of largest variance", "scikit-learn"),
     Method("tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn"),
     Method("isomap", "sklearn.manifold:Isomap", "geodesic distances", "scikit-learn"),
@@ -128,10 +159,10 @@ def names(*, installed: bool = True) -> list[str]:
     Returns
     -------
     list of str
-        Manifolia's first, then by name.
+        Manifolia's first, then by name; baselines of its own last.
     """
     found = [method for method in _METHODS.values() if method.is_installed or not installed]
-    return [method.name for method in sorted(found, key=lambda m: (m.distribution != "manifolia", m.name))]
+    return [method.name for method in sorted(found, key=lambda m: (m.baseline, m.distribution != "manifolia", m.name))]
 
 
 def find(name: str) -> Method:

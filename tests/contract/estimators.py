@@ -25,8 +25,18 @@ _DRAWN_ROWS = (
     "so that weights and repeated rows do not agree to the digit"
 )
 
+_WITHOUT_CLASS = "fit_transform makes the map of training rows with their classes; transform places rows without"
+
 #: Name to entry; the settings are small: few trees, few epochs.
 ESTIMATORS: dict[str, Entry] = {
+    "EnhancedSupervisedIsomap": Entry(
+        lambda: mf.baselines.EnhancedSupervisedIsomap(),
+        {
+            "check_transformer_general": _WITHOUT_CLASS,
+            "check_transformer_data_not_an_array": _WITHOUT_CLASS,
+        },
+    ),
+    "EnhancedSupervisedLLE": Entry(lambda: mf.baselines.EnhancedSupervisedLLE()),
     "FeatureMAP": Entry(lambda: mf.FeatureMAP(n_epochs=20)),
     'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
         lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
@@ -51,7 +61,10 @@ ESTIMATORS: dict[str, Entry] = {
     'KernelTSNE(embedder="umap", metric="manhattan")': Entry(
         lambda: mf.KernelTSNE(n_train=15, embedder="umap", metric="manhattan")
     ),
+    "KernelSupervisedPCA": Entry(lambda: mf.baselines.KernelSupervisedPCA()),
     "MLkNN": Entry(lambda: mf.baselines.MLkNN(5)),
+    "MVU": Entry(lambda: mf.baselines.MVU()),
+    "PLSDA": Entry(lambda: mf.baselines.PLSDA(1)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
         {
@@ -61,6 +74,14 @@ ESTIMATORS: dict[str, Entry] = {
             "check_sample_weight_equivalence_on_sparse_data": _DRAWN_ROWS,
         },
     ),
+    "SupervisedNMF": Entry(
+        lambda: mf.baselines.SupervisedNMF(max_iter=20),
+        {
+            "check_transformer_general": _WITHOUT_CLASS,
+            "check_transformer_data_not_an_array": _WITHOUT_CLASS,
+        },
+    ),
+    "SupervisedPCA": Entry(lambda: mf.baselines.SupervisedPCA(1)),
     "TablePreparer": Entry(lambda: mf.tables.TablePreparer()),
     'TablePreparer(missing="impute", scale=True)': Entry(lambda: mf.tables.TablePreparer(missing="impute", scale=True)),
 }

@@ -16,6 +16,13 @@ __all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TRE
 #: Estimators of this library.
 OWN = frozenset(
     {
+        "manifolia.baselines.mvu.MVU",
+        "manifolia.baselines.pls_da.PLSDA",
+        "manifolia.baselines.supervised_isomap.EnhancedSupervisedIsomap",
+        "manifolia.baselines.supervised_lle.EnhancedSupervisedLLE",
+        "manifolia.baselines.supervised_nmf.SupervisedNMF",
+        "manifolia.baselines.supervised_pca.KernelSupervisedPCA",
+        "manifolia.baselines.supervised_pca.SupervisedPCA",
         "manifolia.extension.kernel_map.KernelMap",
         "manifolia.methods.featuremap.FeatureMAP",
         "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
