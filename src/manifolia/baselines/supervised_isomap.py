@@ -124,8 +124,8 @@ class EnhancedSupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ----------
         X : array-like of shape (n, d)
             Rows.
-        y : array-like of shape (n,)
-            Classes.
+        y : array-like of shape (n,), default=None
+            Classes; they are needed.
 
         Returns
         -------

@@ -133,8 +133,8 @@ class EnhancedSupervisedLLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         ----------
         X : array-like of shape (n, d)
             Rows.
-        y : array-like of shape (n,)
-            Classes.
+        y : array-like of shape (n,), default=None
+            Classes; they are needed.
 
         Returns
         -------

@@ -179,8 +179,8 @@ class SupervisedNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         X : array-like of shape (n, d)
             Rows.
-        y : array-like of shape (n,)
-            Classes.
+        y : array-like of shape (n,), default=None
+            Classes; they are needed.
 
         Returns
         -------
