@@ -89,7 +89,7 @@ def explained_model(estimator: Any, purpose: str) -> Any:
         If it does not explain features.
     """
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
-    if not hasattr(last, "feature_gradients"):
+    if not hasattr(last, "arrow_reliability"):
         message = (
             f"{purpose} needs arrows or importances of features, which {type(last).__name__} does not have. Pass a "
             f"fitted FeatureMAP; TopArrowsDisplay.from_map and FeatureTableDisplay.from_map take any map."
