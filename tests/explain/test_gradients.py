@@ -112,6 +112,17 @@ def test_gauges_are_orthonormal_in_any_number_of_components(rng):
                                    atol=1e-10)  # fmt: skip
 
 
+@pytest.mark.parametrize("c", [1, 2, 3])
+def test_nearest_frame_is_the_polar_factor(c, rng):
+    J = rng.standard_normal((50, c, c)) * 10.0 ** rng.uniform(-8, 8, (50, 1, 1))
+    left, _, right = np.linalg.svd(J)
+    np.testing.assert_allclose(nearest_frame(J), left @ right, atol=1e-9)
+    for flat in (np.zeros((1, c, c)), np.ones((1, c, c))):  # several frames are equally near: any of them
+        frame = nearest_frame(flat)[0]
+        np.testing.assert_allclose(frame @ frame.T, np.eye(c), atol=1e-12)
+        assert np.isclose(np.trace(frame.T @ flat[0]), np.linalg.svd(flat[0], compute_uv=False).sum())
+
+
 def test_nearest_frame_by_hand():
     np.testing.assert_allclose(nearest_frame(np.array([[[2.0, 0.0], [0.0, -3.0]]]))[0], np.diag([1.0, -1.0]))
     np.testing.assert_allclose(nearest_frame(np.array([[[0.0, 5.0], [5.0, 0.0]]]))[0], [[0.0, 1.0], [1.0, 0.0]])

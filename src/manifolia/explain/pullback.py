@@ -132,6 +132,15 @@ def nearest_frame(J: FloatArray) -> FloatArray:
     ndarray of float64 of shape (n, c, c)
         U Vᵀ of the singular value decomposition J = U S Vᵀ.
     """
-    U, _, Vt = np.linalg.svd(J.astype(np.float64, copy=False))
+    J = J.astype(np.float64, copy=False)
+    if J.shape[1] == 2:
+        # In the plane the polar factor is a rotation or a reflection, in closed form.
+        mirror = np.where(J[:, 0, 0] * J[:, 1, 1] < J[:, 0, 1] * J[:, 1, 0], -1.0, 1.0)
+        along, across = J[:, 0, 0] + mirror * J[:, 1, 1], J[:, 0, 1] - mirror * J[:, 1, 0]
+        size = np.hypot(along, across)
+        along = np.divide(along, size, out=np.ones_like(size), where=size > 0.0)  # nothing to turn to: the axes
+        across = np.divide(across, size, out=np.zeros_like(size), where=size > 0.0)
+        return np.stack([along, across, -mirror * across, mirror * along], axis=1).reshape(-1, 2, 2)
+    U, _, Vt = np.linalg.svd(J)
     out: FloatArray = np.matmul(U, Vt)
     return out

@@ -65,7 +65,7 @@ def exact_neighbors(
     products: _Products | None = None
     if metric != "manhattan":
         exactly = sp.issparse(X) or _crowded(Q, X, k, room)
-        products = _products(X, np.float64 if exactly else np.float32)
+        products = _products(X, np.float64 if exactly else np.float32, n_jobs)
     height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // resolve_n_jobs(n_jobs)))
     if sp.issparse(X):
         height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
@@ -180,7 +180,7 @@ def _centred(block: FloatArray, centre: FloatArray, scale: float, dtype: Any) ->
     return out.astype(dtype, copy=False)
 
 
-def _products(X: Any, dtype: Any) -> _Products:
+def _products(X: Any, dtype: Any, n_jobs: int | None = None) -> _Products:
     n, d = X.shape
     top = largest_value(X)
     # A power of two, so that scaling rounds nothing; centred values end below 2.
@@ -200,9 +200,12 @@ def _products(X: Any, dtype: Any) -> _Products:
         small = n * d * precision.dtype.itemsize <= _COPY_BYTES
         copy = _centred(X, centre, scale, dtype) if small else None
         found = _Products(X, copy, centre, scale, np.empty(n), dtype, 0.0, 0.0)
-        for part in row_blocks(n, _CHUNK):
+
+        def square(part: slice) -> None:
             rows = found.rows(part)
             found.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+        map_blocks(square, row_blocks(n, _CHUNK), n_jobs=n_jobs)
     # |fl(a·b) − a·b| ≤ d u/(1 − d u) ‖a‖‖b‖ and 2‖a‖‖b‖ ≤ ‖a‖² + ‖b‖²; centring and rounding the rows adds 8u of it.
     # `eps` is 2u, which leaves room for the sums of squares. The floor is what gets lost below the least normal number.
     error = (d + 16) * float(precision.eps)
