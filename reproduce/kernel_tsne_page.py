@@ -172,8 +172,9 @@ def shares(found, plan, images):
     flat = [means("test_few")[i] for i in late]
     lines += [
         "",
-        f"From 10 % on Q_local of 500 test rows stays between {min(flat):.3f} and {max(flat):.3f}, with no trend that one",
-        f"seed could show; the paper finds it flat from 10 to 20 % on. Processor time grows with the power {power:.1f} of",
+        f"From 10 % on Q_local of 500 test rows stays between {min(flat):.3f} and {max(flat):.3f}, with no trend that",
+        "one seed could show; the paper finds it flat from 10 to 20 % on. Processor time grows with the power "
+        f"{power:.1f} of",
         "the training rows, not with their square as in the paper: t-SNE is Barnes and Hut's here.",
     ]
     return lines
