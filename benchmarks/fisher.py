@@ -101,7 +101,7 @@ def compare(name, X, codes, rule):
             print(f"{line} {'':>15} {ours:>15} {verdict}")
             continue
         with threads(1):
-            slow, slow_wall, E = timed(partial(numpy_form, rows, own, classes.bandwidth, rule), 2)
+            slow, slow_wall, E = timed(partial(numpy_form, rows, own, classes.bandwidth, rule))
         apart = np.abs(D - E).max()
         theirs = f"{slow:.2f} ({slow_wall:.2f})"
         verdict = "" if slow / cpu >= TARGET_RATIO else f"below {TARGET_RATIO}"

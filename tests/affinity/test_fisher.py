@@ -39,7 +39,7 @@ def test_arcs_are_those_of_the_probabilities(clouds):
     X, y = clouds
     D = fisher.distances(X, y, bandwidth=0.8, steps=4)
     expected = all_pairs(X, lambda x, z: reference.arc_distance(x, z, X, y, 0.8, 4))
-    np.testing.assert_allclose(D, expected, atol=1e-6)  # the twin's arc cosine of nearly 1
+    np.testing.assert_allclose(D, expected, atol=1e-9)
 
 
 def test_all_rules_have_one_limit(clouds):

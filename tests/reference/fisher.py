@@ -43,16 +43,21 @@ def tangent_distance(x, z, reference, labels, sigma, steps, rule):
     return total
 
 
+def angle(a, b):
+    """Angle between unit vectors (Kahan), with all digits for small ones."""
+    return 2 * np.arctan2(np.linalg.norm(a - b, axis=0), np.linalg.norm(a + b, axis=0))
+
+
 def arc_distance(x, z, reference, labels, sigma, steps):
     """Great arcs between the images 2√p of steps + 1 points of the path."""
     points = [np.sqrt(probabilities(x + t / steps * (z - x), reference, labels, sigma)) for t in range(steps + 1)]
-    return sum(2 * np.arccos(min(1.0, a @ b)) for a, b in itertools.pairwise(points))
+    return sum(2 * angle(a, b) for a, b in itertools.pairwise(points))
 
 
 def add_arcs(p, roots, first, out):
     new = np.sqrt(p / p.sum(axis=0))
     if not first:
-        out += 2 * np.arccos(np.minimum(1.0, (new * roots).sum(axis=0)))
+        out += 2 * angle(new, roots)
     roots[:] = new
 
 
@@ -79,8 +84,8 @@ def path_lengths(U, offsets, shares, rule, rows, columns, out, start, stop):
             p = np.array([w[part].sum() for part in parts])
             if rule == ARCS:
                 if before is not None:
-                    length += 2 * np.arccos(min(1.0, np.sqrt(p * before).sum()))
-                before = p
+                    length += 2 * angle(np.sqrt(p), before)
+                before = np.sqrt(p)
                 continue
             slope = B - A
             square = sum(

@@ -216,6 +216,7 @@ class _Paths:
     def __init__(self, U: FloatArray, offsets: IntArray, steps: int, rule: str) -> None:
         self.U, self.offsets = U, offsets
         self.arcs, self.squares = rule == "arcs", rule == "paper"
+        self.steps = steps
         points = steps + 1 if rule == "arcs" else steps
         self.shares = (np.arange(points) + (0.5 if rule == "midpoint" else 0.0)) / steps
         # A speed is for the whole path; a piece of it has 1/T of the length, and 1/T² of its square.
@@ -230,15 +231,19 @@ class _Paths:
         shape = (len(self.offsets) - 1, *out.shape)
         p, more = np.empty(shape), np.zeros(shape)
         rule = kernels.ARCS if self.arcs else kernels.SQUARES if self.squares else kernels.ROOTS
+        # The right factor falls from point to point by the same ratio; the left one rises, and could not from 0.
+        F, ratio = np.exp(_LIFT - self.shares[0] * B), np.exp(-B / self.steps)
         for t, share in enumerate(self.shares):
-            E, F = np.exp(_LIFT - (1.0 - share) * A), np.exp(_LIFT - share * B)
+            E = np.exp(_LIFT - (1.0 - share) * A)
+            if t > 0:
+                F *= ratio
             self._products(E, F, p)
             if self.arcs:
                 kernels.add_arcs(p, more, t == 0, out)
             else:
                 with np.errstate(over="ignore", invalid="ignore"):  # such pairs are done again
-                    self._products(E, F * B, more)
-                    self._products(E * A, -F, more, add=True)
+                    # Σ E F (B − A) as one product: a reference row has two columns in either factor.
+                    self._products(_beside(E, -E * A), _beside(F * B, F), more, width=2)
                 kernels.add_tangents(p, more, rule, out)
         a, b = np.nonzero(~np.isfinite(out))
         if len(a):
@@ -248,14 +253,15 @@ class _Paths:
             out[a, b] = lengths
         return out * self.unit
 
-    def _products(self, E: FloatArray, F: FloatArray, out: FloatArray, *, add: bool = False) -> None:
-        """Sums over the reference rows of each class."""
+    def _products(self, E: FloatArray, F: FloatArray, out: FloatArray, *, width: int = 1) -> None:
+        """Sums over the reference rows of each class; `width` columns stand for a row."""
         for c, total in enumerate(out):
-            own = slice(self.offsets[c], self.offsets[c + 1])
-            if add:
-                total += E[:, own] @ F[:, own].T
-            else:
-                np.matmul(E[:, own], F[:, own].T, out=total)
+            own = slice(width * self.offsets[c], width * self.offsets[c + 1])
+            np.matmul(E[:, own], F[:, own].T, out=total)
+
+
+def _beside(first: FloatArray, second: FloatArray) -> FloatArray:
+    return np.stack([first, second], axis=2).reshape(len(first), -1)
 
 
 def _tile_height(n_classes: int) -> int:
@@ -280,7 +286,7 @@ def fisher_memory(n: int, n_reference: int, n_classes: int) -> float:
         Bytes.
     """
     height = _tile_height(n_classes)
-    tile = 5 * height * n_reference + 3 * n_classes * height**2
+    tile = 8 * height * n_reference + 3 * n_classes * height**2
     return 8.0 * (n**2 + n * n_reference + max(n_reference, 1) ** 2 + current_n_jobs() * tile)
 
 
