@@ -207,8 +207,8 @@ def page(found):
     """Lines of the section."""
     lines = ["## Table 1", ""]
     lines += [
-        "Our maps and umap-learn's by one script, the paper's figures below them in italics. Cells in bold are below the "
-        "paper's FeatureMAP.",
+        "Our maps and umap-learn's by one script, the paper's figures below them in italics. Cells in bold are below "
+        "the paper's FeatureMAP.",
         "",
         "| data | rows | map | " + " | ".join(COLUMNS) + " |",
         "|---" * 8 + "|",
