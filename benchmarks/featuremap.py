@@ -112,7 +112,7 @@ def verdicts(checks):
 def warm_up(X):
     ours(X[:1000])
     if umap is not None:
-        theirs(X[:SMALL])
+        theirs(X[:5000])  # fewer than 4,096 rows would not compile its search for neighbours
         theirs(X[:1000], densmap=True)
 
 
