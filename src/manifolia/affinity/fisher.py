@@ -10,15 +10,15 @@ formed and the time, O(n² T R), does not depend on the number of features. The 
 matrices on one BLAS thread per tile of pairs; pairs whose weights would underflow there are measured one by one in the
 log domain.
 
-============  =================================================================================================
+============  =======================================================================================================
 rule          a path's length is
-============  =================================================================================================
-"arcs"        Σ of great arcs between the images 2√p of T + 1 points: symmetric, never too long, and at T = 10 closer
-              to the limit than the others; a border between classes cannot hide between two points
-"midpoint"    Σ √(dxᵀ J dx), J in the middle of each piece: symmetric
+============  =======================================================================================================
+"arcs"        Σ of great arcs between the images 2√p of T + 1 points: symmetric, never too long; a border of classes
+              cannot hide between two points; half the time of the others; correlates best with the limit up to T = 5
+"midpoint"    Σ √(dxᵀ J dx), J in the middle of each piece: symmetric, and the nearest from T = 20 on
 "left"        Σ √(dxᵀ J dx), J at the left end of each piece: d(x, z) ≠ d(z, x)
 "paper"       Σ dxᵀ J dx at left ends, to the letter: squares, whose sum vanishes as 1/T and is no metric
-============  =================================================================================================
+============  =======================================================================================================
 """
 
 from __future__ import annotations
