@@ -12,7 +12,7 @@ it is the other test rows, and their accuracy against the training map stands be
 over seeds is at or above the paper's figure, tied when it is below by no more than one standard deviation over seeds,
 else lost.
 
-Q_local and Q(k) compare neighbours in the map with those in the original features. Q_local grows with the density of
+Q_local and Q(k) compare neighbours in the map with those in the original features. Q_local depends on the number of
 points, so it is given among as many test rows as there are training rows, and among all test rows, 500 of which are
 ranked. Points coincide if they are closer than 1e-6 of the map's width.
 """
