@@ -362,7 +362,7 @@ def _what_was_found(model: Any, ranked: Mapping[str, Any] | None) -> list[str]:
         of = "R²" if str(getattr(model, "task_", "")) in ("regression", "multioutput") else "accuracy"
         said.append(f"The forest's {of} on rows it did not train on is {score:.3f}.")
     elif getattr(model, "left_out_score_", None) is not None:
-        said.append(f"The class of a row is known without it, from the rows near it, for {model.left_out_score_:.3f}.")
+        said.append(f"The share of training rows whose class the rows near them tell is {model.left_out_score_:.3f}.")
     if excess is not None and np.isfinite(excess) and excess > 0.02:
         said.append(
             f"Neighbours in the map agree more than that, by {excess:.3f}: part of the separation is not earned."
