@@ -74,7 +74,7 @@ def run_explain(path: Path, options: dict[str, Any]) -> None:
     if not importances:
         console.result(f"{run.report['method']} measured no importance of columns in this run.")
         return
-    meaning = run.report["importance"]
+    meaning = run.report.get("importance", {"purpose": "the map", "measure": "importance of columns"})
     console.heading(f"What matters for {meaning['purpose']}: {meaning['measure']}")
     largest = max(entry["importance"] for entry in importances)
     for entry in importances:

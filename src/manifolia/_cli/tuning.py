@@ -17,6 +17,7 @@ from manifolia._core.progress import ProgressEvent
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.runs.tuning import tune_table
+from manifolia.show.tuning_display import write_study_picture
 
 __all__ = ["run_tune"]
 
@@ -74,7 +75,7 @@ def run_tune(
         path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
     found.tuner.trials_.to_csv(folder / "trials.csv", index=False)
     if is_installed("matplotlib"):
-        _draw(found.tuner, folder / "tuning.png")
+        write_study_picture(found.tuner, folder / "tuning.png")
     console(ProgressEvent("write", 1, 1, {}))
     for text in [*found.notes, *run.report["notes"]]:
         console.note(text)
@@ -102,16 +103,3 @@ def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, se
     if tuner.stopped_:
         console.result(f"- The search ended early: {tuner.stopped_}.")
     console.heading(f"Open the page: {folder / 'map.html'}")
-
-
-def _draw(tuner: Any, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from manifolia.show import ConvergenceDisplay, ParetoDisplay, SensitivityDisplay
-
-    figure = Figure(figsize=(11, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    ConvergenceDisplay.from_tuner(tuner).plot(left, theme="light")
-    second: Any = ParetoDisplay if hasattr(tuner, "pareto_") else SensitivityDisplay
-    second.from_tuner(tuner).plot(right, theme="light")
-    figure.savefig(path, dpi=120)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from manifolia.show.palette import DARK, class_colors
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay"]
+__all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
 
 _GRID = 40  # points a side of a heat map
 
@@ -442,6 +443,26 @@ class SensitivityDisplay:
         below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": len(shown)}
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **below)
         return self
+
+
+def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
+    """Write a picture of a study: how it went on, and its front or which parameters matter.
+
+    Parameters
+    ----------
+    tuner : Tuner
+        Fitted.
+    path : str or path
+        The file; its suffix chooses the format.
+    """
+    figure = import_extra("matplotlib.figure", extra="plot", purpose="a picture of a study").Figure(
+        figsize=(11, 4), layout="constrained"
+    )
+    left, right = figure.subplots(1, 2)
+    ConvergenceDisplay.from_tuner(tuner).plot(left, theme="light")
+    second: Any = ParetoDisplay if hasattr(tuner, "pareto_") else SensitivityDisplay
+    second.from_tuner(tuner).plot(right, theme="light")
+    figure.savefig(path, dpi=120)
 
 
 def _is_wide(values: FloatArray) -> bool:

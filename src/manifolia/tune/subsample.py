@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
-from manifolia._core.random import as_generator, as_seed
+from manifolia._core.random import as_generator, as_seed, draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_labels, check_number, check_option
 
@@ -120,20 +120,10 @@ def sample_rows(
         if y is None:
             message = "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'."
             raise ValueError(message)
-        return _stratified(check_labels(y, n_rows=n), size, rng)
+        labels = check_labels(y, n_rows=n)
+        return draw_by_class(np.unique(labels.astype(str), return_inverse=True)[1], size, rng)
     chances = None
     if sampling == "leverage":
         scores = leverage_scores(X, random_state=rng)
         chances = (scores + 1e-12) / (scores + 1e-12).sum()  # rows at the mean have leverage 0 and must stay drawable
     return np.sort(rng.choice(n, size, replace=False, p=chances))
-
-
-def _stratified(labels: np.ndarray, size: int, rng: np.random.Generator) -> IntArray:
-    """Each class in proportion, rounded so that the total is right; the largest remainders get the rest."""
-    classes, codes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
-    exact = size * counts / counts.sum()
-    take = np.floor(exact).astype(int)
-    rest = np.argsort(-(exact - take), kind="stable")[: size - take.sum()]
-    take[rest] += 1
-    rows = [rng.choice(np.flatnonzero(codes == c), take[c], replace=False) for c in range(classes.size)]
-    return np.sort(np.concatenate(rows))
