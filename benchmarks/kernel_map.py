@@ -64,7 +64,7 @@ def best(run, repetitions):
 
 def accuracy(Y, places, yc, yn):
     gaps = ((places[:JUDGED, None, :] - Y[None]) ** 2).sum(axis=2)
-    return float((yc[gaps.argmin(axis=1)] == yn[:JUDGED]).mean())
+    return float((yc[gaps.argmin(axis=1)] == yn[: len(gaps)]).mean())
 
 
 def ours(folder, name, rows):
