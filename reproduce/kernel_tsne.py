@@ -15,6 +15,9 @@ else lost.
 Q_local and Q(k) compare neighbours in the map with those in the original features. Q_local depends on the number of
 points, so it is given among as many test rows as there are training rows, and among all test rows, 500 of which are
 ranked. Points coincide if they are closer than 1e-6 of the map's width.
+
+The settings ("mode" with 5 neighbours, factor 0.1) were chosen on test rows of seed 0 of these same sets: seeds 1 and 2
+are the clean check.
 """
 
 from __future__ import annotations
