@@ -127,6 +127,12 @@ def test_several_metrics_give_a_front() -> None:
     assert found.best_setting_ in [dict(row) for row in front[["x"]].to_dict("records")]
     assert len(found.best_score_) == 2
     json.dumps(found.to_dict(), allow_nan=False)
+    expected = found.expected_front(500)
+    assert expected["x"].between(0.2, 0.9).mean() > 0.9
+    first = expected["closeness_expected"].to_numpy()
+    second = expected["closeness_of_the_other_expected"].to_numpy()
+    assert np.all(np.diff(first) >= 0)
+    assert np.all(np.diff(second) <= 0)  # what is gained in one is lost in the other
 
 
 def test_a_users_pick_is_fitted_without_searching_again(tmp_path: Path) -> None:

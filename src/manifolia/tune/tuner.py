@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
@@ -27,10 +28,10 @@ from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_is_fitted, check_option, check_same_length
+from manifolia._core.validate import check_is_fitted, check_number, check_option, check_same_length
 from manifolia._core.warnings import warn
 from manifolia.metrics.registry import Metric
-from manifolia.tune.answer import carried, confirm, expected_losses, front_chances, is_flat
+from manifolia.tune.answer import carried, confirm, expected_losses, front_chances, is_flat, surrogate_front
 from manifolia.tune.checking import check_tuner, study_signature
 from manifolia.tune.evaluation import Job, Run, fitted_map, run_all, takes_target
 from manifolia.tune.pareto import hypervolume, knee
@@ -387,6 +388,29 @@ class Tuner(BaseEstimator):
         with threads(1):
             model.fit(self._space.features(self._evidence.settings), self._evidence.losses[:, column], noise)
             return model.predict(self._space.features(given))
+
+    def expected_front(self, n_points: int = 4096) -> pd.DataFrame:
+        """Return the front that the surrogates expect over the whole space, tried or not.
+
+        Parameters
+        ----------
+        n_points : int, default=4096
+            Settings that are looked at.
+
+        Returns
+        -------
+        DataFrame
+            Settings and their expected losses, ordered by the first. They were not run: take them as proposals, and
+            fit one with ``refit=``.
+        """
+        check_is_fitted(self, "best_params_")
+        check_number(n_points, "n_points", low=1, integer=True)
+        with threads(1):
+            settings, losses = surrogate_front(
+                self._space, self._evidence, self.surrogate, mixed_seed(self._search_seed, 3), n_points=n_points
+            )
+        expected = {f"{one.name}_expected": losses[:, j] for j, one in enumerate(self._metrics)}
+        return pd.DataFrame(settings).assign(**expected)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the study as plain values, for the explorer and for files.
