@@ -8,9 +8,8 @@ instead of n². Its steps are those of L-BFGS in the coordinates in which the gr
 act from neighbour to neighbour, and without that it takes thousands of steps until the ends of a roll hear of each
 other. The descent starts from the classical scaling of the distances along the graph, as Isomap has it.
 
-The result keeps the distances to about a thousandth. Its variance is not proven to be the largest: on a Swiss roll of
-500 points it was 0.3 % below that of a run with eight times the steps and equal errors, and for a third run the dual
-gave a bound 6 % above. Of the columns of V the leading principal axes are the map; what the others hold says how much
+The result keeps the distances to about a thousandth. Its variance is not proven to be the largest.
+Of the columns of V the leading principal axes are the map; what the others hold says how much
 of the unfolding does not fit into it.
 
 A graph in pieces has no largest variance: nothing holds the pieces together. They are joined by their nearest pairs,
