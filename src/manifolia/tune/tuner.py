@@ -100,7 +100,7 @@ class Tuner(BaseEstimator):
     pass_target : bool or "auto", default="auto"
         Whether the estimator gets ``y``. ``"auto"``: if it is a supervised method.
     storage : str, Path or optuna storage, default=None
-        A path of an SQLite file, or a database; the study can then be watched, resumed after a kill, and shared.
+        A path of an SQLite file, or a database; the study can then be resumed after a kill.
     study_name : str or None, default=None
         Name of the study in the storage.
     refit : bool or mapping, default=True
