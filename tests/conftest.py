@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -51,3 +53,18 @@ def seed() -> int:
 def rng(seed: int) -> np.random.Generator:
     """Return a generator with this run's seed, fresh for each test."""
     return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def _registries_as_they_were() -> Iterator[None]:
+    """Forget the metrics and methods that a test registered: the order of tests is random."""
+    tables = [
+        import_module("manifolia.metrics.registry")._METRICS,
+        import_module("manifolia.registry")._METHODS,
+    ]
+    before = [dict(table) for table in tables]
+    yield
+    for table, entries in zip(tables, before, strict=True):
+        if table != entries:
+            table.clear()
+            table.update(entries)

@@ -9,14 +9,6 @@ import manifolia as mf
 from manifolia import registry
 
 
-@pytest.fixture
-def restored():
-    before = dict(registry._METHODS)
-    yield
-    registry._METHODS.clear()
-    registry._METHODS.update(before)
-
-
 def test_names_lead_to_classes():
     assert registry.get("rf-phate") is mf.RFPHATE
     assert registry.get("RF_PHATE") is mf.RFPHATE
@@ -43,7 +35,7 @@ def test_a_misspelt_name_gets_the_nearest():
         registry.get("zzz")
 
 
-def test_what_is_not_installed_is_named_and_not_listed(restored):
+def test_what_is_not_installed_is_named_and_not_listed():
     registry.register(registry.Method("nowhere", "no_such_package:Thing", "nothing", "no-such-package"))
     assert "nowhere" not in registry.names()
     assert "nowhere" in registry.names(installed=False)

@@ -13,12 +13,6 @@ from manifolia import metrics
 from manifolia.metrics import registry
 
 
-@pytest.fixture(autouse=True)
-def _restored(monkeypatch):
-    """Let every test register into a copy."""
-    monkeypatch.setattr(registry, "_METRICS", dict(registry._METRICS))
-
-
 def inputs(seed: int = 0, n: int = 40):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))

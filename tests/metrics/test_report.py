@@ -9,14 +9,9 @@ import pytest
 from sklearn.datasets import load_iris
 
 from manifolia import metrics
-from manifolia.metrics import _report, registry
+from manifolia.metrics import _report
 
 COLUMNS = ["metric", "k", "value", "low", "high", "direction", "sample", "seconds", "note"]
-
-
-@pytest.fixture(autouse=True)
-def _restored(monkeypatch):
-    monkeypatch.setattr(registry, "_METRICS", dict(registry._METRICS))
 
 
 @pytest.fixture(scope="module")
