@@ -1,5 +1,6 @@
 // What several parts of the page can ask for.
 
+import { plural } from "./format.ts";
 import type { MapView } from "./map.ts";
 import type { Data } from "./payload.ts";
 import type { Store } from "./store.ts";
@@ -30,10 +31,26 @@ export class Actions {
     this.map.reveal(point);
   }
 
-  /** Step back: first from the row, then from the filter. */
+  /** Choose points, in any order; none clears the selection. */
+  select(points: ArrayLike<number> | null): void {
+    const chosen = points && points.length ? Int32Array.from(new Set(Array.from(points))).sort() : null;
+    this.store.set({ selection: chosen });
+    this.say(chosen ? `${plural(chosen.length, "row")} selected.` : "Nothing selected.");
+  }
+
+  /** Draw the arrows of a feature of the part `arrows`, or none. */
+  showArrows(feature: number | null): void {
+    const names = this.data.meta.parts?.arrows?.features as string[] | undefined;
+    const known = names && feature !== null && feature >= 0 && feature < names.length;
+    this.store.set({ arrows: known ? feature : null });
+    this.say(known ? `Arrows of ${names[feature]}.` : "No arrows.");
+  }
+
+  /** Step back: first from the row, then from the selection, then from the filter. */
   clear(): void {
-    const { pinned, filter } = this.store.state;
+    const { pinned, selection, filter } = this.store.state;
     if (pinned >= 0) this.store.set({ pinned: -1 });
+    else if (selection) this.select(null);
     else if (filter) this.store.set({ filter: null });
   }
 }

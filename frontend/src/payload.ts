@@ -5,7 +5,7 @@ export type Kind = "class" | "number" | "date" | "text";
 export interface ColumnSpec {
   id: string;
   name: string;
-  role: "value" | "name";
+  role: "value" | "name" | "quality" | "novelty" | "model";
   kind: Kind;
   offset?: number;
   scale?: number;
@@ -33,12 +33,22 @@ export interface Meta {
   notes: string[];
   left_out: string[];
   palette: Record<"light" | "dark", { classes: string[]; continuous: string[] }> & { other: string; missing: string };
-  arrays: Record<string, { dtype: "u1" | "u2" | "u4" | "f4" | "f8"; length: number }>;
+  arrays: Record<string, { dtype: keyof typeof TYPES; length: number }>;
+  /** What else is known, by name; the arrays of a part are named `part.key`. Absent in files of the first version. */
+  parts?: Record<string, Record<string, unknown>>;
 }
 
-export type Numbers = Uint8Array | Uint16Array | Uint32Array | Float32Array | Float64Array;
+const TYPES = {
+  u1: Uint8Array,
+  u2: Uint16Array,
+  u4: Uint32Array,
+  i1: Int8Array,
+  i2: Int16Array,
+  f4: Float32Array,
+  f8: Float64Array,
+};
 
-const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+export type Numbers = InstanceType<(typeof TYPES)[keyof typeof TYPES]>;
 
 /** Where the arrays come from: this file; a live page or a notebook will have sources of their own. */
 export interface Source {
@@ -148,6 +158,11 @@ export class Data {
     return this.source.meta;
   }
 
+  /** How many units of the map one unit of `x` and `y` is. */
+  get unit(): number {
+    return Math.max(this.meta.coordinates.x.scale, this.meta.coordinates.y.scale) || 1;
+  }
+
   async array(name: string): Promise<Numbers> {
     const { dtype, length } = this.meta.arrays[name];
     const values = new TYPES[dtype](await this.source.bytes(name));
@@ -160,9 +175,9 @@ export class Data {
     const wanted = [this.array("x"), this.array("y"), this.array("row")] as const;
     if (color_by !== null) await this.columns[color_by].load();
     const [x, y, row] = await Promise.all(wanted);
-    // Coordinates are used only for drawing and for finding neighbours: units do not matter, proportions do.
+    // Coordinates are used for drawing and for finding neighbours: units do not matter there, proportions do.
     const { x: sx, y: sy } = this.meta.coordinates;
-    const unit = Math.max(sx.scale, sy.scale) || 1;
+    const unit = this.unit;
     this.x = Float32Array.from(x, (value) => value * (sx.scale / unit));
     this.y = Float32Array.from(y, (value) => value * (sy.scale / unit));
     this.row = row;

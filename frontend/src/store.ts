@@ -2,6 +2,9 @@
 
 export type Theme = "auto" | "light" | "dark";
 
+/** What a drag on the map does. */
+export type Mode = "pan" | "lasso" | "box";
+
 /** Rows that are shown, by the legend's items of one column; the others stay as a faint shadow. */
 export interface Filter {
   column: number;
@@ -21,6 +24,13 @@ export interface State {
   pinned: number;
   filter: Filter | null;
   emphasis: Emphasis | null;
+  mode: Mode;
+  /** Chosen points in stored order, sorted; null if none is chosen. */
+  selection: Int32Array | null;
+  /** Feature of the part `arrows` whose arrows are drawn; null for none. */
+  arrows: number | null;
+  /** Whether the false and missing neighbours of the hovered or pinned point are drawn. */
+  links: boolean;
   size: number;
   opacity: number;
   labels: boolean;
