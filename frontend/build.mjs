@@ -23,7 +23,7 @@ await build({
 });
 await build({
   absWorkingDir: here,
-  entryPoints: { explorer: "src/style.css" },
+  entryPoints: { explorer: "src/page.css" },
   bundle: true,
   minify: true,
   charset: "ascii",

@@ -1,5 +1,7 @@
 // The data of the page: a description in JSON, and arrays in base64 that are unpacked when they are first needed.
 
+import type { Parts } from "./parts.ts";
+
 export type Kind = "class" | "number" | "date" | "text";
 
 export interface ColumnSpec {
@@ -35,7 +37,7 @@ export interface Meta {
   palette: Record<"light" | "dark", { classes: string[]; continuous: string[] }> & { other: string; missing: string };
   arrays: Record<string, { dtype: keyof typeof TYPES; length: number }>;
   /** What else is known, by name; the arrays of a part are named `part.key`. Absent in files of the first version. */
-  parts?: Record<string, Record<string, unknown>>;
+  parts?: Parts;
 }
 
 const TYPES = {

@@ -1,0 +1,235 @@
+// What a map may bring beside points and columns: reasons, arrows, neighbours, quality, pictures, a study.
+// A part that is not in the data has no panel, button or menu entry. Arrays are unpacked when they are first asked for.
+
+import type { Data, Numbers } from "./payload.ts";
+
+export interface ReasonsPart {
+  features: string[];
+  /** Column of each feature, or -1. */
+  columns: number[];
+  k: number;
+  kind: "gradient" | "importance";
+  scale: number;
+  arrow_scale?: number;
+  title: string;
+  note: string;
+}
+
+export interface ArrowsPart {
+  features: string[];
+  columns: number[];
+  nx: number;
+  ny: number;
+  box: [number, number, number, number];
+  scale: number[];
+  note: string;
+}
+
+export interface NeighborsPart {
+  k: number;
+  metric: string;
+  note: string;
+}
+
+export interface QualityLine {
+  name: string;
+  label: string;
+  value: number | null;
+  low?: number | null;
+  high?: number | null;
+  k?: number | null;
+  direction?: string | null;
+  note?: string;
+}
+
+export interface QualityPart {
+  k: number[];
+  r_nx: number[];
+  auc: number | null;
+  q_local: number | null;
+  sample: number;
+  lines: QualityLine[];
+  columns: Record<string, number>;
+}
+
+export interface ImagesPart {
+  height: number;
+  width: number;
+  channels: number;
+}
+
+export interface SaliencyPart {
+  height: number;
+  width: number;
+  note: string;
+  scale: number;
+}
+
+export interface NoveltyPart {
+  column: number;
+  level: number;
+  direction?: string;
+  note: string;
+  far: string;
+}
+
+export interface ModelPart {
+  columns: Record<string, number>;
+}
+
+export type Plain = string | number | boolean | null;
+export type Row = Record<string, Plain>;
+
+/** `Tuner.to_dict()`. */
+export interface TuningPart {
+  metrics: { name: string; direction: string }[];
+  parameters: string[];
+  trials: Row[];
+  best_params: Row;
+  best_setting: Row;
+  best_score: number | (number | null)[] | null;
+  best_score_error: (number | null)[];
+  confirmed: boolean;
+  flat: boolean;
+  r2: number | null;
+  n_runs: number;
+  stopped: Plain;
+  aggregate: Plain | Plain[];
+  pareto: Row[] | null;
+  knee: number | null;
+  sensitivity: { table: Row[]; r2: Plain | Record<string, Plain> } | { refused: string };
+}
+
+export interface Parts {
+  reasons?: ReasonsPart;
+  arrows?: ArrowsPart;
+  neighbors?: NeighborsPart;
+  quality?: QualityPart;
+  images?: ImagesPart;
+  saliency?: SaliencyPart;
+  novelty?: NoveltyPart;
+  model?: ModelPart;
+  tuning?: TuningPart;
+}
+
+export function partOf<K extends keyof Parts>(data: Data, name: K): Parts[K] | undefined {
+  return data.meta.parts?.[name];
+}
+
+const unpacked = new WeakMap<Data, Map<string, Promise<Numbers>>>();
+
+/** An array of a part, unpacked once; undefined where the part has no such array. */
+export function partArray(data: Data, part: keyof Parts, key: string): Promise<Numbers> | undefined {
+  const name = `${part}.${key}`;
+  if (!(name in data.meta.arrays)) return undefined;
+  let mine = unpacked.get(data);
+  if (!mine) unpacked.set(data, (mine = new Map()));
+  let found = mine.get(name);
+  if (!found) mine.set(name, (found = data.array(name)));
+  return found;
+}
+
+export interface Reason {
+  /** Index into the part's features. */
+  feature: number;
+  name: string;
+  column: number;
+  weight: number;
+  /** Where the feature grows, in units of the map; 0 where the reasons have no direction. */
+  dx: number;
+  dy: number;
+  /** +1: the row's value lies above the median of all rows; -1: below; 0: equal, or not known. */
+  sign: number;
+}
+
+export interface Reasons {
+  part: ReasonsPart;
+  of(i: number): Reason[];
+  reliability(i: number): number | null;
+}
+
+const NO_FEATURE = 65_535;
+
+export async function loadReasons(data: Data): Promise<Reasons | null> {
+  const part = partOf(data, "reasons");
+  if (!part) return null;
+  const wanted = ["feature", "weight", "dx", "dy", "sign", "reliability"].map((key) => partArray(data, "reasons", key));
+  const [feature, weight, dx, dy, sign, sure] = await Promise.all(wanted);
+  if (!feature || !weight) return null;
+  const reach = (part.arrow_scale ?? 0) / 127;
+  const of = (i: number): Reason[] => {
+    const found: Reason[] = [];
+    for (let at = i * part.k; at < (i + 1) * part.k && at < feature.length; at++) {
+      if (feature[at] === NO_FEATURE) continue;
+      found.push({
+        feature: feature[at],
+        name: part.features[feature[at]],
+        column: part.columns[feature[at]],
+        weight: (weight[at] / 255) * part.scale,
+        dx: dx ? dx[at] * reach : 0,
+        dy: dy ? dy[at] * reach : 0,
+        sign: sign ? sign[at] : 0,
+      });
+    }
+    return found;
+  };
+  return { part, of, reliability: (i) => (sure && i < sure.length ? sure[i] / 255 : null) };
+}
+
+export interface Neighborhood {
+  data: number[];
+  map: number[];
+  /** Neighbours in the data that the map keeps. */
+  kept: Set<number>;
+  /** Share of them; NaN where there are none. */
+  share: number;
+}
+
+export interface Neighbors {
+  part: NeighborsPart;
+  of(i: number): Neighborhood;
+}
+
+const NO_POINT = 2 ** 32 - 1;
+
+export async function loadNeighbors(data: Data): Promise<Neighbors | null> {
+  const part = partOf(data, "neighbors");
+  if (!part) return null;
+  const [inData, inMap] = await Promise.all([partArray(data, "neighbors", "data"), partArray(data, "neighbors", "map")]);
+  if (!inData || !inMap) return null;
+  const list = (points: Numbers, i: number): number[] => [...points.slice(i * part.k, (i + 1) * part.k)].filter((p) => p !== NO_POINT);
+  const of = (i: number): Neighborhood => {
+    const [own, drawn] = [list(inData, i), list(inMap, i)];
+    const there = new Set(drawn);
+    const kept = new Set(own.filter((p) => there.has(p)));
+    return { data: own, map: drawn, kept, share: own.length ? kept.size / own.length : NaN };
+  };
+  return { part, of };
+}
+
+export interface Picture {
+  height: number;
+  width: number;
+  channels: number;
+  pixels: Numbers;
+}
+
+/** The picture of a row, as bytes of its rows of pixels. */
+export async function loadPicture(data: Data, i: number): Promise<Picture | null> {
+  const part = partOf(data, "images");
+  const all = await partArray(data, "images", "pixels");
+  if (!part || !all) return null;
+  const { height, width, channels } = part;
+  const size = height * width * channels;
+  return (i + 1) * size <= all.length ? { height, width, channels, pixels: all.subarray(i * size, (i + 1) * size) } : null;
+}
+
+/** How much each pixel matters for the row's place, from 0 to 255. */
+export async function loadSaliency(data: Data, i: number): Promise<Picture | null> {
+  const part = partOf(data, "saliency");
+  const all = await partArray(data, "saliency", "values");
+  if (!part || !all) return null;
+  const { height, width } = part;
+  const size = height * width;
+  return (i + 1) * size <= all.length ? { height, width, channels: 1, pixels: all.subarray(i * size, (i + 1) * size) } : null;
+}
