@@ -1,5 +1,6 @@
 // The data of the page: a description in JSON, and arrays in base64 that are unpacked when they are first needed.
 
+import type { LiveEvent, NewRowsAnswer } from "./live.ts";
 import type { Parts } from "./parts.ts";
 
 export type Kind = "class" | "number" | "date" | "text";
@@ -52,10 +53,18 @@ const TYPES = {
 
 export type Numbers = InstanceType<(typeof TYPES)[keyof typeof TYPES]>;
 
-/** Where the arrays come from: this file; a live page or a notebook will have sources of their own. */
+/** Where the arrays come from: this file, a server on this machine, or a notebook. */
 export interface Source {
   meta: Meta;
   bytes(name: string): Promise<ArrayBuffer>;
+  /** Place new rows, of CSV or JSON; only where a model is at hand. */
+  transform?(text: string): Promise<NewRowsAnswer>;
+  /** Tell Python which points are selected. */
+  selected?(points: Int32Array | null): Promise<void>;
+  /** Show what the server has now. */
+  refresh?(): void;
+  /** Hear of work that goes on; what comes back ends it. */
+  follow?(heard: (event: LiveEvent) => void): () => void;
 }
 
 export function sourceOfPage(): Source {
@@ -79,7 +88,7 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }

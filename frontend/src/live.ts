@@ -1,0 +1,79 @@
+// A page that a Python process serves on this machine: arrays are fetched when they are needed, new rows are placed by
+// the model, and the selection can be read in Python.
+
+import { inflate, type Meta, type Source } from "./payload.ts";
+
+/** Why a new row is where it is; the largest first. */
+export interface NewRowReason {
+  feature: string;
+  weight: number;
+  sign: -1 | 0 | 1;
+}
+
+/** What the server says of rows that were pasted or dropped. They join the rows that it placed before. */
+export interface NewRowsAnswer {
+  /** How many were placed now, and how many new rows the map has with them. */
+  n: number;
+  n_new: number;
+  /** One entry for each row placed now. */
+  names: string[];
+  x: number[];
+  y: number[];
+  /** How unlike the rows of the map each is, and whether that is flagged; null where the model cannot tell. */
+  novelty: (number | null)[] | null;
+  flagged: boolean[] | null;
+  /** Columns that the model adds, such as what it predicts. */
+  columns: Record<string, (number | string | null)[]>;
+  reasons: NewRowReason[][] | null;
+  /** What was decided on the way: columns that were missing, values that were not known. */
+  notes: string[];
+}
+
+/** An event of the server: work that goes on. `done` may pass `total` if that is not known. */
+export interface LiveEvent {
+  stage: string;
+  done: number;
+  total: number | null;
+}
+
+/** Where a served page gets its data; undefined in a file. */
+export function sourceOfServer(): Source | undefined {
+  const element = document.getElementById("meta");
+  if (element?.dataset.live === undefined) return undefined;
+  return {
+    meta: JSON.parse(element.textContent ?? "") as Meta,
+    bytes: async (name) => {
+      const answer = await fetch(`/col/${encodeURIComponent(name)}`);
+      if (!answer.ok) throw new Error(await explained(answer));
+      return inflate(new Uint8Array(await answer.arrayBuffer()));
+    },
+    transform: async (text) => {
+      const json = /^\s*[[{]/.test(text);
+      const answer = await fetch("/transform", {
+        method: "POST",
+        headers: { "content-type": json ? "application/json" : "text/csv" },
+        body: text,
+      });
+      if (!answer.ok) throw new Error(await explained(answer));
+      return (await answer.json()) as NewRowsAnswer;
+    },
+    selected: async (points) => {
+      await fetch("/selection", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ points: points === null ? null : Array.from(points) }),
+      });
+    },
+    refresh: () => location.reload(),
+    follow: (heard) => {
+      const events = new EventSource("/events");
+      events.onmessage = (event) => heard(JSON.parse(event.data as string) as LiveEvent);
+      return () => events.close();
+    },
+  };
+}
+
+async function explained(answer: Response): Promise<string> {
+  const text = await answer.text();
+  return text || `The server says ${answer.status}. Is it still running?`;
+}
