@@ -11,10 +11,15 @@ where permuting column by column costs O(T n depth d).
 A departure from Breiman: the permutation is a random rotation of the rows in a random order, one order for each tree
 and one rotation for each tree and feature. No row is its own partner, where a uniformly random permutation leaves one
 row in m on average as it was and so gives importances smaller by the factor 1 − 1/m; and no array of n × d is permuted.
+
+The module can be called: ``manifolia.explain.importance(model, X)`` is `manifolia.explain.displacement.importance`, the
+importance of features for any map that can place rows.
 """
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -283,3 +288,16 @@ def _columns(X: Any, rows: IntArray, used: IntArray) -> tuple[Array, IntArray, I
     column = np.zeros(d, dtype=np.int64)
     column[used] = np.arange(len(used))
     return np.ascontiguousarray(X[rows][:, used].toarray()), np.arange(len(rows)), column
+
+
+class _Callable(ModuleType):
+    """This module as something to call, so that one name serves forests and maps."""
+
+    def __call__(self, model: Any, X: ArrayLike, **options: Any) -> Any:
+        """Measure displacements in a map; see `manifolia.explain.displacement.importance`."""
+        from manifolia.explain.displacement import importance
+
+        return importance(model, X, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
