@@ -3,6 +3,7 @@
 import { plural } from "./format.ts";
 import type { MapView } from "./map.ts";
 import type { Data } from "./payload.ts";
+import { join, tidy } from "./selection.ts";
 import type { Store } from "./store.ts";
 
 export class Actions {
@@ -11,7 +12,9 @@ export class Actions {
     readonly store: Store,
     readonly map: MapView,
     private readonly live: HTMLElement,
-  ) {}
+  ) {
+    store.on(["selection"], ({ selection }) => this.say(selection ? `${plural(selection.length, "row")} selected.` : "Nothing selected."));
+  }
 
   /** Tell those who cannot see the map. */
   say(text: string): void {
@@ -33,9 +36,21 @@ export class Actions {
 
   /** Choose points, in any order; none clears the selection. */
   select(points: ArrayLike<number> | null): void {
-    const chosen = points && points.length ? Int32Array.from(new Set(Array.from(points))).sort() : null;
-    this.store.set({ selection: chosen });
-    this.say(chosen ? `${plural(chosen.length, "row")} selected.` : "Nothing selected.");
+    this.store.set({ selection: points?.length ? tidy(points) : null });
+  }
+
+  /** Choose all points that the filter lets through. */
+  selectShown(): void {
+    const { data, map } = this;
+    this.select(Int32Array.from({ length: data.total }, (_, i) => i).filter((i) => map.shown(i)));
+  }
+
+  /** Put the pinned row into the selection, or take it out. */
+  toggleSelected(): void {
+    const { pinned, selection } = this.store.state;
+    if (pinned < 0) return;
+    const how = selection?.includes(pinned) ? "remove" : "add";
+    this.select(join(selection, Int32Array.of(pinned), how));
   }
 
   /** Draw the arrows of a feature of the part `arrows`, or none. */

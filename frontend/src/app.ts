@@ -1,7 +1,7 @@
 // The page put together.
 
 import { Actions } from "./actions.ts";
-import { h, icon, replace, said } from "./dom.ts";
+import { h, replace, said } from "./dom.ts";
 import { count, plural } from "./format.ts";
 import { makeHelp } from "./help.ts";
 import { MapView } from "./map.ts";
@@ -11,7 +11,7 @@ import type { Data } from "./payload.ts";
 import { makeSearch } from "./search.ts";
 import { Store } from "./store.ts";
 import { followTheme, systemIsDark } from "./theme.ts";
-import { makeChips, makeColorCard, makeDisplay, makeZoom } from "./toolbar.ts";
+import { makeChips, makeColorCard, makeDisplay, makeModes, makeZoom, square } from "./toolbar.ts";
 import { cardColumns, makeTooltip } from "./tooltip.ts";
 
 const NARROW = matchMedia("(max-width: 760px)");
@@ -49,10 +49,8 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const actions = new Actions(data, store, map, live);
   const help = makeHelp();
   const card = makeColorCard(actions);
-  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeZoom(actions), makeTooltip(data, store, map));
-  const tool = (name: string, label: string, key: string, onclick: () => void): HTMLButtonElement =>
-    h("button", { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick }, icon(name));
-  const panelButton = tool("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
+  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeModes(actions), makeZoom(actions), makeTooltip(data, store, map));
+  const panelButton = square("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
   const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""].filter(Boolean).join(" \u00b7 ");
   const header = h(
     "header",
@@ -63,8 +61,8 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
       "div",
       { class: "tools" },
       makeDisplay(actions),
-      tool("download", "Save the view as a picture", "", () => savePicture(actions)),
-      tool("help", "Help", "?", () => help.showModal()),
+      square("download", "Save the view as a picture", "", () => savePicture(actions)),
+      square("help", "Help", "?", () => help.showModal()),
       panelButton,
     ),
   );
@@ -81,7 +79,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const room = (): void => {
     const beside = !NARROW.matches && map.element.clientWidth > 640;
     const left = beside ? card.offsetLeft + card.offsetWidth + 20 : 24;
-    map.setInsets({ left, right: beside ? 64 : 24, top: beside ? 36 : 84, bottom: 36 });
+    map.setInsets({ left, right: beside ? 86 : 24, top: beside ? 36 : 84, bottom: 36 });
   };
   room();
   NARROW.addEventListener("change", room);
@@ -107,6 +105,11 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     "0": () => map.reset(),
     "[": () => map.step(-1),
     "]": () => map.step(1),
+    v: () => store.set({ mode: "pan" }),
+    l: () => store.set({ mode: store.state.mode === "lasso" ? "pan" : "lasso" }),
+    b: () => store.set({ mode: store.state.mode === "box" ? "pan" : "box" }),
+    a: () => actions.selectShown(),
+    s: () => actions.toggleSelected(),
     "/": () => document.getElementById("search")!.focus(),
     c: () => document.getElementById("color-by")!.focus(),
     t: () => store.set({ labels: !store.state.labels }),

@@ -8,14 +8,17 @@ const KEYS: [string[], string][] = [
   [["double click"], "zoom in there; with Shift, out"],
   [["0"], "the whole map"],
   [["click"], "open a row"],
-  [["[", "]"], "the row before, the next row"],
+  [["[", "]"], "the row before, the next row; within the selection, if there is one"],
+  [["L", "B", "V"], "a drag draws a lasso, a box, or moves the map"],
+  [["Shift", "Alt"], "held while drawing: add to the selection, take from it"],
+  [["A", "S"], "select all rows that are shown; add or remove the open row"],
   [["C"], "choose the colour"],
   [["/"], "find a column, class or row"],
   [["T"], "names of classes on or off"],
   [["N"], "new rows on or off"],
   [["D"], "light or dark"],
   [["P"], "panel on or off"],
-  [["Esc"], "close the row, then remove the filter"],
+  [["Esc"], "close the row, then clear the selection, then the filter"],
 ];
 
 export function makeHelp(): HTMLDialogElement {

@@ -1,20 +1,21 @@
-// The map itself: two canvases, the camera, and what pointer and keys do to them.
+// The map itself: two canvases, the camera, and what is drawn when.
 
 import { Camera, boxOf, type Insets, type View } from "./camera.ts";
 import { binOf, coloringOf, groupsOf, rangeOf, type Coloring } from "./color.ts";
 import { h } from "./dom.ts";
 import { count } from "./format.ts";
 import { Grid } from "./grid.ts";
-import { drawOverlay, labelsOf, type Ink, type Label } from "./overlay.ts";
+import { listen } from "./gestures.ts";
+import { drawOverlay, labelsOf, type Ink, type Label, type Scene } from "./overlay.ts";
 import type { Data } from "./payload.ts";
 import { CpuRenderer } from "./render/cpu.ts";
-import { FAINT, SHOWN, type Renderer } from "./render/types.ts";
+import { CHOSEN, DIMMED, FAINT, SHOWN, type Renderer } from "./render/types.ts";
+import type { Outline } from "./selection.ts";
 import type { Store } from "./store.ts";
 
 const REACH = 14; // CSS pixels from the pointer within which a point is found
-const CLICK = 4; // CSS pixels that a hand may shake during a click
-const STEP = 60; // CSS pixels for an arrow key
 const SLOW = 20; // milliseconds: a frame that takes longer is drawn with fewer points while the map moves
+const LATE = 30; // milliseconds between two frames of a moving map, after which it is drawn without its finer parts
 const FEWEST = 20_000;
 const SETTLE = 140; // milliseconds after which the map has come to rest
 const GLIDE = 180; // milliseconds of a zoom by key or button
@@ -41,12 +42,13 @@ export class MapView {
   private moving = false;
   private gliding = 0;
   private ratio = 1;
-  private readonly pointers = new Map<number, { x: number; y: number }>();
-  private pressed: { x: number; y: number; moved: boolean } | null = null;
+  private before = 0; // when the last frame of this movement was drawn
+  private late = false;
+  private outline: Outline | null = null;
 
   constructor(
     readonly data: Data,
-    private readonly store: Store,
+    readonly store: Store,
   ) {
     const title = data.meta.title;
     this.canvas = h("canvas", { class: "points" });
@@ -68,10 +70,12 @@ export class MapView {
     this.renderer.setPoints(data.x.subarray(0, data.n), data.y.subarray(0, data.n));
     this.recolor();
     store.on(["colorBy", "dark"], () => this.recolor());
-    store.on(["filter", "emphasis"], () => this.sift());
+    store.on(["filter", "emphasis", "selection"], () => this.sift());
     store.on(["size", "opacity"], () => this.redraw());
     store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
-    this.listen();
+    store.on(["mode"], () => (this.over.dataset.mode = store.state.mode));
+    this.over.dataset.mode = store.state.mode;
+    listen(this);
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
@@ -84,10 +88,11 @@ export class MapView {
     this.sift();
   }
 
-  /** Decide which points are shown, by the legend's filter and by what the pointer rests on in the legend. */
+  /** Decide how points are shown: by the selection, the legend's filter, and what the pointer rests on in the legend. */
   private sift(): void {
-    const { filter, emphasis } = this.store.state;
-    this.states.fill(SHOWN);
+    const { filter, emphasis, selection } = this.store.state;
+    this.states.fill(selection ? DIMMED : SHOWN);
+    if (selection) for (const i of selection) this.states[i] = CHOSEN;
     if (filter) {
       const column = this.data.columns[filter.column];
       const { of } = groupsOf(column, this.data.meta, false);
@@ -123,14 +128,15 @@ export class MapView {
     return this.store.state.size;
   }
 
+  /** Whether a point can be pointed at. */
   shown(i: number): boolean {
-    return this.states[i] === SHOWN && (i < this.data.n || this.store.state.showNew);
+    return this.states[i] >= DIMMED && (i < this.data.n || this.store.state.showNew);
   }
 
   ink(): Ink {
     const style = getComputedStyle(document.documentElement);
     const value = (name: string): string => style.getPropertyValue(name).trim();
-    return { text: value("--text"), background: value("--map"), accent: value("--accent") };
+    return { text: value("--text"), background: value("--map"), accent: value("--accent"), warn: value("--warn") };
   }
 
   redraw(): void {
@@ -138,34 +144,57 @@ export class MapView {
     this.ask();
   }
 
-  private ask(): void {
+  ask(): void {
     if (!this.asked) this.asked = requestAnimationFrame(() => this.draw());
+  }
+
+  /** The outline that is being drawn, or none. */
+  trace(outline: Outline | null): void {
+    this.outline = outline;
+    this.ask();
+  }
+
+  /** What lies over the points, as it is now. */
+  scene(): Scene {
+    const { camera, data, coloring, states, labels, outline, radius } = this;
+    return { camera, data, coloring, states, labels, outline, radius, state: this.store.state, ink: this.ink(), hurried: this.moving && this.late };
   }
 
   draw(): void {
     this.asked = 0;
-    const { state } = this.store;
-    const ink = this.ink();
     if (this.dirty.labels) {
       this.labels = labelsOf(this.data, this.coloring, this.states);
       this.dirty.labels = false;
     }
-    if (this.dirty.points) {
-      const started = performance.now();
-      const shadow = state.dark ? "#8a929b" : "#9aa2aa";
-      const limit = this.moving ? this.limit : this.data.n;
-      const { radius } = this;
-      this.renderer.draw({ view: this.camera.view, radius, opacity: state.opacity, background: ink.background, shadow, limit });
-      const took = performance.now() - started;
-      if (this.moving && took > SLOW) this.limit = Math.max(FEWEST, Math.floor((limit * SLOW) / took));
-      const fewer = limit < this.data.n;
-      this.status.hidden = !fewer;
-      if (fewer) this.status.textContent = `${count(limit)} of ${count(this.data.n)} points while the map moves`;
-      this.dirty.points = false;
-    }
+    const scene = this.scene();
+    if (this.dirty.points) this.drawPoints(scene.ink);
     const context = this.over.getContext("2d")!;
-    const { camera, data, coloring, states, labels, ratio } = this;
-    drawOverlay(context, ratio, camera, data, coloring, states, labels, state, ink, this.radius);
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.camera.width, this.camera.height);
+    drawOverlay(context, scene);
+  }
+
+  private drawPoints(ink: Ink): void {
+    const { state } = this.store;
+    const started = performance.now();
+    const shadow = state.dark ? "#8a929b" : "#9aa2aa";
+    const limit = this.moving ? this.limit : this.data.n;
+    const { radius } = this;
+    const { background, text: ring } = ink;
+    this.renderer.draw({ view: this.camera.view, radius, opacity: state.opacity, background, shadow, ring, limit });
+    if (this.moving) {
+      // A graphics card draws after the call has come back: what it takes shows between two frames.
+      const between = this.before ? started - this.before : 0;
+      const took = Math.max(performance.now() - started, between > LATE ? between - SLOW / 2 : 0);
+      this.late = between > LATE;
+      this.before = started;
+      if (took > SLOW) this.limit = Math.max(Math.min(FEWEST, this.data.n), Math.floor((limit * SLOW) / took));
+      else if (took < SLOW / 2) this.limit = Math.min(this.data.n, Math.ceil(this.limit * 1.15));
+    }
+    const fewer = limit < this.data.n;
+    this.status.hidden = !fewer;
+    if (fewer) this.status.textContent = `${count(limit)} of ${count(this.data.n)} points while the map moves`;
+    this.dirty.points = false;
   }
 
   private resize(): void {
@@ -190,13 +219,14 @@ export class MapView {
 
   // --- where it is looked at from -----------------------------------------------------------------------------------
 
-  private show(view: View): void {
+  show(view: View): void {
     this.camera.view = view;
     this.atRest = false;
     this.moving = true;
     clearTimeout(this.settling);
     this.settling = window.setTimeout(() => {
-      this.moving = false;
+      this.moving = this.late = false;
+      this.before = 0;
       this.redraw();
     }, SETTLE);
     this.redraw();
@@ -252,103 +282,22 @@ export class MapView {
     return this.grid.nearest(x, y, Math.max(REACH, this.radius + 2) / this.camera.view.k, (i) => this.shown(i));
   }
 
-  /** Go to the next shown row by number, or the one before. */
+  /** Points inside the outline that was drawn. */
+  within(outline: Outline): Int32Array {
+    return outline.within(this.data.x, this.data.y, (i) => this.shown(i));
+  }
+
+  /** Go to the next shown row by number, or the one before; within the selection, if there is one. */
   step(by: 1 | -1): void {
     const { data, store } = this;
     const place = (i: number): number => (data.isNew(i) ? i : data.rowNumber(i));
     const point = (p: number): number => (p < data.n ? data.pointOfRow[p] : p);
     const from = store.state.pinned < 0 ? (by > 0 ? -1 : data.total) : place(store.state.pinned);
     for (let p = from + by; p >= 0 && p < data.total; p += by) {
-      if (!this.shown(point(p))) continue;
+      if (!this.shown(point(p)) || (store.state.selection && this.states[point(p)] !== CHOSEN)) continue;
       store.set({ pinned: point(p), panel: "row" });
       this.reveal(point(p));
       return;
     }
-  }
-
-  // --- pointer and keys ---------------------------------------------------------------------------------------------
-
-  private local(event: MouseEvent): [number, number] {
-    const { left, top } = this.over.getBoundingClientRect();
-    return [event.clientX - left, event.clientY - top];
-  }
-
-  private listen(): void {
-    const { over } = this;
-    over.addEventListener("pointerdown", (event) => this.down(event));
-    over.addEventListener("pointermove", (event) => this.move(event));
-    over.addEventListener("pointerup", (event) => this.up(event));
-    over.addEventListener("pointercancel", (event) => {
-      this.pointers.delete(event.pointerId);
-      this.pressed = null;
-    });
-    over.addEventListener("pointerleave", () => this.store.set({ hover: -1 }));
-    over.addEventListener("dblclick", (event) => this.zoomBy(event.shiftKey ? 0.5 : 2, ...this.local(event)));
-    over.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1);
-        // A pinch on a touchpad arrives as small steps of a wheel with the control key.
-        const factor = Math.exp(-Math.max(-200, Math.min(200, pixels)) * (event.ctrlKey ? 0.01 : 0.0018));
-        this.show(this.camera.zoomed(factor, ...this.local(event)));
-      },
-      { passive: false },
-    );
-    over.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  private down(event: PointerEvent): void {
-    if (event.button !== 0) return;
-    this.over.setPointerCapture(event.pointerId);
-    const [x, y] = this.local(event);
-    this.pointers.set(event.pointerId, { x, y });
-    this.pressed = { x, y, moved: this.pointers.size > 1 };
-  }
-
-  private move(event: PointerEvent): void {
-    const [x, y] = this.local(event);
-    const before = this.pointers.get(event.pointerId);
-    if (!before) {
-      this.store.set({ hover: this.pick(x, y) });
-      return;
-    }
-    if (this.pressed && Math.hypot(x - this.pressed.x, y - this.pressed.y) > CLICK) this.pressed.moved = true;
-    if (this.pointers.size === 2) {
-      const [other] = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
-      const factor = Math.hypot(x - other.x, y - other.y) / (Math.hypot(before.x - other.x, before.y - other.y) || 1);
-      this.camera.view = this.camera.panned((x - before.x) / 2, (y - before.y) / 2);
-      this.show(this.camera.zoomed(factor, (x + other.x) / 2, (y + other.y) / 2));
-    } else if (this.pressed?.moved) {
-      this.over.classList.add("dragging");
-      this.store.set({ hover: -1 });
-      this.show(this.camera.panned(x - before.x, y - before.y));
-    } else return; // a hand that shakes is not yet a drag
-    this.pointers.set(event.pointerId, { x, y });
-  }
-
-  private up(event: PointerEvent): void {
-    this.pointers.delete(event.pointerId);
-    this.over.classList.remove("dragging");
-    if (this.pressed && !this.pressed.moved && !this.pointers.size) {
-      const found = this.pick(...this.local(event));
-      this.store.set(found >= 0 ? { pinned: found, panel: "row" } : { pinned: -1 });
-    }
-    if (!this.pointers.size) this.pressed = null;
-  }
-
-  private key(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const moves: Record<string, [number, number]> = {
-      ArrowLeft: [STEP, 0],
-      ArrowRight: [-STEP, 0],
-      ArrowUp: [0, STEP],
-      ArrowDown: [0, -STEP],
-    };
-    const move = moves[event.key];
-    if (!move) return;
-    const far = event.shiftKey ? 4 : 1;
-    this.show(this.camera.panned(move[0] * far, move[1] * far));
-    event.preventDefault();
   }
 }

@@ -3,7 +3,8 @@
 import type { Camera } from "./camera.ts";
 import type { Coloring } from "./color.ts";
 import type { Data } from "./payload.ts";
-import { SHOWN } from "./render/types.ts";
+import { CHOSEN, DIMMED } from "./render/types.ts";
+import type { Outline } from "./selection.ts";
 import type { State } from "./store.ts";
 
 export interface Label {
@@ -35,7 +36,7 @@ export function labelsOf(data: Data, coloring: Coloring, states: Uint8Array): La
   for (let i = 0; i < data.n; i++) {
     const rows = members[groups.of[codes[i]]];
     // Points are in random order: the first of a class are a fair sample of it.
-    if (states[i] === SHOWN && rows && rows.length < ENOUGH) rows.push(i);
+    if (states[i] >= DIMMED && rows && rows.length < ENOUGH) rows.push(i);
   }
   const labels: Label[] = [];
   groups.items.forEach((item, g) => {
@@ -62,59 +63,105 @@ export interface Ink {
   text: string;
   background: string;
   accent: string;
+  warn: string;
 }
 
-export function drawOverlay(
-  context: CanvasRenderingContext2D,
-  ratio: number,
-  camera: Camera,
-  data: Data,
-  coloring: Coloring,
-  states: Uint8Array,
-  labels: Label[],
-  state: State,
-  ink: Ink,
-  radius: number,
-): void {
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, camera.width, camera.height);
-  if (state.showNew) drawNew(context, camera, data, coloring, states, ink);
-  if (state.labels) drawLabels(context, camera, labels, ink, radius);
-  if (state.pinned >= 0) ring(context, camera, data, state.pinned, radius + 6, ink, true);
-  if (state.hover >= 0 && state.hover !== state.pinned) ring(context, camera, data, state.hover, radius + 4, ink, false);
+/** What the overlay is drawn with: a canvas, or what writes an SVG file. */
+export type Pen = Pick<
+  CanvasRenderingContext2D,
+  | "beginPath"
+  | "moveTo"
+  | "lineTo"
+  | "closePath"
+  | "arc"
+  | "stroke"
+  | "fill"
+  | "fillRect"
+  | "strokeText"
+  | "fillText"
+  | "measureText"
+  | "setLineDash"
+  | "fillStyle"
+  | "strokeStyle"
+  | "lineWidth"
+  | "lineJoin"
+  | "globalAlpha"
+  | "font"
+  | "textAlign"
+  | "textBaseline"
+>;
+
+export interface Scene {
+  camera: Camera;
+  data: Data;
+  coloring: Coloring;
+  states: Uint8Array;
+  labels: Label[];
+  outline: Outline | null;
+  radius: number;
+  state: State;
+  ink: Ink;
+  /** Frames come late: only what is needed to find one's way. */
+  hurried: boolean;
 }
 
-function drawNew(
-  context: CanvasRenderingContext2D,
-  camera: Camera,
-  data: Data,
-  coloring: Coloring,
-  states: Uint8Array,
-  ink: Ink,
-): void {
+export function drawOverlay(pen: Pen, scene: Scene): void {
+  const { state, radius } = scene;
+  if (state.showNew) drawNew(pen, scene);
+  if (state.labels) drawLabels(pen, scene);
+  if (state.pinned >= 0) ring(pen, scene, state.pinned, radius + 6, true);
+  if (state.hover >= 0 && state.hover !== state.pinned) ring(pen, scene, state.hover, radius + 4, false);
+  if (scene.outline) drawOutline(pen, scene, scene.outline);
+}
+
+function drawOutline(pen: Pen, { camera, ink }: Scene, outline: Outline): void {
+  const { corners } = outline;
+  pen.beginPath();
+  for (let c = 0; c < corners.length; c += 2) {
+    const [x, y] = camera.screen(corners[c], corners[c + 1]);
+    if (c) pen.lineTo(x, y);
+    else pen.moveTo(x, y);
+  }
+  pen.closePath();
+  pen.globalAlpha = 0.1;
+  pen.fillStyle = outline.how === "remove" ? ink.warn : ink.accent;
+  pen.fill();
+  pen.globalAlpha = 1;
+  pen.lineJoin = "round";
+  pen.strokeStyle = ink.background;
+  pen.lineWidth = 4;
+  pen.stroke();
+  pen.strokeStyle = outline.how === "remove" ? ink.warn : ink.accent;
+  pen.lineWidth = 1.75;
+  pen.setLineDash(outline.how === "replace" ? [] : [6, 4]);
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+function drawNew(pen: Pen, { camera, data, coloring, states, ink }: Scene): void {
   // Many diamonds are smaller, so that they do not hide the map.
   const half = data.total - data.n > CROWD ? DIAMOND * 0.7 : DIAMOND;
   for (let i = data.n; i < data.total; i++) {
     const [x, y] = camera.screen(data.x[i], data.y[i]);
     if (x < -9 || y < -9 || x > camera.width + 9 || y > camera.height + 9) continue;
-    context.globalAlpha = states[i] === SHOWN ? 1 : 0.2;
-    context.beginPath();
-    context.moveTo(x, y - half);
-    context.lineTo(x + half, y);
-    context.lineTo(x, y + half);
-    context.lineTo(x - half, y);
-    context.closePath();
-    context.lineJoin = "round";
-    context.strokeStyle = ink.background;
-    context.lineWidth = 4.5;
-    context.stroke();
-    context.fillStyle = known(coloring, i) ? coloring.hex(i) : ink.background;
-    context.fill();
-    context.strokeStyle = ink.text;
-    context.lineWidth = 1.5;
-    context.stroke();
+    pen.globalAlpha = states[i] === DIMMED ? 0.5 : states[i] > DIMMED ? 1 : 0.2;
+    pen.beginPath();
+    pen.moveTo(x, y - half);
+    pen.lineTo(x + half, y);
+    pen.lineTo(x, y + half);
+    pen.lineTo(x - half, y);
+    pen.closePath();
+    pen.lineJoin = "round";
+    pen.strokeStyle = ink.background;
+    pen.lineWidth = 4.5;
+    pen.stroke();
+    pen.fillStyle = known(coloring, i) ? coloring.hex(i) : ink.background;
+    pen.fill();
+    pen.strokeStyle = ink.text;
+    pen.lineWidth = states[i] === CHOSEN ? 2.75 : 1.5;
+    pen.stroke();
   }
-  context.globalAlpha = 1;
+  pen.globalAlpha = 1;
 }
 
 /** Whether the column that colours says anything of a point: a new row often has no label yet. */
@@ -123,11 +170,11 @@ function known({ column }: Coloring, i: number): boolean {
   return column.kind === "class" ? column.codes![i] !== column.spec.missing : Number.isFinite(column.number(i));
 }
 
-function drawLabels(context: CanvasRenderingContext2D, camera: Camera, labels: Label[], ink: Ink, radius: number): void {
-  context.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
+function drawLabels(pen: Pen, { camera, labels, ink, radius }: Scene): void {
+  pen.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.lineJoin = "round";
   const taken: [number, number, number, number][] = [];
   for (const label of labels) {
     const [at, middle] = camera.screen(label.x, label.y);
@@ -135,38 +182,30 @@ function drawLabels(context: CanvasRenderingContext2D, camera: Camera, labels: L
     const reach = label.reach * camera.view.k;
     const y = reach < SMALL ? middle - reach - radius - 12 : middle;
     if (at < 0 || y < 0 || at > camera.width || y > camera.height) continue;
-    const half = context.measureText(label.text).width / 2 + 3;
+    const half = pen.measureText(label.text).width / 2 + 3;
     const x = Math.max(half + 4, Math.min(camera.width - half - 4, at)); // a name at the edge stays whole
     const box: [number, number, number, number] = [x - half, y - 9, x + half, y + 9];
     // The larger class keeps its place; the other's name comes out when the map is zoomed.
     if (taken.some((t) => t[0] < box[2] && box[0] < t[2] && t[1] < box[3] && box[1] < t[3])) continue;
     taken.push(box);
-    context.strokeStyle = ink.background;
-    context.globalAlpha = 0.9;
-    context.lineWidth = 4;
-    context.strokeText(label.text, x, y);
-    context.globalAlpha = 1;
-    context.fillStyle = ink.text;
-    context.fillText(label.text, x, y);
+    pen.strokeStyle = ink.background;
+    pen.globalAlpha = 0.9;
+    pen.lineWidth = 4;
+    pen.strokeText(label.text, x, y);
+    pen.globalAlpha = 1;
+    pen.fillStyle = ink.text;
+    pen.fillText(label.text, x, y);
   }
 }
 
-function ring(
-  context: CanvasRenderingContext2D,
-  camera: Camera,
-  data: Data,
-  i: number,
-  radius: number,
-  ink: Ink,
-  strong: boolean,
-): void {
+function ring(pen: Pen, { camera, data, ink }: Scene, i: number, radius: number, strong: boolean): void {
   const [x, y] = camera.screen(data.x[i], data.y[i]);
-  context.beginPath();
-  context.arc(x, y, radius, 0, 2 * Math.PI);
-  context.strokeStyle = ink.background;
-  context.lineWidth = strong ? 5 : 4;
-  context.stroke();
-  context.strokeStyle = strong ? ink.accent : ink.text;
-  context.lineWidth = strong ? 2.5 : 1.75;
-  context.stroke();
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.strokeStyle = ink.background;
+  pen.lineWidth = strong ? 5 : 4;
+  pen.stroke();
+  pen.strokeStyle = strong ? ink.accent : ink.text;
+  pen.lineWidth = strong ? 2.5 : 1.75;
+  pen.stroke();
 }

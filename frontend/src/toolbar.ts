@@ -3,8 +3,9 @@
 import type { Actions } from "./actions.ts";
 import { h, icon, replace, said } from "./dom.ts";
 import { groupsOf } from "./color.ts";
+import { plural } from "./format.ts";
 import { makeLegend } from "./legend.ts";
-import type { Theme } from "./store.ts";
+import type { Mode, Theme } from "./store.ts";
 
 export function makeColorCard(actions: Actions): HTMLElement {
   const { data, store, map } = actions;
@@ -33,42 +34,61 @@ export function makeColorCard(actions: Actions): HTMLElement {
   return card;
 }
 
-/** What is filtered, also when the colours show something else. */
+/** What is filtered and what is chosen, also when the colours show something else. */
 export function makeChips(actions: Actions): HTMLElement {
   const { data, store } = actions;
   const chips = h("div", { class: "chips" });
-  const update = (): void => {
+  const chip = (before: string, text: string, label: string, onclick: () => void): HTMLElement =>
+    h("button", { class: "chip", type: "button", "aria-label": label, onclick }, before && h("span", { class: "muted" }, before), said(text), icon("close"));
+  const filtered = (): HTMLElement | null => {
     const { filter } = store.state;
-    if (!filter) return replace(chips);
+    if (!filter) return null;
     const column = data.columns[filter.column];
     const { items } = groupsOf(column, data.meta, store.state.dark);
     const names = [...filter.items].sort((a, b) => a - b).map((i) => items[i]?.name ?? "");
     const text = `${column.name}: ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;
-    return replace(
-      chips,
-      h(
-        "button",
-        { class: "chip", type: "button", "aria-label": `Only ${text}. Remove this filter`, onclick: () => store.set({ filter: null }) },
-        h("span", { class: "muted" }, "Only"),
-        said(text),
-        icon("close"),
-      ),
-    );
+    return chip("Only", text, `Only ${text}. Remove this filter`, () => store.set({ filter: null }));
   };
-  store.on(["filter", "dark"], update);
+  const chosen = (): HTMLElement | null => {
+    const { selection } = store.state;
+    if (!selection) return null;
+    const text = `${plural(selection.length, "row")} selected`;
+    return chip("", text, `${text}. Clear the selection`, () => actions.select(null));
+  };
+  const update = (): void => replace(chips, filtered(), chosen());
+  store.on(["filter", "dark", "selection"], update);
   return chips;
+}
+
+const MODES: [Mode, string, string][] = [
+  ["pan", "Move the map", "V"],
+  ["lasso", "Lasso: draw around rows to select them", "L"],
+  ["box", "Box: select the rows inside", "B"],
+];
+
+/** What a drag does. */
+export function makeModes(actions: Actions): HTMLElement {
+  const { store } = actions;
+  const buttons = MODES.map(([mode, label, key]) => square(mode, label, key, () => store.set({ mode })));
+  const show = (): void => MODES.forEach(([mode], i) => buttons[i].setAttribute("aria-pressed", String(store.state.mode === mode)));
+  store.on(["mode"], show);
+  show();
+  return h("div", { class: "card modes", role: "group", "aria-label": "What a drag does" }, ...buttons);
+}
+
+/** A button with an icon. */
+export function square(name: string, label: string, key: string, onclick: () => void): HTMLButtonElement {
+  return h("button", { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick }, icon(name));
 }
 
 export function makeZoom(actions: Actions): HTMLElement {
   const { map } = actions;
-  const button = (name: string, label: string, key: string, onclick: () => void): HTMLElement =>
-    h("button", { type: "button", class: "square", title: `${label} (${key})`, "aria-label": label, onclick }, icon(name));
   return h(
     "div",
     { class: "card zoom", role: "group", "aria-label": "Zoom" },
-    button("plus", "Zoom in", "+", () => map.zoomBy(1.6)),
-    button("minus", "Zoom out", "\u2212", () => map.zoomBy(1 / 1.6)),
-    button("fit", "Show the whole map", "0", () => map.reset()),
+    square("plus", "Zoom in", "+", () => map.zoomBy(1.6)),
+    square("minus", "Zoom out", "\u2212", () => map.zoomBy(1 / 1.6)),
+    square("fit", "Show the whole map", "0", () => map.reset()),
   );
 }
 

@@ -2,7 +2,7 @@
 // same pixels on every machine, and much faster than WebGL where there is no graphics card.
 
 import { packed } from "../color.ts";
-import { FAINT, SHOWN, type Frame, type Renderer } from "./types.ts";
+import { edgeOf, FAINT, layersOf, opacityOf, type Frame, type Renderer } from "./types.ts";
 
 interface Stamp {
   /** Half the side of the square that holds it. */
@@ -11,15 +11,12 @@ interface Stamp {
   dy: Int16Array;
   /** 0 … 256. */
   alpha: Uint16Array;
-  /** 1 where the rim in the colour of the background is. */
+  /** 1 where the rim around the point is. */
   rim: Uint8Array;
 }
 
-const FAINTNESS = 0.16;
-const RIM_FROM = 3; // device pixels: below that a rim would eat the point
-
 export class CpuRenderer implements Renderer {
-  readonly name = "cpu";
+  readonly name = "cpu" as const;
   private readonly context: CanvasRenderingContext2D;
   private image: ImageData | null = null;
   private pixels = new Uint32Array(0);
@@ -27,6 +24,7 @@ export class CpuRenderer implements Renderer {
   private y = new Float32Array(0);
   private colors = new Uint32Array(0);
   private states = new Uint8Array(0);
+  private layers: number[] = [];
   private ratio = 1;
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -52,6 +50,7 @@ export class CpuRenderer implements Renderer {
 
   setStates(states: Uint8Array): void {
     this.states = states as Uint8Array<ArrayBuffer>;
+    this.layers = layersOf(states, this.x.length);
   }
 
   draw(frame: Frame): void {
@@ -59,10 +58,7 @@ export class CpuRenderer implements Renderer {
     this.pixels.fill(packed(frame.background));
     const radius = frame.radius * this.ratio;
     const limit = Math.min(frame.limit, this.x.length);
-    let faint = false;
-    for (let i = 0; i < limit && !faint; i++) faint = this.states[i] === FAINT;
-    if (faint) this.pass(frame, FAINT, stampOf(radius, Math.min(FAINTNESS, frame.opacity), false), limit);
-    this.pass(frame, SHOWN, stampOf(radius, frame.opacity, radius >= RIM_FROM), limit);
+    for (const layer of this.layers) this.pass(frame, layer, stampOf(radius, layer, frame.opacity), limit);
     this.context.putImageData(this.image, 0, 0);
   }
 
@@ -76,9 +72,9 @@ export class CpuRenderer implements Renderer {
     const k = frame.view.k * ratio;
     const left = width / 2 - frame.view.cx * k;
     const top = height / 2 + frame.view.cy * k;
-    const background = packed(frame.background);
-    const back_rb = background & 0xff00ff;
-    const back_g = background & 0x00ff00;
+    const edge = packed(edgeOf(state, 0).ring ? frame.ring : frame.background);
+    const edge_rb = edge & 0xff00ff;
+    const edge_g = edge & 0x00ff00;
     const shadow = packed(frame.shadow);
     for (let i = 0; i < limit; i++) {
       if (states[i] !== state) continue;
@@ -86,7 +82,7 @@ export class CpuRenderer implements Renderer {
       const py = Math.round(top - y[i] * k - 0.5);
       if (px < -reach || py < -reach || px >= width + reach || py >= height + reach) continue;
       const inside = px >= reach && py >= reach && px < width - reach && py < height - reach;
-      const color = state === SHOWN ? colors[i] : shadow;
+      const color = state === FAINT ? shadow : colors[i];
       const rb = color & 0xff00ff;
       const g = color & 0x00ff00;
       const at = py * width + px;
@@ -99,29 +95,32 @@ export class CpuRenderer implements Renderer {
         const place = at + offset[s];
         const a = alpha[s];
         if (a === 256) {
-          pixels[place] = rim[s] ? background : color;
+          pixels[place] = rim[s] ? edge : color;
           continue;
         }
         const old = pixels[place];
         const b = 256 - a;
-        const mixed_rb = (((old & 0xff00ff) * b + (rim[s] ? back_rb : rb) * a) >>> 8) & 0xff00ff;
-        const mixed_g = (((old & 0x00ff00) * b + (rim[s] ? back_g : g) * a) >>> 8) & 0x00ff00;
+        const mixed_rb = ((Math.imul(old & 0xff00ff, b) + Math.imul(rim[s] ? edge_rb : rb, a)) >>> 8) & 0xff00ff;
+        const mixed_g = ((Math.imul(old & 0x00ff00, b) + Math.imul(rim[s] ? edge_g : g, a)) >>> 8) & 0x00ff00;
         pixels[place] = 0xff000000 | mixed_rb | mixed_g;
       }
     }
   }
 }
 
-/** A disc with soft edges, and around it a thin rim that sets points apart where they overlap. */
-function stampOf(radius: number, opacity: number, withRim: boolean): Stamp {
-  const outer = radius + (withRim ? 1 : 0);
+/** A disc with soft edges, and around it a thin rim that sets points apart where they overlap, or a ring. */
+function stampOf(radius: number, layer: number, opaque: number): Stamp {
+  const opacity = opacityOf(layer, opaque);
+  const { width, ring } = edgeOf(layer, radius);
+  const outer = radius + width;
+  const strength = (ring ? 1 : 0.75) * opacity;
   const reach = Math.ceil(outer + 0.5);
   const found: [number, number, number, number][] = [];
   for (let dy = -reach; dy <= reach; dy++) {
     for (let dx = -reach; dx <= reach; dx++) {
       const d = Math.hypot(dx, dy);
       const inner = Math.max(0, Math.min(1, radius - d + 0.5));
-      const rim = withRim ? Math.max(0, Math.min(1, outer - d + 0.5)) * 0.75 * opacity : 0;
+      const rim = width ? Math.max(0, Math.min(1, outer - d + 0.5)) * strength : 0;
       if (rim > 0 && inner < 1) found.push([dx, dy, Math.round(rim * 256), 1]);
       if (inner > 0) found.push([dx, dy, Math.round(inner * opacity * 256), 0]);
     }

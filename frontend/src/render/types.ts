@@ -1,10 +1,17 @@
-// What draws the points. The processor's renderer works everywhere; one on WebGL2 can take its place.
+// What draws the points: the processor, which works everywhere, or a graphics card through WebGL2.
 
 import type { View } from "../camera.ts";
 
-export const HIDDEN = 0;
-export const FAINT = 1;
-export const SHOWN = 2;
+/** How a point is drawn; later ones over earlier ones. */
+export const FAINT = 1; // filtered out: a grey shadow, which cannot be pointed at
+export const DIMMED = 2; // beside the selection: in its own colour, but weak
+export const SHOWN = 3;
+export const CHOSEN = 4; // in the selection: with a ring
+export const LAYERS = [FAINT, DIMMED, SHOWN, CHOSEN] as const;
+
+export const FAINTNESS = 0.16;
+export const DIMNESS = 0.3; // of the opacity that points have otherwise
+export const RIM_FROM = 3; // device pixels: below that a rim would eat the point
 
 export interface Frame {
   view: View;
@@ -14,15 +21,35 @@ export interface Frame {
   background: string;
   /** Colour of faint points. */
   shadow: string;
+  /** Colour of the rings of chosen points. */
+  ring: string;
   /** How many points to draw: the first are a fair sample of all. */
   limit: number;
 }
 
 export interface Renderer {
-  readonly name: string;
+  readonly name: "cpu" | "webgl2";
   resize(width: number, height: number, ratio: number): void;
   setPoints(x: Float32Array, y: Float32Array): void;
   setColors(colors: Uint32Array): void;
   setStates(states: Uint8Array): void;
   draw(frame: Frame): void;
+}
+
+/** How opaque the points of a layer are. */
+export function opacityOf(layer: number, opacity: number): number {
+  return layer === FAINT ? Math.min(FAINTNESS, opacity) : layer === DIMMED ? opacity * DIMNESS : layer === CHOSEN ? Math.max(0.8, opacity) : opacity;
+}
+
+/** What surrounds a point of a layer: a thin rim in the colour of the background, or a ring that says it is chosen. */
+export function edgeOf(layer: number, radius: number): { width: number; ring: boolean } {
+  if (layer === CHOSEN) return { width: radius >= RIM_FROM ? 1.6 : 1, ring: true };
+  return { width: layer === SHOWN && radius >= RIM_FROM ? 1 : 0, ring: false };
+}
+
+/** Which layers have points, so that the others need not be looked through. */
+export function layersOf(states: Uint8Array, n: number): number[] {
+  const seen = new Uint8Array(256);
+  for (let i = 0; i < n; i++) seen[states[i]] = 1;
+  return LAYERS.filter((layer) => seen[layer]);
 }
