@@ -335,7 +335,9 @@ def changed_file(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: p.meta.update(version=2), "version 2"),
+        (lambda p: p.meta.update(version=3), "version 3"),
+        (lambda p: p.meta.update(parts=[]), "not those it describes"),
+        (lambda p: p.arrays.update({"reasons.k": np.zeros(3, np.uint8)}), "not those it describes"),
         (lambda p: p.meta.update(format="other"), "'other'"),
         (lambda p: p.arrays.update(x=p.arrays["x"][:2]), "not those it describes"),
         (lambda p: p.arrays.pop("row"), "not those it describes|damaged"),

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = attach(
     names={
         "NewRows": "manifolia.show.explorer.payload",
         "Payload": "manifolia.show.explorer.payload",
-        "build_payload": "manifolia.show.explorer.payload",
+        "build_payload": "manifolia.show.explorer.building",
         "explore": "manifolia.show.explorer.outlets",
         "page_html": "manifolia.show.explorer.page",
         "write_page": "manifolia.show.explorer.page",

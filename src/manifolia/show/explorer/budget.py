@@ -5,17 +5,90 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from manifolia._core.types import Array
 from manifolia.show.explorer.columns import Encoded, quantize
+from manifolia.show.explorer.parts.part import Part
 
-__all__ = ["fit_budget", "pack", "some_names"]
+__all__ = ["fit_budget", "fit_parts", "pack", "some_names"]
 
 #: What the script, the style and the frame of a page take, at most.
 _FRAME_BYTES = 150_000
+#: Share of a page that is too large which its parts may keep; the columns have the rest.
+_PARTS_SHARE = 0.6
+#: What goes first when parts take too much: a part, how many entries a row keeps (0: none), and what to call it.
+_STEPS = (
+    ("saliency", 0, "the saliency of the images"),
+    ("images", 0, "the images"),
+    ("neighbors", 5, "neighbours"),
+    ("reasons", 4, "reasons"),
+    ("neighbors", 0, "the neighbours of the rows"),
+    ("reasons", 0, "the reasons of the rows"),
+)
+
+
+def fit_parts(
+    parts: Sequence[Part],
+    encoded: list[tuple[str, str, Encoded]],
+    arrays: dict[str, Array],
+    budget: float,
+    left_out: list[str],
+) -> list[Part]:
+    """Leave out parts, or what they say beyond the first few entries of a row, until the page fits.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        What else is known of the map.
+    encoded : list of (str, str, Encoded)
+        Name, role and values of each column.
+    arrays : dict of str to ndarray
+        What the page holds in any case.
+    budget : float
+        Size of the page in bytes.
+    left_out : list of str
+        Sentences on what was left out are added here.
+
+    Returns
+    -------
+    list of Part
+        Saliency goes first, then images, neighbours and reasons beyond the first, then all of them; until everything
+        fits, or the parts take no more than their share of the page.
+    """
+    kept = {part.name: part for part in parts}
+    if not kept or _bound(encoded, arrays) + 1.34 * sum(_raw(part) for part in parts) <= budget:
+        return list(parts)
+    others = _FRAME_BYTES + sum(len(pack(array)) for array in arrays.values())
+    others += sum(_size(coded) for _, _, coded in encoded)
+    allowed = max(_PARTS_SHARE * budget, budget - others)
+    sizes = {part.name: _part_size(part) for part in parts}
+    said = f"because the page would be larger than {budget / 1e6:g} MB"
+    for name, k, what in _STEPS:
+        if sum(sizes.values()) <= allowed:
+            break
+        if name not in kept or (k and kept[name].meta["k"] <= k):
+            continue
+        if k:
+            left_out.append(f"Each row has {k} {what} instead of {kept[name].meta['k']}, {said}.")
+            kept[name] = kept[name].cut(k)
+            sizes[name] = _part_size(kept[name])
+        else:
+            left_out.append(f"Left out, {said}: {what}.")
+            del kept[name], sizes[name]
+    return list(kept.values())
+
+
+def _raw(part: Part) -> int:
+    arrays = [*part.rows.values(), *part.links.values(), *part.fixed.values()]
+    return sum(array.size * min(array.itemsize, 4) + 64 for array in arrays) + len(json.dumps(part.meta))
+
+
+def _part_size(part: Part) -> int:
+    arrays = [*part.rows.values(), *part.fixed.values(), *(links.astype("<u4") for links in part.links.values())]
+    return len(json.dumps(part.meta)) + sum(len(pack(array)) for array in arrays)
 
 
 def fit_budget(
@@ -51,9 +124,10 @@ def fit_budget(
     if _bound(encoded, arrays) <= budget:
         return encoded
     rank = {name: i for i, name in enumerate(ranking)}
-    # The colour of the first view and the names of the rows matter most, then columns by importance, then the rest.
+    # The colour of the first view and the names of the rows matter most, then what the model and the metrics say of a
+    # row, then columns by importance, then the rest.
     weight = [
-        (0, 0, i) if i == first or role == "name" else (1, rank.get(name, len(rank)), i)
+        (0, 0, i) if i == first or role == "name" else (1, rank.get(name, len(rank)) if role == "value" else -1, i)
         for i, (name, role, _) in enumerate(encoded)
     ]
     sizes = [_size(coded) for _, _, coded in encoded]

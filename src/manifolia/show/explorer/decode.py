@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import FloatArray
-from manifolia.show.explorer.payload import NewRows, Payload, build_payload
+from manifolia.show.explorer.building import build_payload
+from manifolia.show.explorer.parts.part import Part, part_of_page
+from manifolia.show.explorer.payload import NewRows, Payload
 
-__all__ = ["Decoded", "decode", "with_new_rows"]
+__all__ = ["Decoded", "decode", "decode_parts", "with_new_rows"]
 
 
 class Decoded(NamedTuple):
@@ -27,12 +29,15 @@ class Decoded(NamedTuple):
         What each column is.
     row_names : list of str or None
         Names of the rows.
+    roles : dict of str to str
+        What columns are there for.
     """
 
     Y: FloatArray
     columns: pd.DataFrame
     kinds: dict[str, str]
     row_names: list[Any] | None
+    roles: dict[str, str]
 
 
 def decode(payload: Payload) -> Decoded:
@@ -60,6 +65,7 @@ def decode(payload: Payload) -> Decoded:
     )[back]
     columns: dict[str, Any] = {}
     kinds: dict[str, str] = {}
+    roles: dict[str, str] = {}
     row_names = None
     for column in meta["columns"]:
         values = _values(column, arrays, n)
@@ -69,7 +75,32 @@ def decode(payload: Payload) -> Decoded:
         else:
             columns[column["name"]] = ordered
             kinds[column["name"]] = column["kind"]
-    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, row_names)
+            roles[column["name"]] = column["role"]
+    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, row_names, roles)
+
+
+def decode_parts(payload: Payload) -> list[Part]:
+    """Read what else a payload knows of a map, without what it knows of new rows.
+
+    Parameters
+    ----------
+    payload : Payload
+        From `manifolia.show.explorer.build_payload`, or loaded.
+
+    Returns
+    -------
+    list of Part
+        With a line for each row, in the order of the rows; a link to a new row is none.
+    """
+    meta, arrays = payload.meta, payload.arrays
+    n, n_new = int(meta["n_rows"]), int(meta["n_new"])
+    order = np.concatenate([arrays["row"].astype(np.int64), np.arange(n, n + n_new)])
+    names = [column["name"] for column in meta["columns"]]
+    found = [part_of_page(name, item, arrays, order, names) for name, item in meta["parts"].items()]
+    for part in found:
+        part.rows = {key: values[:n] for key, values in part.rows.items()}
+        part.links = {key: np.where(rows[:n] < n, rows[:n], -1) for key, rows in part.links.items()}
+    return [part for part in found if part.name != "novelty"]  # which is about new rows alone
 
 
 def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
@@ -105,14 +136,14 @@ def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Pa
     payload : Payload
         Of the map; new rows that it has are replaced.
     new : NewRows
-        The rows.
+        The rows; what their parts do not say is not known of them.
     max_mb : float, default=25.0
         Size of the page in MB above which columns are left out.
 
     Returns
     -------
     Payload
-        With the same rows, columns, words and first colouring.
+        With the same rows, columns, parts, words and first colouring.
     """
     meta, known = payload.meta, decode(payload)
     first = meta["color_by"]
@@ -131,6 +162,8 @@ def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Pa
             item["name"]: item["value"] if item["error"] is None else (item["value"], item["error"])
             for item in meta["importances"]
         },
+        roles=known.roles,
+        parts=decode_parts(payload),
         max_mb=max_mb,
     )
     built.meta["left_out"][:0] = [text for text in meta["left_out"] if text not in built.meta["left_out"]]

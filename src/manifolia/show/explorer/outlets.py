@@ -14,8 +14,9 @@ from manifolia._core.types import ArrayLike
 from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError
+from manifolia.show.explorer.building import build_payload
 from manifolia.show.explorer.page import write_page
-from manifolia.show.explorer.payload import NewRows, Payload, build_payload
+from manifolia.show.explorer.payload import NewRows, Payload
 
 __all__ = ["explore", "payload_of_model"]
 

@@ -1,0 +1,239 @@
+"""One part of a page: a description and arrays, in the order of the rows until the page is put together."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.types import Array, IntArray
+
+__all__ = [
+    "LINK_KEYS",
+    "NO_FEATURE",
+    "NO_POINT",
+    "ROW_KEYS",
+    "Part",
+    "join_parts",
+    "part_of_page",
+    "placed_arrays",
+    "resolved_meta",
+]
+
+#: Arrays with a line for each point, and those of them that name points.
+ROW_KEYS = {
+    "reasons": ("feature", "weight", "sign", "dx", "dy", "reliability"),
+    "images": ("pixels",),
+    "saliency": ("values",),
+}
+LINK_KEYS = {"neighbors": ("data", "map")}
+NO_FEATURE = 2**16 - 1
+NO_POINT = 2**32 - 1
+
+
+@dataclass(eq=False)
+class Part:
+    """What a panel of the page shows.
+
+    Attributes
+    ----------
+    name : str
+        Which part: "reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model" or "tuning".
+    meta : dict
+        Its description, as it goes to JSON.
+    rows : dict of str to ndarray
+        Arrays with a line for each row of the map, in the order of the rows.
+    links : dict of str to ndarray of int
+        Arrays of row numbers with a line for each row; −1 is none.
+    fixed : dict of str to ndarray
+        Arrays that do not belong to rows.
+    sources : sequence of str, default=None
+        For each feature that the part speaks of, the column that shows its values.
+    columns : mapping of str to str, default=None
+        Columns that belong to the part, by what they are.
+    """
+
+    name: str
+    meta: dict[str, Any]
+    rows: dict[str, Array] = field(default_factory=dict)
+    links: dict[str, IntArray] = field(default_factory=dict)
+    fixed: dict[str, Array] = field(default_factory=dict)
+    sources: Sequence[str] | None = None
+    columns: Mapping[str, str] | None = None
+
+    def cut(self, k: int) -> Part:
+        """Keep the first k entries of each row.
+
+        Parameters
+        ----------
+        k : int
+            How many.
+
+        Returns
+        -------
+        Part
+            With ``meta["k"]`` set accordingly; arrays with one entry a row stay as they are.
+        """
+        kept = copy.copy(self)
+        kept.meta = {**self.meta, "k": min(k, self.meta["k"])}
+        kept.rows = {key: values[:, :k] if values.ndim > 1 else values for key, values in self.rows.items()}
+        kept.links = {key: values[:, :k] for key, values in self.links.items()}
+        return kept
+
+
+def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: int) -> list[Part]:
+    """Put what is known of new rows under what is known of the rows of the map.
+
+    Parameters
+    ----------
+    parts : iterable of Part
+        Of the map.
+    new : mapping of str to Part
+        Of the new rows, by name, coded alike.
+    n, n_new : int
+        Rows of the map, and new rows.
+
+    Returns
+    -------
+    list of Part
+        Nothing is known of new rows that are not in `new`. A part without lines for rows, such as novelty, is that of
+        the new rows if they have it.
+
+    Raises
+    ------
+    ValueError
+        If a part has another number of rows.
+    """
+    found = []
+    for part in parts:
+        theirs = new.get(part.name)
+        if theirs is not None and not part.rows and not part.links:
+            found.append(theirs)
+            continue
+        joined = copy.copy(part)
+        for place, none in (("rows", 0), ("links", -1)):
+            both = {}
+            for key, values in getattr(part, place).items():
+                if len(values) != n:
+                    message = f"parts: {part.name}.{key} has {len(values):,} lines and the map has {n:,} rows."
+                    raise ValueError(message)
+                fill = NO_FEATURE if key == "feature" else none
+                lines = np.full((n_new, *values.shape[1:]), fill, dtype=values.dtype)
+                given = None if theirs is None else getattr(theirs, place).get(key)
+                if given is not None and lines.ndim > 1:
+                    wide = min(lines.shape[1], given.shape[1])
+                    lines[:, :wide] = given[:, :wide]
+                elif given is not None:
+                    lines[:] = given
+                both[key] = np.concatenate([values, lines])
+            setattr(joined, place, both)
+        found.append(joined)
+    known = {part.name for part in found}
+    found += [part for name, part in new.items() if name not in known and not part.rows and not part.links]
+    return found
+
+
+def placed_arrays(part: Part, order: IntArray) -> dict[str, Array]:
+    """Bring the arrays of a part into the order of the points.
+
+    Parameters
+    ----------
+    part : Part
+        With lines for all rows.
+    order : ndarray of int of shape (total,)
+        Row of each point.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Flat and little-endian, by the names that they have in the payload.
+    """
+    point_of_row = np.empty(len(order) + 1, dtype=np.int64)
+    point_of_row[order] = np.arange(len(order))
+    point_of_row[-1] = NO_POINT  # where a row number is −1
+    arrays: dict[str, Array] = {f"{part.name}.{key}": values[order] for key, values in part.rows.items()}
+    for key, values in part.links.items():
+        arrays[f"{part.name}.{key}"] = point_of_row[values[order]].astype("<u4")
+    arrays.update({f"{part.name}.{key}": values for key, values in part.fixed.items()})
+    return {name: np.ascontiguousarray(_little(values)).ravel() for name, values in arrays.items()}
+
+
+def _little(values: Array) -> Array:
+    return values.astype(values.dtype.newbyteorder("<"), copy=False)
+
+
+def resolved_meta(part: Part, column_names: Sequence[str]) -> dict[str, Any]:
+    """Write the description of a part with columns as numbers.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+    column_names : sequence of str
+        Columns of the page, in their order; "" where a column is not to be found by its name.
+
+    Returns
+    -------
+    dict
+        For ``meta["parts"]``. A feature without a column has −1; a column that was left out is not named.
+    """
+    place = {name: i for i, name in enumerate(column_names) if name}
+    meta = dict(part.meta)
+    if part.sources is not None:
+        meta["columns"] = [place.get(name, -1) for name in part.sources]
+    if part.columns is not None and part.name == "novelty":
+        meta["column"] = place.get(part.columns["novelty"], -1)
+    elif part.columns is not None:
+        meta["columns"] = {label: place[name] for label, name in part.columns.items() if name in place}
+    return meta
+
+
+def part_of_page(
+    name: str, meta: Mapping[str, Any], arrays: Mapping[str, Array], order: IntArray, column_names: Sequence[str]
+) -> Part:
+    """Read a part back from a payload, in the order of the rows.
+
+    Parameters
+    ----------
+    name : str
+        Which part.
+    meta : mapping
+        Its description in the payload.
+    arrays : mapping of str to ndarray
+        All arrays of the payload.
+    order : ndarray of int of shape (total,)
+        Row of each point; new rows count on from the rows of the map.
+    column_names : sequence of str
+        Columns of the page.
+
+    Returns
+    -------
+    Part
+        With lines for all rows, new ones too.
+    """
+    back = np.empty(len(order), dtype=np.int64)
+    back[order] = np.arange(len(order))
+    row_of_point = np.append(order, -1).astype(np.int64)
+    part = Part(name, {key: value for key, value in meta.items() if key not in ("columns", "column")})
+    for full, values in arrays.items():
+        owner, _, key = full.partition(".")
+        if owner != name:
+            continue
+        if key in LINK_KEYS.get(name, ()):
+            points = np.where(values == NO_POINT, len(order), values.astype(np.int64)).reshape(len(order), -1)
+            part.links[key] = row_of_point[points][back]
+        elif key in ROW_KEYS.get(name, ()):
+            part.rows[key] = (values if key == "reliability" else values.reshape(len(order), -1))[back]
+        else:
+            part.fixed[key] = values
+    known = meta.get("columns")
+    if isinstance(known, list):
+        part.sources = [column_names[i] if i >= 0 else "" for i in known]
+    elif isinstance(known, dict):
+        part.columns = {label: column_names[i] for label, i in known.items()}
+    elif "column" in meta:
+        part.columns = {"novelty": column_names[meta["column"]] if meta["column"] >= 0 else ""}
+    return part
