@@ -67,8 +67,10 @@ bench: $(VENV)/.installed-test
 	done
 
 docs: $(VENV)/.installed-docs
+	$(PY) docs/run_pages.py
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_offline.py docs/_build/html
+	$(PY) docs/check_links.py docs/_build/html
 
 # The page's script and style are committed: only who changes frontend/ needs Node.
 STATIC := src/manifolia/show/explorer/static

@@ -280,3 +280,40 @@ def test_a_folder_without_pages_is_no_success(tmp_path, capsys):
     assert check.main([str(tmp_path)]) == 2
     assert check.main([str(tmp_path / "absent")]) == 2
     assert "build the site first" in capsys.readouterr().err
+
+
+# --- the pages' Python -----------------------------------------------------------------------------------------------
+
+
+def test_blocks_of_a_page():
+    page = "a\n<!-- given:\nx = 1\n-->\n```python\ny = x\n```\n<!-- not run: why -->\n\n```python\n1 / 0\n```\n"
+    assert load("run_pages").blocks(page) == [(3, "x = 1\n"), (6, "y = x\n")]
+
+
+def test_a_page_runs_as_one_program_in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text('```python\nopen("here", "w").close()\n```\n\n```python\nassert len(X) == len(Y) == 500\n```\n')
+    assert load("run_pages").run(page) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
+    page.write_text("# Title\n\n```python\nz = 1\nz.no_such_name\n```\n")
+    with pytest.raises(AttributeError) as caught:
+        load("run_pages").run(page)
+    assert caught.traceback[-1].lineno == 4  # from 0: the line of the page
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "index.html").write_text(
+        '<h1 id="top">A</h1><a href="sub/b.html#here">1</a><a href="#top">2</a><a href="https://x.org/#a">3</a>'
+    )
+    (tmp_path / "sub" / "b.html").write_text('<p id="here"></p><a href="../">up</a>')
+    check = load("check_links")
+    assert check.problems(tmp_path) == ([], 3)
+    (tmp_path / "sub" / "b.html").write_text('<a href="c.html">1</a><a href="../index.html#bottom">2</a>')
+    found, _ = check.problems(tmp_path)
+    assert sorted(found) == [
+        "index.html: sub/b.html#here leads to no such place on the page.",
+        "sub/b.html: ../index.html#bottom leads to no such place on the page.",
+        "sub/b.html: c.html leads to no file.",
+    ]
