@@ -64,6 +64,9 @@ ESTIMATORS: dict[str, Entry] = {
     "KernelSupervisedPCA": Entry(lambda: mf.baselines.KernelSupervisedPCA()),
     "MLkNN": Entry(lambda: mf.baselines.MLkNN(5)),
     "MVU": Entry(lambda: mf.baselines.MVU()),
+    "ParametricTSNE": Entry(
+        lambda: mf.baselines.ParametricTSNE(hidden_layer_sizes=(8,), perplexity=5.0, n_pretrain=2, max_iter=5)
+    ),
     "PLSDA": Entry(lambda: mf.baselines.PLSDA(1)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         "MLkNN": "manifolia.baselines.ml_knn",
         "MVU": "manifolia.baselines.mvu",
         "PLSDA": "manifolia.baselines.pls_da",
+        "ParametricTSNE": "manifolia.baselines.parametric_tsne",
         "SupervisedNMF": "manifolia.baselines.supervised_nmf",
         "SupervisedPCA": "manifolia.baselines.supervised_pca",
     },

@@ -9,22 +9,21 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.cross_decomposition import PLSRegression
 
 from manifolia._core.blocks import fixed_gemm
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, validate_data
+from manifolia._core.validate import check_bool, check_number, validate_data
+from manifolia.baselines._placing import GuidedMap
 from manifolia.baselines._target import target_factor
 
 __all__ = ["PLSDA"]
 
 
-class PLSDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PLSDA(GuidedMap, BaseEstimator):
     """Map by the scores of partial least squares.
 
     Parameters
@@ -99,32 +98,9 @@ class PLSDA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self._n_features_out = self.n_components
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Compute the scores of rows, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
-        check_is_fitted(self, "rotations_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+    def _place(self, rows: FloatArray) -> FloatArray:
         # scikit-learn's own transform is one product of all rows, whose bits depend on how many there are.
-        scaled = (checked.astype(np.float64) - self.mean_) / self.scale_
-        places = fixed_gemm(scaled, self.rotations_, n_jobs=self.n_jobs)
-        return places.astype(checked.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        return fixed_gemm((rows - self.mean_) / self.scale_, self.rotations_, n_jobs=self.n_jobs)
 
 
 def _deviation(A: FloatArray) -> FloatArray:

@@ -13,19 +13,18 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, check_number, validate_data
+from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._classwise import classwise_distances, mean_distance
+from manifolia.baselines._placing import ClassGuidedMap
 from manifolia.baselines._target import target_classes
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.layout.classical_mds import classical_mds
@@ -33,7 +32,7 @@ from manifolia.layout.classical_mds import classical_mds
 __all__ = ["EnhancedSupervisedIsomap"]
 
 
-class EnhancedSupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EnhancedSupervisedIsomap(ClassGuidedMap, BaseEstimator):
     """Isomap on distances that are shrunk within classes and stretched between them.
 
     Parameters
@@ -117,47 +116,8 @@ class EnhancedSupervisedIsomap(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._n_features_out = self.n_components
         return self
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
-        """Make the map and return it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,), default=None
-            Classes; they are needed.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            `embedding_`, made with the classes.
-        """
-        return self.fit(X, y).embedding_
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Place rows without their class, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
-        check_is_fitted(self, "embedding_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        return np.asarray(self._map.transform(checked))
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _place(self, rows: FloatArray) -> FloatArray:
+        return np.asarray(self._map.transform(rows))
 
 
 def along_graph(D: FloatArray, k: int) -> FloatArray:

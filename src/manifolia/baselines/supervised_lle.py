@@ -17,20 +17,21 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, check_number, validate_data
+from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._classwise import classwise_distances, mean_distance
+from manifolia.baselines._placing import ClassGuidedMap
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
 
 __all__ = ["EnhancedSupervisedLLE"]
 
 
-class EnhancedSupervisedLLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class EnhancedSupervisedLLE(ClassGuidedMap, BaseEstimator):
     """Locally linear embedding with neighbours chosen by distances that know the classes.
 
     Parameters
@@ -126,43 +127,11 @@ class EnhancedSupervisedLLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self._n_features_out = self.n_components
         return self
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
-        """Make the map and return it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,), default=None
-            Classes; they are needed.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            `embedding_`, made with the classes.
-        """
-        return self.fit(X, y).embedding_
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Place rows without their class, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
-        check_is_fitted(self, "embedding_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        near = self._neighbor_index().query(checked.astype(np.float64), self._k, n_jobs=self.n_jobs).indices
+    def _place(self, rows: FloatArray) -> FloatArray:
+        near = self._neighbor_index().query(rows, self._k, n_jobs=self.n_jobs).indices
         with threads(1):
-            weights = reconstruction(checked.astype(np.float64), self._rows, near, self.regularization)
-        places = np.sum(weights[:, :, None] * self.embedding_[near].astype(np.float64), axis=1)
-        return places.astype(checked.dtype, copy=False)
+            weights = reconstruction(rows, self._rows, near, self.regularization)
+        return np.asarray(np.sum(weights[:, :, None] * self.embedding_[near].astype(np.float64), axis=1))
 
     def _neighbor_index(self) -> NeighborIndex:
         if "_index" not in self.__dict__:
@@ -172,14 +141,6 @@ class EnhancedSupervisedLLE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def __getstate__(self) -> dict[str, Any]:
         """Leave the index out: it is made again when it is needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def reconstruction(Q: FloatArray, X: FloatArray, near: IntArray, regularization: float) -> FloatArray:

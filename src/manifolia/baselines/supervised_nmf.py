@@ -16,16 +16,15 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 
 from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
-from manifolia._core.validate import check_is_fitted, check_number, validate_data
+from manifolia._core.validate import check_number, validate_data
+from manifolia.baselines._placing import ClassGuidedMap
 from manifolia.baselines._target import target_classes
 
 __all__ = ["SupervisedNMF"]
@@ -34,7 +33,7 @@ _HOLD = 0.001  # ρ, per row
 _EPSILON = 1e-12  # keeps ratios finite where a part vanishes
 
 
-class SupervisedNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SupervisedNMF(ClassGuidedMap, BaseEstimator):
     """Non-negative factors, with classes drawn together and apart.
 
     Parameters
@@ -172,48 +171,8 @@ class SupervisedNMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kept = _HOLD * n * float(np.sum(U**2))
         return fit + self.similarity / n * (squares - within) + self.dissimilarity / n * between + kept
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
-        """Find parts and shares, and return the shares.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,), default=None
-            Classes; they are needed.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            `embedding_`, made with the classes.
-        """
-        return self.fit(X, y).embedding_
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Find the shares of rows in the parts, without their class, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Non-negative least squares of each row.
-        """
-        check_is_fitted(self, "embedding_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        rows = np.maximum(checked.astype(np.float64) - self.shift_, 0.0)
-        parts = self.components_.T
+    def _place(self, rows: FloatArray) -> FloatArray:
+        """Find the shares of each row in the parts by non-negative least squares."""
+        parts, shifted = self.components_.T, np.maximum(rows - self.shift_, 0.0)
         with threads(1):
-            places = np.array([nnls(parts, row)[0] for row in rows]).reshape(len(rows), self.n_components)
-        return places.astype(checked.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+            return np.array([nnls(parts, row)[0] for row in shifted]).reshape(len(rows), self.n_components)

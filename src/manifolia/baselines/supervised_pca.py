@@ -19,18 +19,17 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import eigh, svd
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm, map_rows
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
-from manifolia._core.validate import check_is_fitted, check_number, check_option, validate_data
+from manifolia._core.validate import check_number, check_option, validate_data
+from manifolia.baselines._placing import GuidedMap
 from manifolia.baselines._target import target_factor
 
 __all__ = ["KernelSupervisedPCA", "SupervisedPCA"]
@@ -40,7 +39,7 @@ _TARGET_KERNELS = ("auto", "delta", "linear", "rbf")
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
 
 
-class SupervisedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SupervisedPCA(GuidedMap, BaseEstimator):
     """Linear map along which the data depends most on the target.
 
     Parameters
@@ -119,33 +118,11 @@ class SupervisedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._n_features_out = self.n_components
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Project rows, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
-        check_is_fitted(self, "components_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        places = fixed_gemm(checked.astype(np.float64) - self.mean_, self.components_.T, n_jobs=self.n_jobs)
-        return places.astype(checked.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _place(self, rows: FloatArray) -> FloatArray:
+        return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs)
 
 
-class KernelSupervisedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelSupervisedPCA(GuidedMap, BaseEstimator):
     """Supervised principal components in the feature space of a kernel.
 
     Parameters
@@ -278,32 +255,9 @@ class KernelSupervisedPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         more = {"rbf": {"gamma": self.gamma_}, "linear": {}, "poly": {"gamma": self.gamma_, "degree": self.degree}}
         return np.asarray(pairwise_kernels(A, self._X, metric=self.kernel, **more[self.kernel]))
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Place rows, each alone.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
-        check_is_fitted(self, "dual_coef_")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        centred = checked.astype(np.float64) - self._center
-        K = map_rows(self._kernel, np.ascontiguousarray(centred), n_jobs=self.n_jobs)
-        places = fixed_gemm(K, self.dual_coef_, n_jobs=self.n_jobs) - self._shift
-        return places.astype(checked.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what is needed."""
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _place(self, rows: FloatArray) -> FloatArray:
+        K = map_rows(self._kernel, np.ascontiguousarray(rows - self._center), n_jobs=self.n_jobs)
+        return fixed_gemm(K, self.dual_coef_, n_jobs=self.n_jobs) - self._shift
 
 
 def _signed(U: FloatArray) -> FloatArray:

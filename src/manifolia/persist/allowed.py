@@ -17,6 +17,7 @@ __all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TRE
 OWN = frozenset(
     {
         "manifolia.baselines.mvu.MVU",
+        "manifolia.baselines.parametric_tsne.ParametricTSNE",
         "manifolia.baselines.pls_da.PLSDA",
         "manifolia.baselines.supervised_isomap.EnhancedSupervisedIsomap",
         "manifolia.baselines.supervised_lle.EnhancedSupervisedLLE",

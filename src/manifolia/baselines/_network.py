@@ -1,0 +1,218 @@
+"""A feed-forward network in NumPy: logistic units, a linear last layer, its gradient, and steps along it.
+
+    a_0 = x,    a_l = σ(a_{l−1} W_l + b_l),    y = a_{L−1} W_L + b_L
+
+Training runs in single precision, in blocks of rows whose gradients are added in their order, so that the bits do not
+depend on the number of threads. `place` runs in double precision and gives a row the same bits in any batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from manifolia._core.blocks import fixed_gemm, map_rows, row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import FloatArray
+
+__all__ = ["Adam", "Network", "backward", "forward", "gradient", "logistic", "outputs", "place"]
+
+_ROWS = 500  # of a block: enough for BLAS, few enough that threads share a batch
+_DECAY = (0.9, 0.999)  # of the means of the gradient and of its square: Adam's own
+_LEAST = 1e-7
+
+
+class Network(NamedTuple):
+    """Weights of the layers.
+
+    Attributes
+    ----------
+    weights : list of ndarray
+        W_l, of shape (units before, units).
+    biases : list of ndarray
+        b_l.
+    """
+
+    weights: list[FloatArray]
+    biases: list[FloatArray]
+
+
+def logistic(A: FloatArray) -> FloatArray:
+    """Apply σ(a) = 1/(1 + e⁻ᵃ), as (1 + tanh(a/2))/2, which NumPy computes many at a time.
+
+    Parameters
+    ----------
+    A : ndarray
+        Any numbers.
+
+    Returns
+    -------
+    ndarray
+        Between 0 and 1, in the same precision.
+    """
+    half = A.dtype.type(0.5)
+    return np.tanh(A * half) * half + half
+
+
+def forward(X: FloatArray, network: Network) -> list[FloatArray]:
+    """Compute all layers.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    network : Network
+        Weights.
+
+    Returns
+    -------
+    list of ndarray
+        The rows, each hidden layer, and the output.
+    """
+    found = [X]
+    last = len(network.weights) - 1
+    for i, (W, b) in enumerate(zip(network.weights, network.biases, strict=True)):
+        A = found[-1] @ W + b
+        found.append(A if i == last else logistic(A))
+    return found
+
+
+def backward(layers: Sequence[FloatArray], network: Network, slope: FloatArray) -> Network:
+    """Carry the gradient of a cost from the output to the weights.
+
+    Parameters
+    ----------
+    layers : list of ndarray
+        From `forward`.
+    network : Network
+        Weights.
+    slope : ndarray of shape (n, c)
+        Derivative of the cost by the output.
+
+    Returns
+    -------
+    Network
+        Derivative by the weights.
+    """
+    weights: list[FloatArray] = []
+    biases: list[FloatArray] = []
+    for i in range(len(network.weights) - 1, -1, -1):
+        weights.append(layers[i].T @ slope)
+        biases.append(slope.sum(axis=0))
+        if i:
+            slope = (slope @ network.weights[i].T) * (layers[i] * (1 - layers[i]))
+    return Network(weights[::-1], biases[::-1])
+
+
+def outputs(X: FloatArray, network: Network) -> list[list[FloatArray]]:
+    """Compute all layers in blocks of rows, on threads.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    network : Network
+        Weights.
+
+    Returns
+    -------
+    list of list of ndarray
+        `forward` of each block.
+    """
+    return map_blocks(lambda rows: forward(X[rows], network), row_blocks(len(X), _ROWS))
+
+
+def gradient(blocks: list[list[FloatArray]], network: Network, slope: FloatArray) -> Network:
+    """Carry the gradient back through the blocks of `outputs`, and add them in their order.
+
+    Parameters
+    ----------
+    blocks : list of list of ndarray
+        From `outputs`.
+    network : Network
+        Weights.
+    slope : ndarray of shape (n, c)
+        Derivative of the cost by the output of all rows.
+
+    Returns
+    -------
+    Network
+        Derivative by the weights.
+    """
+    rows = row_blocks(len(slope), _ROWS)
+    parts = map_blocks(lambda i: backward(blocks[i], network, slope[rows[i]]), range(len(blocks)))
+    total = parts[0]
+    for part in parts[1:]:
+        for sums, more in zip(total, part, strict=True):
+            for array, other in zip(sums, more, strict=True):
+                array += other
+    return total
+
+
+def place(X: FloatArray, network: Network, *, n_jobs: int | None = None) -> FloatArray:
+    """Compute the output of rows, each alone.
+
+    Parameters
+    ----------
+    X : ndarray of float64 of shape (n, d)
+        Rows.
+    network : Network
+        Weights.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64 of shape (n, c)
+        Outputs; a row's bits do not depend on the rows beside it.
+    """
+    weights = [W.astype(np.float64) for W in network.weights]
+    biases = [b.astype(np.float64) for b in network.biases]
+
+    def run(block: FloatArray) -> FloatArray:
+        for i, (W, b) in enumerate(zip(weights, biases, strict=True)):
+            block = fixed_gemm(block, W) + b
+            if i < len(weights) - 1:
+                block = expit(block)
+        return block
+
+    return map_rows(run, np.ascontiguousarray(X), n_jobs=n_jobs)
+
+
+class Adam:
+    """Steps along a gradient, each weight in its own measure (Kingma and Ba 2015).
+
+    Parameters
+    ----------
+    network : Network
+        Weights; they are changed in place.
+    rate : float
+        Length of a step.
+    """
+
+    def __init__(self, network: Network, rate: float) -> None:
+        self._arrays = [*network.weights, *network.biases]
+        self._means = [np.zeros_like(array) for array in self._arrays]
+        self._squares = [np.zeros_like(array) for array in self._arrays]
+        self._rate = rate
+        self._count = 0
+
+    def step(self, slopes: Network) -> None:
+        """Take one step down.
+
+        Parameters
+        ----------
+        slopes : Network
+            Derivative of the cost by the weights.
+        """
+        self._count += 1
+        first, second = _DECAY
+        scale = self._rate * np.sqrt(1 - second**self._count) / (1 - first**self._count)
+        arrays = zip(self._arrays, [*slopes.weights, *slopes.biases], self._means, self._squares, strict=True)
+        for array, slope, mean, square in arrays:
+            mean += array.dtype.type(1 - first) * (slope - mean)
+            square += array.dtype.type(1 - second) * (slope * slope - square)
+            array -= array.dtype.type(scale) * mean / (np.sqrt(square) + array.dtype.type(_LEAST))

@@ -1,0 +1,85 @@
+"""What the maps that place new rows have in common: the checks around it, and what they say to scikit-learn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from manifolia._core.types import ArrayLike, FloatArray
+from manifolia._core.validate import check_is_fitted, validate_data
+
+__all__ = ["ClassGuidedMap", "GuidedMap", "PlacingMap"]
+
+
+class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """A map with a formula for new rows; ``fit`` sets ``_n_features_out`` when it is done."""
+
+    @abstractmethod
+    def _place(self, rows: FloatArray) -> FloatArray:
+        """Place validated rows in double precision, each alone."""
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        check_is_fitted(self, "_n_features_out")
+        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        places = self._place(np.ascontiguousarray(checked, dtype=np.float64))
+        return places.astype(checked.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what is kept."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class GuidedMap(PlacingMap):
+    """A map made with a target, which places rows without it."""
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what is needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class ClassGuidedMap(GuidedMap):
+    """A map of the training rows that is made with their classes: ``embedding_``, which ``transform`` does not give."""
+
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+        """Make the map and return it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,), default=None
+            Classes; they are needed.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            ``embedding_``, made with the classes.
+        """
+        model: Any = self
+        found: FloatArray = model.fit(X, y).embedding_
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what is needed."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.one_d_labels = True
+        return tags
