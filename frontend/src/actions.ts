@@ -7,11 +7,14 @@ import { join, tidy } from "./selection.ts";
 import type { Store } from "./store.ts";
 
 export class Actions {
+  private telling = 0;
+
   constructor(
     readonly data: Data,
     readonly store: Store,
     readonly map: MapView,
     private readonly live: HTMLElement,
+    private readonly toast: HTMLElement,
   ) {
     store.on(["selection"], ({ selection }) => this.say(selection ? `${plural(selection.length, "row")} selected.` : "Nothing selected."));
   }
@@ -19,6 +22,14 @@ export class Actions {
   /** Tell those who cannot see the map. */
   say(text: string): void {
     this.live.textContent = text;
+  }
+
+  /** Tell everyone, for a few seconds. */
+  tell(text: string): void {
+    clearTimeout(this.telling);
+    this.toast.textContent = text;
+    this.toast.hidden = false;
+    this.telling = window.setTimeout(() => (this.toast.hidden = true), 6000);
   }
 
   async colorBy(index: number): Promise<void> {

@@ -6,12 +6,11 @@ import { count, plural } from "./format.ts";
 import { makeHelp } from "./help.ts";
 import { MapView } from "./map.ts";
 import { makePanels } from "./panels/index.ts";
-import { savePicture } from "./picture.ts";
 import type { Data } from "./payload.ts";
 import { makeSearch } from "./search.ts";
 import { Store } from "./store.ts";
 import { followTheme, systemIsDark } from "./theme.ts";
-import { makeChips, makeColorCard, makeDisplay, makeModes, makeZoom, square } from "./toolbar.ts";
+import { makeChips, makeColorCard, makeDisplay, makeExport, makeModes, makeZoom, square } from "./toolbar.ts";
 import { cardColumns, makeTooltip } from "./tooltip.ts";
 
 const NARROW = matchMedia("(max-width: 760px)");
@@ -46,10 +45,11 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   followTheme(store);
   const map = new MapView(data, store);
   const live = h("p", { id: "live", class: "visually-hidden", "aria-live": "polite" });
-  const actions = new Actions(data, store, map, live);
+  const toast = h("p", { class: "toast", role: "status", hidden: true });
+  const actions = new Actions(data, store, map, live, toast);
   const help = makeHelp();
   const card = makeColorCard(actions);
-  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeModes(actions), makeZoom(actions), makeTooltip(data, store, map));
+  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeModes(actions), makeZoom(actions), makeTooltip(data, store, map), toast);
   const panelButton = square("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
   const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""].filter(Boolean).join(" \u00b7 ");
   const header = h(
@@ -61,7 +61,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
       "div",
       { class: "tools" },
       makeDisplay(actions),
-      square("download", "Save the view as a picture", "", () => savePicture(actions)),
+      makeExport(actions),
       square("help", "Help", "?", () => help.showModal()),
       panelButton,
     ),
@@ -86,7 +86,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   window.addEventListener("resize", room);
   listenToKeys(actions, help);
   // What the cards need is unpacked after the first picture.
-  setTimeout(() => void prepare(data, store), 0);
+  setTimeout(() => void prepare(data, store).then(() => map.prepare()), 0);
   actions.say(`${meta.title}. ${count(data.n)} rows.`);
   return actions;
 }
@@ -112,6 +112,7 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     s: () => actions.toggleSelected(),
     "/": () => document.getElementById("search")!.focus(),
     c: () => document.getElementById("color-by")!.focus(),
+    x: () => "neighbors" in (data.meta.parts ?? {}) && store.set({ links: !store.state.links }),
     t: () => store.set({ labels: !store.state.labels }),
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
     d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),

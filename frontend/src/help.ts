@@ -14,6 +14,7 @@ const KEYS: [string[], string][] = [
   [["A", "S"], "select all rows that are shown; add or remove the open row"],
   [["C"], "choose the colour"],
   [["/"], "find a column, class or row"],
+  [["X"], "lines to neighbours that the map lost or made up, if the map knows them"],
   [["T"], "names of classes on or off"],
   [["N"], "new rows on or off"],
   [["D"], "light or dark"],

@@ -1,5 +1,6 @@
 // The map itself: two canvases, the camera, and what is drawn when.
 
+import { Field } from "./arrows.ts";
 import { Camera, boxOf, type Insets, type View } from "./camera.ts";
 import { binOf, coloringOf, groupsOf, rangeOf, type Coloring } from "./color.ts";
 import { h } from "./dom.ts";
@@ -7,6 +8,7 @@ import { count } from "./format.ts";
 import { Grid } from "./grid.ts";
 import { listen } from "./gestures.ts";
 import { drawOverlay, labelsOf, type Ink, type Label, type Scene } from "./overlay.ts";
+import { loadNeighbors, loadReasons, type Neighbors, type Reasons } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { CpuRenderer } from "./render/cpu.ts";
 import { CHOSEN, DIMMED, FAINT, SHOWN, type Renderer } from "./render/types.ts";
@@ -30,7 +32,7 @@ export class MapView {
   coloring!: Coloring;
   private readonly renderer: Renderer;
   private readonly grid: Grid;
-  private readonly states: Uint8Array;
+  readonly states: Uint8Array;
   private readonly status: HTMLElement;
   private labels: Label[] = [];
   private insets: Insets = { left: 24, right: 24, top: 24, bottom: 24 };
@@ -45,6 +47,9 @@ export class MapView {
   private before = 0; // when the last frame of this movement was drawn
   private late = false;
   private outline: Outline | null = null;
+  private field: Field | null = null;
+  private reasons: Reasons | null = null;
+  neighbors: Neighbors | null = null;
 
   constructor(
     readonly data: Data,
@@ -73,10 +78,20 @@ export class MapView {
     store.on(["filter", "emphasis", "selection"], () => this.sift());
     store.on(["size", "opacity"], () => this.redraw());
     store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
+    store.on(["arrows", "links"], () => void this.prepare());
     store.on(["mode"], () => (this.over.dataset.mode = store.state.mode));
     this.over.dataset.mode = store.state.mode;
     listen(this);
     new ResizeObserver(() => this.resize()).observe(this.element);
+  }
+
+  /** Unpack what is drawn over the points, as far as it is asked for. */
+  async prepare(): Promise<void> {
+    const { arrows, links } = this.store.state;
+    this.reasons ??= await loadReasons(this.data);
+    if (arrows !== null) this.field ??= await Field.load(this.data);
+    if (links) this.neighbors ??= await loadNeighbors(this.data);
+    this.ask();
   }
 
   // --- what is drawn ------------------------------------------------------------------------------------------------
@@ -124,6 +139,11 @@ export class MapView {
     };
   }
 
+  /** Colour of points that are filtered out. */
+  get shadow(): string {
+    return this.store.state.dark ? "#8a929b" : "#9aa2aa";
+  }
+
   get radius(): number {
     return this.store.state.size;
   }
@@ -156,8 +176,16 @@ export class MapView {
 
   /** What lies over the points, as it is now. */
   scene(): Scene {
-    const { camera, data, coloring, states, labels, outline, radius } = this;
-    return { camera, data, coloring, states, labels, outline, radius, state: this.store.state, ink: this.ink(), hurried: this.moving && this.late };
+    const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors } = this;
+    const hurried = this.moving && this.late;
+    return { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors, hurried, state: this.store.state, ink: this.ink() };
+  }
+
+  /** All points, at once, as if the map were at rest. */
+  drawNow(): void {
+    this.moving = this.late = false;
+    this.dirty.points = true;
+    this.draw();
   }
 
   draw(): void {
@@ -177,7 +205,7 @@ export class MapView {
   private drawPoints(ink: Ink): void {
     const { state } = this.store;
     const started = performance.now();
-    const shadow = state.dark ? "#8a929b" : "#9aa2aa";
+    const { shadow } = this;
     const limit = this.moving ? this.limit : this.data.n;
     const { radius } = this;
     const { background, text: ring } = ink;

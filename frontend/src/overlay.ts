@@ -1,7 +1,9 @@
 // What lies over the points: names of classes, new rows, and rings around the chosen points.
 
+import { drawField, drawLinks, drawReasons, type Field } from "./arrows.ts";
 import type { Camera } from "./camera.ts";
 import type { Coloring } from "./color.ts";
+import type { Neighbors, Reasons } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { CHOSEN, DIMMED } from "./render/types.ts";
 import type { Outline } from "./selection.ts";
@@ -101,16 +103,28 @@ export interface Scene {
   radius: number;
   state: State;
   ink: Ink;
+  field: Field | null;
+  reasons: Reasons | null;
+  neighbors: Neighbors | null;
   /** Frames come late: only what is needed to find one's way. */
   hurried: boolean;
 }
 
 export function drawOverlay(pen: Pen, scene: Scene): void {
   const { state, radius } = scene;
+  // The point that is being asked about: under the pointer, or else the open one.
+  const asked = state.hover >= 0 ? state.hover : state.pinned;
+  if (!scene.hurried) {
+    if (scene.field && state.arrows !== null) drawField(pen, scene, scene.field, state.arrows);
+    if (scene.neighbors && state.links && asked >= 0) drawLinks(pen, scene, asked, scene.neighbors.of(asked));
+  }
   if (state.showNew) drawNew(pen, scene);
   if (state.labels) drawLabels(pen, scene);
   if (state.pinned >= 0) ring(pen, scene, state.pinned, radius + 6, true);
   if (state.hover >= 0 && state.hover !== state.pinned) ring(pen, scene, state.hover, radius + 4, false);
+  if (scene.reasons && asked >= 0 && !scene.hurried) {
+    drawReasons(pen, scene, asked, scene.reasons.of(asked), scene.reasons.part.arrow_scale ?? 0);
+  }
   if (scene.outline) drawOutline(pen, scene, scene.outline);
 }
 

@@ -3,8 +3,11 @@
 import type { Actions } from "./actions.ts";
 import { h, icon, replace, said } from "./dom.ts";
 import { groupsOf } from "./color.ts";
-import { plural } from "./format.ts";
+import { pointsOf, saveRows, saveSelection } from "./exporting.ts";
+import { count, plural } from "./format.ts";
 import { makeLegend } from "./legend.ts";
+import { partOf } from "./parts.ts";
+import { MOST_SHAPES, saveDrawing, savePicture } from "./picture.ts";
 import type { Mode, Theme } from "./store.ts";
 
 export function makeColorCard(actions: Actions): HTMLElement {
@@ -28,10 +31,53 @@ export function makeColorCard(actions: Actions): HTMLElement {
     { class: "card color-card", open: !matchMedia("(max-width: 760px)").matches },
     h("summary", { "aria-label": "Legend" }, h("label", { for: "color-by" }, "Colour"), select),
     makeLegend(data, store, map),
+    makeLayers(actions),
   );
   // The summary holds the choice of the colour: only its arrow opens and closes.
   for (const type of ["click", "keydown", "keyup"]) select.addEventListener(type, (event) => event.stopPropagation());
   return card;
+}
+
+/** What can be drawn over the points, as far as the map has it: arrows of a feature, lines to neighbours. */
+function makeLayers(actions: Actions): HTMLElement | null {
+  const { data, store } = actions;
+  const arrows = partOf(data, "arrows");
+  const neighbors = partOf(data, "neighbors");
+  if (!arrows && !neighbors) return null;
+  const layers = h("div", { class: "layers" });
+  if (arrows) {
+    const options = arrows.features.map((name, i) => h("option", { value: i, dir: "auto" }, name));
+    const select = h(
+      "select",
+      { id: "arrows-of", onchange: () => actions.showArrows(select.value === "" ? null : Number(select.value)) },
+      h("option", { value: "" }, "none"),
+      ...options,
+    );
+    const note = h("p", { class: "muted small", hidden: true }, said(arrows.note));
+    store.on(["arrows"], () => {
+      select.value = String(store.state.arrows ?? "");
+      note.hidden = store.state.arrows === null;
+    });
+    layers.append(h("div", { class: "layer" }, h("label", { for: "arrows-of" }, "Arrows"), select), note);
+  }
+  if (neighbors) {
+    const box = h("input", { type: "checkbox", onchange: () => store.set({ links: box.checked }) });
+    const said = h("p", { class: "muted small", hidden: true });
+    const key = (className: string, text: string): HTMLElement => h("span", { class: "line-key" }, h("span", { class: className }), text);
+    const update = (): void => {
+      const { links, hover, pinned } = store.state;
+      const i = hover >= 0 ? hover : pinned;
+      box.checked = links;
+      said.hidden = !links;
+      const found = i >= 0 ? actions.map.neighbors?.of(i) : undefined;
+      if (!found) return replace(said, "Point to a row, or open one.");
+      const [missing, made] = [found.data.length - found.kept.size, found.map.length - found.kept.size];
+      return replace(said, key("missing-line", `${missing} missing: near in the data`), key("false-line", `${made} false: near on the map`));
+    };
+    store.on(["links", "hover", "pinned"], update);
+    layers.append(h("label", { class: "entry check" }, box, h("span", { class: "name" }, "Neighbour lines")), said);
+  }
+  return layers;
 }
 
 /** What is filtered and what is chosen, also when the colours show something else. */
@@ -135,7 +181,59 @@ export function makeDisplay(actions: Actions): HTMLElement {
     h("label", { class: "setting check" }, labels, h("span", {}, "Names of classes on the map")),
     h("fieldset", { class: "segmented" }, h("legend", {}, "Theme"), ...radios),
   );
-  const menu = h("details", { class: "menu" }, h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")), body);
+  const menu = h("details", { class: "menu display" }, h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")), body);
+  closeOutside(menu);
+  return menu;
+}
+
+/** What can be saved. */
+export function makeExport(actions: Actions): HTMLElement {
+  const { data, store } = actions;
+  const menu = h("details", { class: "menu export" });
+  const entry = (name: string, text: string, hint: string, go: () => void): HTMLButtonElement => {
+    const act = (): void => {
+      menu.open = false;
+      menu.querySelector("summary")!.focus();
+      go();
+    };
+    return h("button", { type: "button", class: "action", "data-save": name, onclick: act }, h("span", {}, text), h("span", { class: "muted small" }, hint));
+  };
+  const chosen = (use: (points: Int32Array) => void) => () => store.state.selection && use(store.state.selection);
+  const ofRows = [
+    entry("csv", "Selected rows as a table (CSV)", "with all columns of this page", chosen((points) => void saveRows(data, points).then(() => actions.say("The rows were saved.")))),
+    entry("json", "Selection (JSON)", "the numbers of the selected rows", chosen((points) => saveSelection(data, points))),
+  ];
+  const none = h("p", { class: "muted small" }, "To save rows, select some: press L and draw around them.");
+  const input = h("input", { type: "file", accept: ".json,application/json", hidden: true, "aria-label": "Selection (JSON)" });
+  input.addEventListener("change", () => void load(input.files?.[0]));
+  const load = async (file: File | undefined): Promise<void> => {
+    if (!file) return;
+    try {
+      actions.select(pointsOf(data, await file.text()));
+    } catch (error) {
+      actions.tell(`${file.name} cannot be used. ${error instanceof Error ? error.message : String(error)}`);
+    }
+    input.value = "";
+  };
+  const update = (): void => {
+    for (const button of ofRows) button.disabled = !store.state.selection;
+    none.hidden = store.state.selection !== null;
+  };
+  store.on(["selection"], update);
+  update();
+  menu.append(
+    h("summary", { class: "square", title: "Save", "aria-label": "Save" }, icon("download")),
+    h(
+      "div",
+      { class: "card popover actions" },
+      entry("png", "Picture (PNG)", "the view with its legend", () => savePicture(actions)),
+      entry("svg", "Drawing (SVG)", `shapes up to ${count(MOST_SHAPES)} points in view`, () => saveDrawing(actions)),
+      ...ofRows,
+      none,
+      entry("open", "Open a selection…", "a JSON file that was saved here or in Python", () => input.click()),
+      input,
+    ),
+  );
   closeOutside(menu);
   return menu;
 }

@@ -359,12 +359,12 @@ def test_light_dark_and_as_the_system(show, clusters):
     page.emulate_media(color_scheme="light")
     settle(page)
     assert pixel(page, np.array([400.0, 730.0])) == LIGHT.background
-    page.click(".menu summary")
+    page.click("[aria-label=Display]")
     page.click(".segmented label:has-text('Dark')")
     settle(page)
     assert pixel(page, np.array([400.0, 730.0])) == DARK.background
     page.keyboard.press("Escape")
-    assert page.locator(".popover").is_hidden()
+    assert page.locator(".display .popover").is_hidden()
     page.keyboard.press("d")
     settle(page)
     assert page.evaluate(background) == "rgb(255, 255, 255)"
@@ -520,8 +520,9 @@ def test_a_narrow_screen(show, clusters):
 
 def test_the_view_can_be_saved_as_a_picture(show, clusters):
     page = show(build_payload(*clusters, title="Three / kinds: <b>"))
+    page.click("[aria-label=Save]")
     with page.expect_download() as waiting:
-        page.click("[aria-label='Save the view as a picture']")
+        page.click("[data-save=png]")
     download = waiting.value
     assert download.suggested_filename == "Three-kinds-b.png"
     assert Path(download.path()).read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
