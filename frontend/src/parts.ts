@@ -13,6 +13,7 @@ export interface ReasonsPart {
   arrow_scale?: number;
   title: string;
   note: string;
+  reliability_note?: string;
 }
 
 export interface ArrowsPart {
@@ -96,7 +97,8 @@ export interface TuningPart {
   stopped: Plain;
   aggregate: Plain | Plain[];
   pareto: Row[] | null;
-  knee: number | null;
+  /** Setting at the knee of the front. */
+  knee: Row | null;
   sensitivity: { table: Row[]; r2: Plain | Record<string, Plain> } | { refused: string };
 }
 

@@ -3,12 +3,15 @@
 import type { Actions } from "../actions.ts";
 import { h, icon } from "../dom.ts";
 import { features } from "./features.ts";
+import { newRows } from "./new_rows.ts";
 import { overview } from "./overview.ts";
+import { quality } from "./quality.ts";
 import { row } from "./row.ts";
+import { tuning } from "./tuning.ts";
 import type { MakePanel, Panel } from "./types.ts";
 
 /** In the order of the tabs. */
-const PANELS: MakePanel[] = [overview, features, row];
+const PANELS: MakePanel[] = [overview, features, row, quality, newRows, tuning];
 
 export function makePanels(actions: Actions): HTMLElement {
   const { store } = actions;
@@ -20,19 +23,24 @@ export function makePanels(actions: Actions): HTMLElement {
     h("div", { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": `tab-${id}`, tabindex: "0" }, element),
   );
   const update = (): void => {
-    panels.forEach(({ id }, i) => {
-      const on = id === store.state.panel;
-      tabs[i].setAttribute("aria-selected", String(on));
-      tabs[i].tabIndex = on ? 0 : -1;
-      bodies[i].hidden = !on;
+    const at = Math.max(0, panels.findIndex(({ id }) => id === store.state.panel)); // a panel that is not there: the first
+    panels.forEach((_, i) => {
+      tabs[i].setAttribute("aria-selected", String(i === at));
+      tabs[i].tabIndex = i === at ? 0 : -1;
+      bodies[i].hidden = i !== at;
     });
+    const { offsetLeft, offsetWidth } = tabs[at];
+    const { scrollLeft, clientWidth } = list;
+    if (offsetLeft < scrollLeft) list.scrollLeft = offsetLeft - 24;
+    else if (offsetLeft + offsetWidth > scrollLeft + clientWidth) list.scrollLeft = offsetLeft + offsetWidth - clientWidth + 24;
   };
   const list = h("div", { role: "tablist", class: "tabs", "aria-label": "Panels" }, ...tabs);
   list.addEventListener("keydown", (event) => {
     const at = tabs.indexOf(event.target as HTMLButtonElement);
-    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
-    if (at < 0 || !by) return;
-    const next = (at + by + tabs.length) % tabs.length;
+    const last = tabs.length - 1;
+    const to: Record<string, number> = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last };
+    const next = to[event.key] as number | undefined;
+    if (at < 0 || next === undefined) return;
     store.set({ panel: panels[next].id });
     tabs[next].focus();
     event.preventDefault();

@@ -1,16 +1,26 @@
-// All that is known of the chosen row.
+// All that is known of the chosen row: its picture, why it lies here, its neighbours, its values.
 
 import type { Actions } from "../actions.ts";
 import { rangeOf, type Range } from "../color.ts";
 import { h, replace, said } from "../dom.ts";
-import { cell } from "../format.ts";
-import type { Column } from "../payload.ts";
+import { cell, plural } from "../format.ts";
+import { loadNeighbors, loadReasons, partOf } from "../parts.ts";
+import type { Column, ColumnSpec } from "../payload.ts";
+import { imageSection } from "./image.ts";
+import { linksToggle, neighborsSection } from "./neighbors.ts";
+import { reasonsSection, reliabilityLine } from "./reasons.ts";
 import type { MakePanel } from "./types.ts";
+
+const MANY = 60; // values above which the rest is shown on demand
 
 export const row: MakePanel = (actions) => {
   const { data, store } = actions;
   const element = h("div", { class: "sections" });
   const ranges = new Map<Column, Range>();
+  const toggle = linksToggle(actions);
+  const of = (role: ColumnSpec["role"]): Column[] => data.columns.filter((column) => column.spec.role === role);
+  let all = false;
+  let last = -1;
   const show = async (): Promise<void> => {
     const i = store.state.pinned;
     if (i < 0) {
@@ -18,10 +28,28 @@ export const row: MakePanel = (actions) => {
       replace(element, h("section", {}, h("h2", {}, "No row chosen"), h("p", { class: "muted" }, how)));
       return;
     }
-    await Promise.all(data.columns.map((column) => column.load()));
+    const [reasons, neighbors, image] = await Promise.all([
+      loadReasons(data),
+      loadNeighbors(data),
+      imageSection(data, i),
+      ...data.columns.map((column) => column.load()),
+    ]);
     if (i !== store.state.pinned) return;
     const number = `${data.isNew(i) ? "New row" : "Row"} ${data.rowNumber(i)}`;
-    const values = data.columns.filter((column) => column.spec.role === "value");
+    const values = of("value");
+    const sure = reasons?.reliability(i) ?? null;
+    const lines = (columns: Column[]): HTMLElement =>
+      h("table", { class: "values" }, h("tbody", {}, ...columns.map((column) => line(actions, column, i, ranges))));
+    const group = (title: string, columns: Column[]): HTMLElement | null =>
+      columns.length ? h("section", {}, h("h2", {}, title), lines(columns)) : null;
+    const cut = !all && values.length > MANY;
+    const more = (): void => {
+      all = true;
+      void show();
+    };
+    const body = element.closest<HTMLElement>("[role=tabpanel]");
+    const active = document.activeElement as HTMLElement | null;
+    const focused = active && element.contains(active) ? (active.dataset.key ?? "") : null;
     replace(
       element,
       h(
@@ -29,9 +57,26 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", { class: "row-title" }, said(data.title(i))),
         data.title(i) !== number && h("p", { class: "muted" }, number),
-        h("table", { class: "values" }, h("tbody", {}, ...values.map((column) => line(actions, column, i, ranges)))),
+        prediction(actions, i),
+        sure !== null && reliabilityLine(sure, reasons!.part.reliability_note),
       ),
+      image,
+      reasons && reasonsSection(actions, reasons, i),
+      neighbors && neighborsSection(actions, neighbors, toggle, i),
+      h(
+        "section",
+        {},
+        h("h2", {}, "Values"),
+        lines(cut ? values.slice(0, MANY) : values),
+        cut && h("button", { type: "button", class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
+      ),
+      group("Quality of its place", of("quality")),
+      group("Novelty", data.isNew(i) ? of("novelty") : []),
     );
+    // What was clicked is made anew: whoever came by keyboard stays on it, or, with another row, in the panel.
+    if (focused !== null) (element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`) ?? body)?.focus();
+    if (body && i !== last) body.scrollTop = 0;
+    last = i;
     const spoken = values.slice(0, 4).map((column) => `${column.name} ${cell(column, i) ?? "missing"}`);
     actions.say([data.title(i), ...spoken].join(", "));
   };
@@ -39,6 +84,28 @@ export const row: MakePanel = (actions) => {
   void show();
   return { id: "row", title: "Row", element };
 };
+
+/** What the model says of the row, beside what is known. */
+function prediction(actions: Actions, i: number): HTMLElement | null {
+  const { data } = actions;
+  const part = partOf(data, "model");
+  if (!part) return null;
+  const { predicted, target, ...others } = part.columns;
+  const lines: HTMLElement[] = [];
+  const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
+    lines.push(h("div", {}, h("dt", {}, name), h("dd", {}, text === null ? h("span", { class: "none" }, "not known") : said(text), extra)));
+  };
+  if (predicted !== undefined) {
+    const says = cell(data.columns[predicted], i);
+    const is = target === undefined ? null : cell(data.columns[target], i);
+    const classes = data.columns[predicted].kind === "class";
+    const differs = classes && is !== null && says !== null && is !== says;
+    tell("Predicted", says, differs ? h("span", { class: "badge" }, "differs") : null);
+    if (target !== undefined) tell(data.columns[target].name, is);
+  }
+  for (const [name, index] of Object.entries(others)) tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index], i));
+  return h("dl", { class: "facts" }, ...lines);
+}
 
 function line(actions: Actions, column: Column, i: number, ranges: Map<Column, Range>): HTMLElement {
   const text = cell(column, i);
@@ -52,7 +119,7 @@ function line(actions: Actions, column: Column, i: number, ranges: Map<Column, R
   }
   const usable = column.kind !== "text";
   const name = usable
-    ? h("button", { class: "link", type: "button", title: "Colour by this", onclick: () => void actions.colorBy(column.index) }, said(column.name))
+    ? h("button", { class: "link", type: "button", title: "Colour by this", "data-key": `value-${column.index}`, onclick: () => void actions.colorBy(column.index) }, said(column.name))
     : said(column.name);
   return h("tr", { class: column.index === actions.store.state.colorBy ? "current" : undefined }, h("th", { scope: "row" }, name), value);
 }

@@ -1,0 +1,103 @@
+// Why a row lies where it lies: the features that matter most there.
+
+import type { Actions } from "../actions.ts";
+import { bar, figure, table } from "../chart.ts";
+import { h, said } from "../dom.ts";
+import { cell, number } from "../format.ts";
+import { partOf, type Reason, type Reasons } from "../parts.ts";
+import type { Column, Data } from "../payload.ts";
+
+/** Feature of the part `arrows` that a column or a name stands for; null if there is none. */
+export function arrowsOf(data: Data, name: string, column = -1): number | null {
+  const part = partOf(data, "arrows");
+  if (!part) return null;
+  let at = column >= 0 ? part.columns.indexOf(column) : -1;
+  if (at < 0) at = part.features.indexOf(name);
+  return at < 0 ? null : at;
+}
+
+/** Colour the map by a feature and draw its arrows, whichever of the two there is. */
+export function showFeature(actions: Actions, name: string, column: number): void {
+  const arrows = arrowsOf(actions.data, name, column);
+  if (partOf(actions.data, "arrows")) actions.showArrows(arrows);
+  if (column >= 0) void actions.colorBy(column);
+}
+
+const SIGNS: Record<string, [string, string]> = { "1": ["\u25b2", "above the median"], "-1": ["\u25bc", "below the median"] };
+
+export function signed(sign: number): HTMLElement | null {
+  const known = SIGNS[String(sign)];
+  if (!known) return null;
+  const [glyph, words] = known;
+  return h("span", { class: sign > 0 ? "sign above" : "sign below", title: words }, h("span", { "aria-hidden": "true" }, glyph), h("span", { class: "visually-hidden" }, words));
+}
+
+function line(actions: Actions, reason: Reason, most: number, i: number): HTMLElement {
+  const column = actions.data.columns[reason.column] as Column | undefined;
+  const value = column ? cell(column, i) : null;
+  const usable = (column && column.kind !== "text") || arrowsOf(actions.data, reason.name, reason.column) !== null;
+  return h(
+    "li",
+    {},
+    h(
+      "button",
+      {
+        type: "button",
+        class: "feature reason",
+        disabled: !usable,
+        "data-key": `reason-${reason.feature}`,
+        "aria-pressed": String(reason.column >= 0 && reason.column === actions.store.state.colorBy),
+        onclick: () => showFeature(actions, reason.name, reason.column),
+      },
+      said(reason.name, "name"),
+      h("span", { class: "raw" }, signed(reason.sign), column ? (value === null ? h("span", { class: "none" }, "missing") : said(value)) : null),
+      h("span", { class: "with-number" }, bar({ value: reason.weight, most, sign: reason.sign }), h("span", { class: "count" }, number(reason.weight, 2))),
+    ),
+  );
+}
+
+export function reasonsSection(actions: Actions, reasons: Reasons, i: number): HTMLElement | null {
+  const { data } = actions;
+  const { part } = reasons;
+  const found = reasons.of(i);
+  if (!found.length) return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
+  const most = Math.max(...found.map((reason) => reason.weight)) || 1;
+  const list = h("ul", { class: "features" }, ...found.map((reason) => line(actions, reason, most, i)));
+  const directed = part.kind === "gradient";
+  const numbers = (): HTMLElement =>
+    table(
+      part.title,
+      ["Feature", "Weight", "Value", "Against the median", ...(directed ? ["Grows in the map by (x, y)"] : [])],
+      found.map(({ name, weight, column, sign, dx, dy }) => [
+        name,
+        weight,
+        column >= 0 ? (cell(data.columns[column], i) ?? "missing") : "",
+        SIGNS[String(sign)]?.[1].split(" ")[0] ?? "",
+        ...(directed ? [`${number(dx, 2)}, ${number(dy, 2)}`] : []),
+      ]),
+    );
+  const signs = found.some((reason) => reason.sign !== 0);
+  return h(
+    "section",
+    { class: "why" },
+    figure(part.title, list, numbers),
+    h(
+      "p",
+      { class: "muted small" },
+      part.note,
+      signs ? " " : null,
+      signs ? h("span", {}, signed(1), " its value is above the median of all rows, ", signed(-1), " below.") : null,
+    ),
+  );
+}
+
+/** How far a place can be trusted, as a meter. */
+export function reliabilityLine(value: number, note: string | undefined): HTMLElement {
+  const words = value >= 0.8 ? "high" : value >= 0.5 ? "middling" : "low";
+  return h(
+    "div",
+    {},
+    h("div", { class: "meter" }, h("span", {}, "Reliability"), bar({ value, most: 1 }), h("span", { class: "count" }, `${value.toFixed(2)}, ${words}`)),
+    h("p", { class: "muted small" }, note ?? "How far the place of this row, and the reasons for it, can be trusted: 1 is best."),
+  );
+}
