@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import pickle
+import sys
+
 import pytest
+from sklearn.base import clone
 from sklearn.manifold import Isomap
 
 import manifolia as mf
@@ -41,6 +46,65 @@ def test_what_is_not_installed_is_named_and_not_listed():
     assert "nowhere" in registry.names(installed=False)
     with pytest.raises(ImportError, match="'nowhere' needs the package no-such-package"):
         registry.get("nowhere")
+
+
+@pytest.mark.parametrize("name", ["umap", "densmap", "pacmap", "trimap", "h-nne", "phate-package"])
+def test_a_peer_is_a_class_or_told_how_to_get(name):
+    method = registry.find(name)
+    if method.is_installed:
+        pytest.skip(f"{method.distribution} is installed; it is loaded with the others")
+    with pytest.raises(ImportError, match=rf"{name}. needs the package {method.distribution}: pip install"):
+        registry.get(name)
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Write a package called umap, which is forgotten after the test."""
+
+    def write(text):
+        (tmp_path / "umap.py").write_text(text, encoding="utf-8")
+        importlib.invalidate_caches()
+        return registry
+
+    peers = importlib.import_module("manifolia.baselines._peers")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = sys.modules.pop("umap", None)
+    vars(peers).pop("DensMAP", None)
+    yield write
+    sys.modules.pop("umap", None)
+    if before is not None:
+        sys.modules["umap"] = before
+    vars(peers).pop("DensMAP", None)
+    importlib.invalidate_caches()
+
+
+UMAP = """
+from sklearn.base import BaseEstimator
+class UMAP(BaseEstimator):
+    def __init__(self, n_neighbors=15, densmap=False, dens_lambda=2.0):
+        self.n_neighbors, self.densmap, self.dens_lambda = n_neighbors, densmap, dens_lambda
+"""
+
+
+def test_densmap_is_umap_with_another_default(package):
+    found = package(UMAP)
+    kind = found.get("densmap")
+    assert issubclass(kind, found.get("umap"))
+    assert kind().get_params() == {"n_neighbors": 15, "densmap": True, "dens_lambda": 2.0}
+    assert kind(7).n_neighbors == 7
+    assert kind(densmap=False).densmap is False
+    copied = pickle.loads(pickle.dumps(clone(kind(dens_lambda=0.5))))
+    assert (type(copied) is kind, copied.dens_lambda, copied.densmap) == (True, 0.5, True)
+    with pytest.raises(TypeError, match="nonsense"):
+        kind(nonsense=1)
+
+
+def test_a_package_that_cannot_be_imported_is_told_so(package):
+    found = package("import no_such_package_at_all")
+    with pytest.raises(ImportError, match=r"umap-learn, which is here but lacks something: .*no_such_package_at_all"):
+        found.get("umap")
+    with pytest.raises(AttributeError, match="has no attribute 'Other'"):
+        _ = importlib.import_module("manifolia.baselines._peers").Other
 
 
 def test_the_default_is_ours_and_fits_the_task():

@@ -34,6 +34,8 @@ class Method(NamedTuple):
         Whether it compares distances, so that columns have to be on one scale.
     baseline : bool, default=False
         Whether it is here to be compared with.
+    package : str, default=""
+        What has to be importable, where that is not the package of `path`.
     """
 
     name: str
@@ -44,11 +46,12 @@ class Method(NamedTuple):
     takes_missing: bool = False
     needs_scale: bool = True
     baseline: bool = False
+    package: str = ""
 
     @property
     def is_installed(self) -> bool:
         """Whether the package that holds it can be found."""
-        return importlib.util.find_spec(self.path.partition(":")[0].partition(".")[0]) is not None
+        return importlib.util.find_spec(self.package or self.path.partition(":")[0].partition(".")[0]) is not None
 
     def load(self) -> Any:
         """Import the class.
@@ -61,13 +64,21 @@ class Method(NamedTuple):
         Raises
         ------
         ImportError
-            If its package is not installed.
+            If its package is not installed, or cannot be imported.
         """
         module, _, name = self.path.partition(":")
+        command = f"pip install {self.distribution}"
         if not self.is_installed:
-            message = f"method {self.name!r} needs the package {self.distribution}: pip install {self.distribution}"
+            message = f"method {self.name!r} needs the package {self.distribution}: {command}"
             raise ImportError(message)
-        return getattr(importlib.import_module(module), name)
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            message = (
+                f"method {self.name!r} is in the package {self.distribution}, which is here but lacks something: "
+                f"{error}. Try: {command} --upgrade"
+            )
+            raise ImportError(message) from error
 
 
 _METHODS: dict[str, Method] = {}
@@ -135,15 +146,26 @@ for _method in (
         "mvu", "manifolia.baselines.mvu:MVU",
         "maximum variance unfolding; cannot place new rows", "manifolia", supervised=False, baseline=True,
     ),
+    Method(
+        "parametric-tsne", "manifolia.baselines.parametric_tsne:ParametricTSNE",
+        "a deep network tuned on t-SNE's cost; places new rows", "manifolia", baseline=True,
+    ),
     Method("pca", "sklearn.decomposition:PCA", "the plane of largest variance", "scikit-learn"),
     Method("tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn"),
     Method("isomap", "sklearn.manifold:Isomap", "geodesic distances", "scikit-learn"),
     Method("lle", "sklearn.manifold:LocallyLinearEmbedding", "locally linear embedding", "scikit-learn"),
     Method("mds", "sklearn.manifold:MDS", "multidimensional scaling; cannot place new rows", "scikit-learn"),
+    Method("nmf", "sklearn.decomposition:NMF", "non-negative parts; takes no negative values", "scikit-learn"),
+    Method("opentsne", "openTSNE.sklearn:TSNE", "t-SNE of openTSNE; places new rows", "openTSNE"),
     Method("umap", "umap:UMAP", "UMAP", "umap-learn"),
+    Method(
+        "densmap", "manifolia.baselines._peers:DensMAP",
+        "UMAP that keeps local densities; cannot place new rows", "umap-learn", package="umap",
+    ),
     Method("pacmap", "pacmap:PaCMAP", "PaCMAP", "pacmap"),
-    Method("trimap", "trimap:TRIMAP", "TriMap", "trimap"),
-    Method("phate", "phate:PHATE", "PHATE of Moon et al.", "phate"),
+    Method("trimap", "trimap:TRIMAP", "TriMap; cannot place new rows", "trimap"),
+    Method("h-nne", "hnne:HNNE", "h-NNE: a tree of nearest neighbours", "hnne"),
+    Method("phate-package", "phate:PHATE", "PHATE of Moon et al., in their own package", "phate"),
 ):  # fmt: skip
     register(_method)
 

@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsClassifier
 
+from manifolia import Tuner
 from manifolia.baselines import (
     MVU,
     PLSDA,
@@ -223,3 +224,15 @@ def test_gaps_in_the_target_are_refused(kind):
 def test_a_delta_kernel_needs_classes():
     with pytest.raises(ValueError, match="kernel='delta' compares classes"):
         SupervisedPCA(target_kernel="delta").fit(X, X[:, 0] * 1.234)
+
+
+# --- by name
+
+
+@pytest.mark.parametrize(
+    "name", ["mvu", "parametric-tsne", "supervised-isomap", "supervised-lle", "supervised-nmf", "kernel-supervised-pca"]
+)
+def test_the_tuner_knows_what_to_tune(name):
+    tuner = Tuner.for_(name)
+    assert tuner.space
+    assert set(tuner.space) <= set(tuner.estimator.get_params())

@@ -59,11 +59,11 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         Effective number of neighbours; lowered, with a warning, where a batch has fewer than three times as many rows.
     n_pretrain : int, default=50
         Sweeps over the data of the pre-training of each layer; 0 starts from random weights.
-    max_iter : int, default=1000
+    max_iter : int, default=500
         Steps of the tuning at most, a batch each.
     batch_size : int, default=1000
         Rows of a batch at most: the data is cut once into equal batches. The paper has 5000.
-    learning_rate : float, default=0.001
+    learning_rate : float, default=0.003
         Length of a step.
     tol : float, default=0.001
         Share of the cost by which 50 steps have to lower its mean; else the tuning ends.
@@ -122,9 +122,9 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         hidden_layer_sizes: str | tuple[int, ...] = "auto",
         perplexity: float = 30.0,
         n_pretrain: int = 50,
-        max_iter: int = 1000,
+        max_iter: int = 500,
         batch_size: int = 1000,
-        learning_rate: float = 0.001,
+        learning_rate: float = 0.003,
         tol: float = 0.001,
         random_state: RandomState = None,
         n_jobs: int | None = None,

@@ -28,6 +28,19 @@ _SPACES: dict[str, dict[str, Any]] = {
     },
     "sklearn.manifold:Isomap": {"n_neighbors": Integer(3, 100, log=True)},
     "sklearn.manifold:LocallyLinearEmbedding": {"n_neighbors": Integer(4, 100, log=True)},
+    "manifolia.baselines.mvu:MVU": {"n_neighbors": Integer(3, 20, log=True)},
+    "manifolia.baselines.parametric_tsne:ParametricTSNE": {"perplexity": Real(5.0, 100.0, log=True)},
+    "manifolia.baselines.supervised_isomap:EnhancedSupervisedIsomap": {
+        "n_neighbors": Integer(3, 100, log=True), "alpha": Real(0.0, 1.0),
+    },
+    "manifolia.baselines.supervised_lle:EnhancedSupervisedLLE": {
+        "n_neighbors": Integer(4, 100, log=True), "alpha": Real(0.0, 1.0),
+    },
+    "manifolia.baselines.supervised_nmf:SupervisedNMF": {
+        "similarity": Real(0.01, 100.0, log=True), "dissimilarity": Real(0.01, 100.0, log=True),
+    },
+    "manifolia.baselines.supervised_pca:KernelSupervisedPCA": {"gamma": Real(1e-4, 10.0, log=True)},
+    "trimap:TRIMAP": {"n_inliers": Integer(4, 60, log=True), "n_outliers": Integer(2, 20, log=True)},
     "pacmap:PaCMAP": {"n_neighbors": Integer(5, 100, log=True), "MN_ratio": Real(0.1, 5.0, log=True)},
     "phate:PHATE": {"knn": Integer(3, 50, log=True), "t": Integer(1, 100, log=True)},
 }  # fmt: skip
