@@ -87,6 +87,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   listenToKeys(actions, help);
   // What the cards need is unpacked after the first picture.
   setTimeout(() => void prepare(data, store).then(() => map.prepare()), 0);
+  setTimeout(() => map.upgrade(), 400);
   actions.say(`${meta.title}. ${count(data.n)} rows.`);
   return actions;
 }

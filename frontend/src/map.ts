@@ -10,6 +10,7 @@ import { listen } from "./gestures.ts";
 import { drawOverlay, labelsOf, type Ink, type Label, type Scene } from "./overlay.ts";
 import { loadNeighbors, loadReasons, type Neighbors, type Reasons } from "./parts.ts";
 import type { Data } from "./payload.ts";
+import { betterRenderer, firstRenderer } from "./render/choose.ts";
 import { CpuRenderer } from "./render/cpu.ts";
 import { CHOSEN, DIMMED, FAINT, SHOWN, type Renderer } from "./render/types.ts";
 import type { Outline } from "./selection.ts";
@@ -26,11 +27,11 @@ const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class MapView {
   readonly element: HTMLElement;
-  readonly canvas: HTMLCanvasElement;
+  canvas: HTMLCanvasElement;
   readonly over: HTMLCanvasElement;
   readonly camera: Camera;
-  coloring!: Coloring;
-  private readonly renderer: Renderer;
+  coloring: Coloring;
+  renderer!: Renderer;
   private readonly grid: Grid;
   readonly states: Uint8Array;
   private readonly status: HTMLElement;
@@ -71,9 +72,11 @@ export class MapView {
     this.grid = new Grid(data.x, data.y, box);
     this.states = new Uint8Array(data.total).fill(SHOWN);
     this.limit = data.n;
-    this.renderer = new CpuRenderer(this.canvas);
-    this.renderer.setPoints(data.x.subarray(0, data.n), data.y.subarray(0, data.n));
-    this.recolor();
+    this.coloring = this.colored();
+    const first = firstRenderer(this.canvas);
+    if (first) this.use(this.canvas, first);
+    else this.fallBack();
+    this.sift();
     store.on(["colorBy", "dark"], () => this.recolor());
     store.on(["filter", "emphasis", "selection"], () => this.sift());
     store.on(["size", "opacity"], () => this.redraw());
@@ -94,11 +97,41 @@ export class MapView {
     this.ask();
   }
 
+  /** Draw with a graphics card, if there is one. */
+  upgrade(): void {
+    const fresh = h("canvas", { class: "points" });
+    const better = betterRenderer(fresh, this.data.n, this.canvas.width * this.canvas.height);
+    if (better) this.use(fresh, better);
+  }
+
+  /** Without a graphics card, or when it is lost, the processor draws. */
+  private fallBack(): void {
+    const fresh = h("canvas", { class: "points" });
+    this.use(fresh, new CpuRenderer(fresh));
+  }
+
+  private use(canvas: HTMLCanvasElement, renderer: Renderer): void {
+    this.canvas.replaceWith(canvas);
+    this.canvas = canvas;
+    this.renderer = renderer;
+    this.element.dataset.renderer = renderer.name;
+    if (renderer.name === "webgl2") canvas.addEventListener("webglcontextlost", () => this.fallBack());
+    renderer.setPoints(this.data.x.subarray(0, this.data.n), this.data.y.subarray(0, this.data.n));
+    renderer.setColors(this.coloring.colors);
+    renderer.setStates(this.states);
+    this.limit = this.data.n;
+    this.resize();
+  }
+
   // --- what is drawn ------------------------------------------------------------------------------------------------
 
-  private recolor(): void {
+  private colored(): Coloring {
     const { colorBy, dark } = this.store.state;
-    this.coloring = coloringOf(this.data, colorBy === null ? null : this.data.columns[colorBy], dark);
+    return coloringOf(this.data, colorBy === null ? null : this.data.columns[colorBy], dark);
+  }
+
+  private recolor(): void {
+    this.coloring = this.colored();
     this.renderer.setColors(this.coloring.colors);
     this.sift();
   }
