@@ -5,6 +5,9 @@
 Without ``--full`` fewer rows and one seed, some minutes on two cores. Results are kept in ``--work``, one file for each
 piece of work, and not computed again until it is emptied; so a long run may be cut into parts.
 
+The part "parametric" trains parametric t-SNE's deep network on the same training rows, without PCA, and times both
+methods in one run; ``--steps`` says how long.
+
 Protocol (section 6): t-SNE with perplexity 30 of 2,000 rows drawn at random (USPS 1,000), after PCA to 30 dimensions
 that is fitted to these rows (not for letter), then a formula for all other rows: "test". Accuracy is that of the one
 nearest neighbour, leaving out the row itself. The paper does not say among which points the test rows look for it: here
@@ -25,21 +28,21 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib.metadata
-import json
 import pathlib
 import platform
 import tempfile
-import time
 import warnings
 from typing import NamedTuple
 
 import kernel_tsne_page as page
 import kernel_tsne_protocol as protocol
 import numpy as np
+from _store import Store
 from sklearn.decomposition import PCA
 
 import manifolia
 from manifolia import FisherKernelTSNE, KernelTSNE
+from manifolia.baselines import ParametricTSNE
 
 
 class Plan(NamedTuple):
@@ -51,6 +54,7 @@ class Plan(NamedTuple):
     repeats: tuple  # seeds of the other parts; Fig. 2 has one, the paper ten
     shares: tuple
     embedders: tuple
+    steps: int = 200  # of parametric t-SNE's tuning, which has one seed: a step of the paper's layers takes 0.2 s
 
 
 FULL = Plan(
@@ -70,25 +74,6 @@ QUICK = Plan(
     ("isomap", "lle", "mvu", "tsne"),
 )
 METHODS = {"kernel": KernelTSNE, "Fisher": FisherKernelTSNE}
-
-
-class Store:
-    """Results by name, each computed once and kept as JSON."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def get(self, name, make):
-        path = self.folder / f"{name}.json"
-        if not path.exists():
-            begin = time.perf_counter()
-            found = make()
-            beside = path.with_suffix(".part")
-            beside.write_text(json.dumps(found), encoding="utf-8")
-            beside.replace(path)
-            print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
-        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def model(plan, name, seed, method="kernel", **settings):
@@ -125,6 +110,30 @@ def table(plan, store):
         ]
         for name in protocol.PAPER
         for method in METHODS
+    }
+
+
+def parametric(plan, store):
+    """Table 2's column of parametric t-SNE, and Table 1: both methods in one run, on the same training rows."""
+
+    def one(name, seed):
+        data = protocol.load(name, plan.rows[name])
+        found = {}
+        kernel = protocol.fit(model(plan, name, seed), *data)
+        network = ParametricTSNE(max_iter=plan.steps, random_state=seed)
+        deep = protocol.fit_network(network, data.X, kernel.train)
+        for label, made in (("kernel", kernel), ("parametric", deep)):
+            scores = {**protocol.laid_out(data, made), **protocol.held_out(data, made, seed)}
+            found[label] = {**scores, "seconds": made.seconds, "curves": protocol.curves(data, made, seed)}
+        found["parametric"] |= {
+            "steps": network.n_iter_,
+            "cost": [float(network.loss_curve_[0]), float(network.loss_curve_[-1])],
+            "units": list(network.hidden_layer_sizes_),
+        }
+        return found
+
+    return {
+        name: [store.get(f"parametric-{name}-{plan.steps}-0", lambda n=name: one(n, 0))] for name in protocol.PARAMETRIC
     }
 
 
@@ -291,6 +300,7 @@ def section(name, plan, store, images):
 
 PARTS = {
     "table": table,
+    "parametric": parametric,
     "mappings": mappings,
     "curves": None,
     "shares": shares,
@@ -321,6 +331,7 @@ def stamp(plan, full):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="all rows, three seeds")
+    parser.add_argument("--steps", type=int, help="of parametric t-SNE's tuning; else 200")
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument(
         "--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "manifolia-kernel-tsne"
@@ -328,6 +339,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="write the page to this file, and its pictures beside it")
     arguments = parser.parse_args()
     plan = FULL if arguments.full else QUICK
+    if arguments.steps:
+        plan = plan._replace(steps=arguments.steps)
     store = Store(arguments.work / ("full" if arguments.full else "quick"))
     images = (arguments.out.parent if arguments.out else store.folder) / "images" / "kernel-tsne"
     lines, counts = [], {}
@@ -337,10 +350,16 @@ def main():
         counts |= said
         print("\n".join(more), flush=True)
     top = ["# Kernel t-SNE", ""]
-    if counts:
+    if "test" in counts:
         of = "test cells of Table 2 that can be computed"
         top += [f"{page.tally(counts['test'])} of the {sum(counts['test'].values())} {of}", ""]
         top += [f"{page.tally(counts['train'])} of the {sum(counts['train'].values())} cells of training rows", ""]
+    if "parametric" in counts:
+        cells = counts["parametric"]
+        top += [
+            f"Parametric t-SNE: {page.tally(cells)} of the {sum(cells.values())} cells of training and test rows",
+            "",
+        ]
     top += [stamp(plan, arguments.full), "", "Protocol" + __doc__.split("Protocol")[1].rstrip()]
     print("\n".join(top))
     if arguments.out:
