@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, ModelFileError
 from manifolia.show.explorer import NewRows, build_payload, page_html
-from manifolia.show.explorer.outlets import payload_of_model
+from manifolia.show.explorer.of_model import payload_of_model
 from show.explorer.pages import coordinates, read_page, values
 
 
@@ -47,12 +47,17 @@ def forest_map():
     return mf.RFPHATE(n_trees=30, random_state=0).fit(X, y), X, y
 
 
+def shown(meta):
+    """Columns of the table and the target, without what the model and the metrics add."""
+    return [column["name"] for column in meta["columns"] if column["role"] == "value"]
+
+
 def test_a_forest_map_tells_how_it_was_made_and_what_it_found(tmp_path, forest_map):
     model, X, y = forest_map
     path = mf.explore(model, X, y, tmp_path / "map.html", importances=True)
     meta, arrays = read_page(path)
     np.testing.assert_allclose(coordinates(meta, arrays), model.embedding_, rtol=1e-5, atol=1e-6)
-    assert [column["name"] for column in meta["columns"]] == ["target", *X.columns]
+    assert shown(meta) == ["target", *X.columns]
     assert meta["columns"][0]["kind"] == "class"  # the model's task says so
     assert meta["color_by"] == 0
     assert meta["title"] == "RFPHATE"
@@ -127,9 +132,9 @@ def test_the_target_is_classes_or_numbers(data, y, kind):
 def test_a_target_of_several_columns_or_with_a_name_that_is_taken(data):
     X, _ = data
     payload = payload_of_model(Plane().fit(X), X, np.c_[np.arange(60) % 2, np.arange(60)])
-    assert [column["name"] for column in payload.meta["columns"]] == ["target 0", "target 1", "a", "b", "c"]
+    assert shown(payload.meta) == ["target 0", "target 1", "a", "b", "c"]
     payload = payload_of_model(Plane().fit(X), X, X["a"])
-    assert [column["name"] for column in payload.meta["columns"]] == ["a (target)", "a", "b", "c"]
+    assert shown(payload.meta) == ["a (target)", "a", "b", "c"]
     assert payload.meta["color_by"] == 0
 
 
@@ -142,10 +147,10 @@ def test_a_wide_table_gives_the_columns_that_matter(tmp_path, rng):
     dense = payload_of_model(model, X)
     assert [c["name"] for c in sparse.meta["columns"]] == [c["name"] for c in dense.meta["columns"]]
     variance = X.var(axis=0)
-    kept = [int(column["name"].split()[1]) for column in dense.meta["columns"]]
+    kept = [int(name.split()[1]) for name in shown(dense.meta)]
     assert set(kept) == set(np.argsort(-variance)[:400])
     ranked = payload_of_model(model, X, importances={f"feature {i}": 900.0 - i for i in range(900)})
-    assert [column["name"] for column in ranked.meta["columns"]] == [f"feature {i}" for i in range(400)]
+    assert shown(ranked.meta) == [f"feature {i}" for i in range(400)]
     assert "of the greatest importance" in ranked.left_out[0]
 
 
@@ -187,5 +192,5 @@ def test_what_cannot_be_shown_is_refused(tmp_path, data):
 def test_what_does_not_fit_is_warned_about(tmp_path, rng):
     X = rng.normal(size=(2000, 20))
     with pytest.warns(ManifoliaWarning, match=r"does not hold everything\. .*of 20 columns are left out"):
-        mf.explore(Plane().fit(X), X, path=tmp_path / "map.html", max_mb=0.2)
+        mf.explore(Plane().fit(X), X, path=tmp_path / "map.html", parts=None, max_mb=0.2)
     assert (tmp_path / "map.html").stat().st_size <= 200_000

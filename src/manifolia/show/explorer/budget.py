@@ -63,21 +63,23 @@ def fit_parts(
         return list(parts)
     others = _FRAME_BYTES + sum(len(pack(array)) for array in arrays.values())
     others += sum(_size(coded) for _, _, coded in encoded)
-    allowed = max(_PARTS_SHARE * budget, budget - others)
+    allowed = max(_PARTS_SHARE * (budget - _FRAME_BYTES), budget - others)
     sizes = {part.name: _part_size(part) for part in parts}
-    said = f"because the page would be larger than {budget / 1e6:g} MB"
+    why = f"because the page would be larger than {budget / 1e6:g} MB"
+    said: dict[str, str] = {}
     for name, k, what in _STEPS:
         if sum(sizes.values()) <= allowed:
             break
         if name not in kept or (k and kept[name].meta["k"] <= k):
             continue
         if k:
-            left_out.append(f"Each row has {k} {what} instead of {kept[name].meta['k']}, {said}.")
+            said[name] = f"Each row has {k} {what} instead of {kept[name].meta['k']}, {why}."
             kept[name] = kept[name].cut(k)
             sizes[name] = _part_size(kept[name])
         else:
-            left_out.append(f"Left out, {said}: {what}.")
+            said[name] = f"Left out, {why}: {what}."
             del kept[name], sizes[name]
+    left_out += said.values()
     return list(kept.values())
 
 

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from manifolia._core.types import ArrayLike
-from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError
-from manifolia.show.explorer.building import build_payload
+from manifolia.show.explorer.of_model import payload_of_model
 from manifolia.show.explorer.page import write_page
 from manifolia.show.explorer.payload import NewRows, Payload
 
-__all__ = ["explore", "payload_of_model"]
-
-#: Of a wider table the page gets the columns that matter most.
-_MOST_COLUMNS = 400
-#: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
-_MOST_CLASSES = 40
+__all__ = ["explore"]
 
 
 def explore(
@@ -39,6 +30,9 @@ def explore(
     importances: bool | Mapping[str, float] = False,
     findings: Iterable[str] = (),
     notes: Iterable[str] = (),
+    parts: str | Sequence[str] | None = "auto",
+    images: Sequence[int] | None = None,
+    study: Any = None,
     max_mb: float = 25.0,
 ) -> Path:
     """Write a map as one self-contained page: open it in a browser, hand it to a colleague.
@@ -67,8 +61,17 @@ def explore(
         Sentences to show first.
     notes : iterable of str, default=()
         Sentences to add to how the map was made.
+    parts : "auto", sequence of str or None, default="auto"
+        What the page tells beyond places and columns: all that the model can tell within seconds, those named, or
+        nothing. They are "reasons" (what puts each row where it is), "arrows" (where columns grow over the map),
+        "neighbors", "quality", "images", "saliency", "novelty", "model" (what it predicts) and "tuning". What was
+        sampled is said on the page.
+    images : tuple of int, default=None
+        Height and width, or height, width and channels, if the rows of `X` are pictures.
+    study : Tuner or mapping, default=None
+        The study that chose the settings, or its ``to_dict()``.
     max_mb : float, default=25.0
-        Size in MB (10⁶ bytes) above which columns are left out; a warning, and the page, say which.
+        Size in MB (10⁶ bytes) above which parts and columns are left out; a warning, and the page, say which.
 
     Returns
     -------
@@ -92,7 +95,10 @@ def explore(
     PosixPath('iris.html')
     """
     if isinstance(model_or_run, str | os.PathLike | Payload):
-        only_models = {"X": X, "y": y, "new": new, "kinds": kinds, "importances": importances or None}
+        only_models = {
+            "X": X, "y": y, "new": new, "kinds": kinds, "importances": importances or None, "images": images,
+            "study": study, "parts": None if parts == "auto" else parts,
+        }  # fmt: skip
         given = [name for name, value in only_models.items() if value is not None]
         if given or tuple(findings) or tuple(notes):
             message = (
@@ -112,90 +118,14 @@ def explore(
         importances=importances,
         findings=findings,
         notes=notes,
+        parts=parts,
+        images=images,
+        study=study,
         max_mb=max_mb,
     )
     if payload.left_out:
         warn("The page does not hold everything. " + " ".join(payload.left_out))
     return write_page(payload, path)
-
-
-def payload_of_model(
-    model: Any,
-    X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
-    *,
-    title: str | None = None,
-    color_by: str | None = None,
-    new: ArrayLike | NewRows | None = None,
-    kinds: Mapping[str, str] | None = None,
-    importances: bool | Mapping[str, float] = False,
-    findings: Iterable[str] = (),
-    notes: Iterable[str] = (),
-    max_mb: float = 25.0,
-) -> Payload:
-    """Gather what the page of a fitted model shows.
-
-    Parameters
-    ----------
-    model : estimator
-        With ``embedding_``, or a pipeline that ends in one.
-    X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
-        The rows that it was fitted on.
-    y : array-like of shape (n,) or (n, n_outputs), default=None
-        Target.
-    title : str, default=None
-        Heading; None: the model's name.
-    color_by : str, default=None
-        Column of the first colouring; None: the target.
-    new : array-like, DataFrame or NewRows, default=None
-        New rows.
-    kinds : mapping of str to {"class", "number", "date", "text"}, default=None
-        What columns are.
-    importances : bool or mapping of str to float, default=False
-        Importance of the features, or True to compute it.
-    findings : iterable of str, default=()
-        Sentences to show first.
-    notes : iterable of str, default=()
-        Sentences to add to how the map was made.
-    max_mb : float, default=25.0
-        Size of the page in MB above which columns are left out.
-
-    Returns
-    -------
-    Payload
-        For `manifolia.show.explorer.write_page`.
-    """
-    last = model[-1] if hasattr(model, "steps") else model
-    if not hasattr(last, "fit"):
-        message = (
-            f"model_or_run is {type(model).__name__}. Pass a fitted estimator with embedding_, the folder of a run, or "
-            f"a payload."
-        )
-        raise TypeError(message)
-    check_is_fitted(last, "embedding_")
-    n = len(last.embedding_)
-    ranked = _importances(last, importances, X)
-    table, row_names, left_out = _as_table(X, n, last, ranked, "X")
-    target, target_kinds = _target_columns(y, n, last, table)
-    columns = pd.concat([target, table], axis=1) if len(target.columns) else table
-    if color_by is None and len(target.columns):
-        color_by = str(target.columns[0])
-    payload = build_payload(
-        last.embedding_,
-        columns,
-        title=type(last).__name__ if title is None else title,
-        subtitle=type(last).__name__,
-        color_by=color_by,
-        kinds={**target_kinds, **dict(kinds or {})},
-        row_names=row_names,
-        new=_new_rows(model, new, table),
-        notes=[*_how_it_was_made(last), *notes],
-        findings=[*findings, *_what_was_found(last, ranked)],
-        importances=ranked,
-        max_mb=max_mb,
-    )
-    payload.meta["left_out"][:0] = left_out
-    return payload
 
 
 def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: str | None) -> Payload:
@@ -220,152 +150,3 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
             raise ValueError(message)
         meta["color_by"] = names.index(color_by)
     return Payload(meta, payload.arrays)
-
-
-def _feature_names(model: Any, d: int) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    return (
-        [str(name) for name in names] if names is not None and len(names) == d else [f"feature {i}" for i in range(d)]
-    )
-
-
-def _as_table(
-    X: Any, n: int, model: Any, ranked: Mapping[str, Any] | None, name: str
-) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
-    """Bring what users hand over into a DataFrame of at most `_MOST_COLUMNS` columns."""
-    if X is None:
-        return pd.DataFrame(index=pd.RangeIndex(n)), None, []
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    if not isinstance(X, pd.DataFrame) and not is_sparse(X):
-        X = np.asarray(X)
-        X = X.reshape(-1, 1) if X.ndim == 1 else X
-    if X.ndim != 2 or X.shape[0] != n:
-        message = f"{name} has shape {X.shape} and the map has {n:,} rows. Pass the rows that the model was fitted on."
-        raise ValueError(message)
-    names = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else _feature_names(model, X.shape[1])
-    chosen = _chosen_columns(X, names, ranked)
-    left_out = []
-    if len(chosen) < len(names):
-        how = "of the greatest importance" if ranked else "that vary most"
-        left_out.append(f"Of {len(names):,} columns the {len(chosen):,} {how} are on the page.")
-    if isinstance(X, pd.DataFrame):
-        words = X.index.dtype == object or isinstance(X.index.dtype, pd.StringDtype)
-        return X.iloc[:, chosen].reset_index(drop=True), [str(i) for i in X.index] if words else None, left_out
-    kept = X[:, chosen].toarray() if is_sparse(X) else X[:, chosen]
-    table = pd.DataFrame(kept)
-    table.columns = pd.Index([names[i] for i in chosen])
-    return table.infer_objects(), None, left_out
-
-
-def _chosen_columns(X: Any, names: list[str], ranked: Mapping[str, Any] | None) -> list[int]:
-    if len(names) <= _MOST_COLUMNS:
-        return list(range(len(names)))
-    if ranked:
-        order = sorted(range(len(names)), key=lambda i: -_mean(ranked.get(names[i], -np.inf)))
-    elif is_sparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        order = list(np.argsort(-(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2), kind="stable"))
-    else:
-        numbers = pd.DataFrame(X).apply(pd.to_numeric, errors="coerce")
-        order = list(np.argsort(-np.nan_to_num(numbers.var(ddof=0).to_numpy(dtype=float), nan=np.inf), kind="stable"))
-    return sorted(int(i) for i in order[:_MOST_COLUMNS])
-
-
-def _target_columns(y: Any, n: int, model: Any, table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
-    if y is None:
-        return pd.DataFrame(index=pd.RangeIndex(n)), {}
-    if hasattr(y, "to_pandas"):
-        y = y.to_pandas()
-    if isinstance(y, pd.DataFrame):
-        target = y.reset_index(drop=True)
-    elif isinstance(y, pd.Series):
-        target = y.reset_index(drop=True).to_frame(name="target" if y.name is None else str(y.name))
-    else:
-        bare = pd.DataFrame(np.asarray(y))
-        several = [f"target {i}" for i in range(bare.shape[1])]
-        target = bare.set_axis(["target"] if bare.shape[1] == 1 else several, axis=1).infer_objects()
-    if len(target) != n:
-        message = f"y has {len(target):,} rows and the map has {n:,}."
-        raise ValueError(message)
-    taken = set(map(str, table.columns))
-    target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
-    task = str(getattr(model, "task_", ""))
-    kinds = {}
-    for name in target.columns:
-        values = target[name]
-        if task in ("classification", "multilabel") or (not task and _looks_like_classes(values)):
-            kinds[str(name)] = "class"
-    return target, kinds
-
-
-def _looks_like_classes(values: pd.Series) -> bool:
-    if not pd.api.types.is_numeric_dtype(values.dtype):
-        return False  # what words are is for their number to tell
-    present = values.dropna().to_numpy(dtype=float)
-    return len(np.unique(present)) <= _MOST_CLASSES and bool(np.all(present == np.rint(present)))
-
-
-def _new_rows(model: Any, new: Any, table: pd.DataFrame) -> NewRows | None:
-    if new is None or isinstance(new, NewRows):
-        return new
-    placed = np.asarray(model.transform(new))
-    if hasattr(new, "to_pandas"):
-        new = new.to_pandas()
-    if isinstance(new, pd.DataFrame):
-        return NewRows(placed, new.reset_index(drop=True))
-    if is_sparse(new) or len(table.columns) != np.shape(new)[1]:
-        return NewRows(placed)
-    return NewRows(placed, pd.DataFrame(np.asarray(new), columns=table.columns))
-
-
-def _importances(model: Any, importances: Any, X: Any) -> dict[str, Any] | None:
-    if importances is False or importances is None:
-        return None
-    if importances is not True:
-        return dict(importances)
-    means = np.asarray(model.feature_importances_, dtype=float)
-    names = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else []
-    if len(names) != len(means):
-        names = _feature_names(model, len(means))
-    if not hasattr(model, "importances_std_") or not hasattr(model, "forest_"):
-        return dict(zip(names, means.tolist(), strict=True))
-    errors = np.asarray(model.importances_std_, dtype=float) / np.sqrt(len(model.forest_.estimators_))
-    return dict(zip(names, zip(means.tolist(), errors.tolist(), strict=True), strict=True))
-
-
-def _mean(value: Any) -> float:
-    return float(value[0] if isinstance(value, tuple) else value)
-
-
-def _how_it_was_made(model: Any) -> list[str]:
-    """Say what the fitted attributes of known methods tell; an unknown one is named, no more."""
-    said = [f"Made by {type(model).__name__} from {len(model.embedding_):,} rows."]
-    forest = getattr(model, "forest_", None)
-    if forest is not None and hasattr(model, "t_"):
-        said.append(
-            f"A forest of {len(forest.estimators_):,} trees says how alike two rows are for the target; a random walk "
-            f"of {model.t_} steps over these likenesses was laid out in the plane."
-        )
-        said.append(
-            "Each row is placed by the trees that did not train on it, so that its own label does not place it."
-        )
-    return said
-
-
-def _what_was_found(model: Any, ranked: Mapping[str, Any] | None) -> list[str]:
-    said = []
-    if ranked:
-        top = sorted(ranked, key=lambda name: -_mean(ranked[name]))[:3]
-        said.append(f"What matters most: {', '.join(top)}.")
-    score, excess = getattr(model, "oob_score_", None), getattr(model, "over_separation_", None)
-    if score is not None and np.isfinite(score):
-        of = "R²" if str(getattr(model, "task_", "")) in ("regression", "multioutput") else "accuracy"
-        said.append(f"The forest's {of} on rows it did not train on is {score:.3f}.")
-    elif getattr(model, "left_out_score_", None) is not None:
-        said.append(f"The share of training rows whose class the rows near them tell is {model.left_out_score_:.3f}.")
-    if excess is not None and np.isfinite(excess) and excess > 0.02:
-        said.append(
-            f"Neighbours in the map agree more than that, by {excess:.3f}: part of the separation is not earned."
-        )
-    return said

@@ -1,0 +1,376 @@
+"""What the page of a fitted model shows: its map, the table, the target, what it says of rows, and the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import ArrayLike
+from manifolia._core.validate import check_is_fitted, is_sparse
+from manifolia.show.explorer.building import build_payload
+from manifolia.show.explorer.describing import Describer, prepared_rows, subject_of
+from manifolia.show.explorer.parts.gather import Gathered, Known, check_parts, gather_parts
+from manifolia.show.explorer.parts.told import Told, new_told, told_columns
+from manifolia.show.explorer.payload import NewRows, Payload
+
+__all__ = ["described_model", "payload_of_model"]
+
+#: Of a wider table the page gets the columns that matter most.
+_MOST_COLUMNS = 400
+#: Of pictures fewer: a pixel is rarely asked for by its name.
+_MOST_PIXELS = 64
+#: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
+_MOST_CLASSES = 40
+
+
+def payload_of_model(
+    model: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    *,
+    title: str | None = None,
+    color_by: str | None = None,
+    new: ArrayLike | NewRows | None = None,
+    kinds: Mapping[str, str] | None = None,
+    importances: bool | Mapping[str, float] = False,
+    findings: Iterable[str] = (),
+    notes: Iterable[str] = (),
+    parts: str | Sequence[str] | None = "auto",
+    images: Sequence[int] | None = None,
+    study: Any = None,
+    max_mb: float = 25.0,
+) -> Payload:
+    """Gather what the page of a fitted model shows.
+
+    Parameters
+    ----------
+    model : estimator
+        With ``embedding_``, or a pipeline that ends in one.
+    X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
+        The rows that it was fitted on.
+    y : array-like of shape (n,) or (n, n_outputs), default=None
+        Target.
+    title : str, default=None
+        Heading; None: the model's name.
+    color_by : str, default=None
+        Column of the first colouring; None: the target.
+    new : array-like, DataFrame or NewRows, default=None
+        New rows.
+    kinds : mapping of str to {"class", "number", "date", "text"}, default=None
+        What columns are.
+    importances : bool or mapping of str to float, default=False
+        Importance of the features, or True to compute it.
+    findings : iterable of str, default=()
+        Sentences to show first.
+    notes : iterable of str, default=()
+        Sentences to add to how the map was made.
+    parts : "auto", sequence of str or None, default="auto"
+        What the page tells beyond places and columns.
+    images : tuple of int, default=None
+        Height and width, or height, width and channels, if the rows are pictures.
+    study : Tuner or mapping, default=None
+        The study that chose the settings.
+    max_mb : float, default=25.0
+        Size of the page in MB above which parts and columns are left out.
+
+    Returns
+    -------
+    Payload
+        For `manifolia.show.explorer.write_page`.
+    """
+    return described_model(
+        model, X, y, title=title, color_by=color_by, new=new, kinds=kinds, importances=importances, findings=findings,
+        notes=notes, parts=parts, images=images, study=study, max_mb=max_mb,
+    )[0]  # fmt: skip
+
+
+def described_model(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None,
+    color_by: str | None,
+    new: Any,
+    kinds: Mapping[str, str] | None,
+    importances: bool | Mapping[str, float],
+    findings: Iterable[str],
+    notes: Iterable[str],
+    parts: str | Sequence[str] | None,
+    images: Sequence[int] | None,
+    study: Any,
+    max_mb: float,
+) -> tuple[Payload, Describer]:
+    """Gather what the page of a fitted model shows, and what describes new rows alike; see `payload_of_model`.
+
+    Parameters
+    ----------
+    model : estimator
+        With ``embedding_``, or a pipeline that ends in one.
+    X : array-like, sparse matrix, DataFrame or None
+        The rows that it was fitted on.
+    y : array-like or None
+        Target.
+    title : str or None
+        Heading.
+    color_by : str or None
+        Column of the first colouring.
+    new : array-like, DataFrame, NewRows or None
+        New rows.
+    kinds : mapping or None
+        What columns are.
+    importances : bool or mapping
+        Importance of the features.
+    findings : iterable of str
+        Sentences to show first.
+    notes : iterable of str
+        Sentences on how the map was made.
+    parts : "auto", sequence of str or None
+        What the page tells beyond places and columns.
+    images : sequence of int or None
+        Shape of pictures.
+    study : Tuner, mapping or None
+        The study that chose the settings.
+    max_mb : float
+        Size of the page in MB.
+
+    Returns
+    -------
+    payload : Payload
+        What the page shows.
+    describer : Describer
+        For new rows.
+    """
+    last = model[-1] if hasattr(model, "steps") else model
+    if not hasattr(last, "fit"):
+        message = (
+            f"model_or_run is {type(model).__name__}. Pass a fitted estimator with embedding_, the folder of a run, or "
+            f"a payload."
+        )
+        raise TypeError(message)
+    check_is_fitted(last, "embedding_")
+    n = len(last.embedding_)
+    ranked = _importances(last, importances, X)
+    table, row_names, left_out = _as_table(
+        X, n, last, ranked, "X", most=_MOST_COLUMNS if images is None else _MOST_PIXELS
+    )
+    target, target_kinds = _target_columns(y, n, last, table)
+    taken = {*map(str, table.columns), *target.columns}
+    wanted, _ = check_parts(parts)
+    told, told_kinds = told_columns(last, n, wanted, taken, target_kinds)
+    known = Known(
+        y=target.iloc[:, 0].to_numpy() if len(target_kinds) == len(target.columns) == 1 else None,
+        importances={name: _mean(value) for name, value in (ranked or {}).items()},
+        pixels=None if images is None else _raw_pixels(X),
+        pixel_names=[] if images is None else _column_names(X, last),
+        images=images,
+        predicted={label: name for label, (name, role, _) in told.items() if role == "model"},
+        study=study,
+    )
+    rows, sources, labels = (None, None, None) if X is None else prepared_rows(model, X)
+    described = (
+        None if X is None else subject_of(last, rows, sources=sources or _column_names(rows, last), labels=labels)
+    )
+    subject, completer = described if described is not None else (None, None)
+    gathered = gather_parts(subject, parts, known)
+    describer = Describer(subject, gathered.effects, gathered.parts, completer)
+    extra = {name: values for name, _, values in told.values()} | _renamed(gathered, taken)
+    frames = [part for part in (target, table, pd.DataFrame(extra, index=pd.RangeIndex(n))) if len(part.columns)]
+    columns = pd.concat(frames, axis=1) if frames else table
+    if color_by is None and len(target.columns):
+        color_by = str(target.columns[0])
+    payload = build_payload(
+        last.embedding_,
+        columns,
+        title=type(last).__name__ if title is None else title,
+        subtitle=type(last).__name__,
+        color_by=color_by,
+        kinds={**target_kinds, **told_kinds, **dict(kinds or {})},
+        row_names=row_names,
+        new=_new_rows(model, new, table, describer, told),
+        notes=[*_how_it_was_made(last), *notes],
+        findings=[*findings, *_what_was_found(last, ranked)],
+        importances=ranked,
+        roles={name: role for name, role, _ in told.values()} | dict.fromkeys(gathered.columns, "quality"),
+        parts=gathered.parts,
+        max_mb=max_mb,
+    )
+    payload.meta["left_out"][:0] = [*left_out, *gathered.left_out]
+    return payload, describer
+
+
+def _renamed(gathered: Gathered, taken: set[str]) -> dict[str, Any]:
+    """Give columns of parts names of their own, where the table has such a column."""
+    renamed = {name: f"{name} (map)" if name in taken else name for name in gathered.columns}
+    gathered.columns = {renamed[name]: values for name, values in gathered.columns.items()}
+    for part in gathered.parts:
+        if part.name == "quality" and part.columns is not None:
+            part.columns = {label: renamed[name] for label, name in part.columns.items()}
+    return dict(gathered.columns)
+
+
+def _column_names(X: Any, model: Any) -> list[str]:
+    return [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else _feature_names(model, np.shape(X)[1])
+
+
+def _raw_pixels(X: Any) -> Any:
+    return X.to_numpy() if isinstance(X, pd.DataFrame) else X
+
+
+def _feature_names(model: Any, d: int) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    return (
+        [str(name) for name in names] if names is not None and len(names) == d else [f"feature {i}" for i in range(d)]
+    )
+
+
+def _as_table(
+    X: Any, n: int, model: Any, ranked: Mapping[str, Any] | None, name: str, *, most: int
+) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
+    """Bring what users hand over into a DataFrame of at most so many columns."""
+    if X is None:
+        return pd.DataFrame(index=pd.RangeIndex(n)), None, []
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame) and not is_sparse(X):
+        X = np.asarray(X)
+        X = X.reshape(-1, 1) if X.ndim == 1 else X
+    if X.ndim != 2 or X.shape[0] != n:
+        message = f"{name} has shape {X.shape} and the map has {n:,} rows. Pass the rows that the model was fitted on."
+        raise ValueError(message)
+    names = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else _feature_names(model, X.shape[1])
+    chosen = _chosen_columns(X, names, ranked, most)
+    left_out = []
+    if len(chosen) < len(names):
+        how = "of the greatest importance" if ranked else "that vary most"
+        left_out.append(f"Of {len(names):,} columns the {len(chosen):,} {how} are on the page.")
+    if isinstance(X, pd.DataFrame):
+        words = X.index.dtype == object or isinstance(X.index.dtype, pd.StringDtype)
+        return X.iloc[:, chosen].reset_index(drop=True), [str(i) for i in X.index] if words else None, left_out
+    kept = X[:, chosen].toarray() if is_sparse(X) else X[:, chosen]
+    table = pd.DataFrame(kept)
+    table.columns = pd.Index([names[i] for i in chosen])
+    return table.infer_objects(), None, left_out
+
+
+def _chosen_columns(X: Any, names: list[str], ranked: Mapping[str, Any] | None, most: int) -> list[int]:
+    if len(names) <= most:
+        return list(range(len(names)))
+    if ranked:
+        order = sorted(range(len(names)), key=lambda i: -_mean(ranked.get(names[i], -np.inf)))
+    elif is_sparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        order = list(np.argsort(-(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2), kind="stable"))
+    else:
+        numbers = pd.DataFrame(X).apply(pd.to_numeric, errors="coerce")
+        order = list(np.argsort(-np.nan_to_num(numbers.var(ddof=0).to_numpy(dtype=float), nan=np.inf), kind="stable"))
+    return sorted(int(i) for i in order[:most])
+
+
+def _target_columns(y: Any, n: int, model: Any, table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    if y is None:
+        return pd.DataFrame(index=pd.RangeIndex(n)), {}
+    if hasattr(y, "to_pandas"):
+        y = y.to_pandas()
+    if isinstance(y, pd.DataFrame):
+        target = y.reset_index(drop=True)
+    elif isinstance(y, pd.Series):
+        target = y.reset_index(drop=True).to_frame(name="target" if y.name is None else str(y.name))
+    else:
+        bare = pd.DataFrame(np.asarray(y))
+        several = [f"target {i}" for i in range(bare.shape[1])]
+        target = bare.set_axis(["target"] if bare.shape[1] == 1 else several, axis=1).infer_objects()
+    if len(target) != n:
+        message = f"y has {len(target):,} rows and the map has {n:,}."
+        raise ValueError(message)
+    taken = set(map(str, table.columns))
+    target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
+    task = str(getattr(model, "task_", ""))
+    kinds = {}
+    for name in target.columns:
+        values = target[name]
+        if task in ("classification", "multilabel") or (not task and _looks_like_classes(values)):
+            kinds[str(name)] = "class"
+    return target, kinds
+
+
+def _looks_like_classes(values: pd.Series) -> bool:
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        return False  # what words are is for their number to tell
+    present = values.dropna().to_numpy(dtype=float)
+    return len(np.unique(present)) <= _MOST_CLASSES and bool(np.all(present == np.rint(present)))
+
+
+def _new_rows(model: Any, new: Any, table: pd.DataFrame, describer: Describer, told: Told) -> NewRows | None:
+    if new is None or isinstance(new, NewRows):
+        return new
+    if hasattr(new, "to_pandas"):
+        new = new.to_pandas()
+    last = model[-1] if hasattr(model, "steps") else model
+    placed = np.asarray(model.transform(new))
+    columns = pd.DataFrame(index=pd.RangeIndex(len(placed)))
+    if isinstance(new, pd.DataFrame):
+        columns = new.reset_index(drop=True)
+    elif not is_sparse(new) and len(table.columns) == np.shape(new)[1]:
+        columns = pd.DataFrame(np.asarray(new), columns=table.columns)
+    rows = prepared_rows(model, new)[0]
+    added, novelty = new_told(last, rows, told)
+    columns = pd.concat([columns, pd.DataFrame(added, index=columns.index)], axis=1)
+    pixels = _raw_pixels(new) if any(part.name == "images" for part in describer.parts) else None
+    parts = describer.new_parts(last, rows, placed, novelty=novelty, pixels=pixels)
+    return NewRows(placed, columns, parts=parts)
+
+
+def _importances(model: Any, importances: Any, X: Any) -> dict[str, Any] | None:
+    if importances is False or importances is None:
+        return None
+    if importances is not True:
+        return dict(importances)
+    means = np.asarray(model.feature_importances_, dtype=float)
+    names = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else []
+    if len(names) != len(means):
+        names = _feature_names(model, len(means))
+    if not hasattr(model, "importances_std_") or not hasattr(model, "forest_"):
+        return dict(zip(names, means.tolist(), strict=True))
+    errors = np.asarray(model.importances_std_, dtype=float) / np.sqrt(len(model.forest_.estimators_))
+    return dict(zip(names, zip(means.tolist(), errors.tolist(), strict=True), strict=True))
+
+
+def _mean(value: Any) -> float:
+    return float(value[0] if isinstance(value, tuple) else value)
+
+
+def _how_it_was_made(model: Any) -> list[str]:
+    """Say what the fitted attributes of known methods tell; an unknown one is named, no more."""
+    said = [f"Made by {type(model).__name__} from {len(model.embedding_):,} rows."]
+    forest = getattr(model, "forest_", None)
+    if forest is not None and hasattr(model, "t_"):
+        said.append(
+            f"A forest of {len(forest.estimators_):,} trees says how alike two rows are for the target; a random walk "
+            f"of {model.t_} steps over these likenesses was laid out in the plane."
+        )
+        said.append(
+            "Each row is placed by the trees that did not train on it, so that its own label does not place it."
+        )
+    return said
+
+
+def _what_was_found(model: Any, ranked: Mapping[str, Any] | None) -> list[str]:
+    said = []
+    if ranked:
+        top = sorted(ranked, key=lambda name: -_mean(ranked[name]))[:3]
+        said.append(f"What matters most: {', '.join(top)}.")
+    score, excess = getattr(model, "oob_score_", None), getattr(model, "over_separation_", None)
+    if score is not None and np.isfinite(score):
+        of = "R²" if str(getattr(model, "task_", "")) in ("regression", "multioutput") else "accuracy"
+        said.append(f"The forest's {of} on rows it did not train on is {score:.3f}.")
+    elif getattr(model, "left_out_score_", None) is not None:
+        said.append(f"The share of training rows whose class the rows near them tell is {model.left_out_score_:.3f}.")
+    if excess is not None and np.isfinite(excess) and excess > 0.02:
+        said.append(
+            f"Neighbours in the map agree more than that, by {excess:.3f}: part of the separation is not earned."
+        )
+    return said

@@ -1,0 +1,175 @@
+"""Where columns grow over the map: a field of arrows on a grid, for the columns that matter most.
+
+Methods that have arrows of their own (`manifolia.show.explorer.parts.effects`) give the mean of the arrows about each
+cell. For the others the field is read off the map: around each cell a plane is fitted to the column's values by least
+squares, with Gaussian weights w, and its slope β is drawn, shortened by how well the plane fits,
+
+    min over (a, β) of Σ_i w_i (v_i − a − β·(y_i − cell))²,        arrow = R² β
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.random import as_generator
+from manifolia._core.types import FloatArray, IntArray
+from manifolia.show.explorer.parts.effects import Effects
+from manifolia.show.explorer.parts.part import Part
+from manifolia.show.explorer.parts.subject import Subject
+
+__all__ = ["arrows_part"]
+
+_CELLS = 40  # along the longer side
+_TOP = 16  # columns that have a field
+_SAMPLE = 8000  # rows that stand behind a field
+_WIDTH = 1.2  # standard deviation of the weights, in cells
+_LEAST = 3.0  # points, by weight, below which a cell has no arrow
+_REACH = 1.5  # in cells: how long most arrows are at most
+_BLOCK = 100  # cells at once
+_RIDGE = 1e-3  # added to the variance of places in a cell, in units of the weights' width
+
+
+def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, float]) -> Part | None:
+    """Lay the arrows of the columns that matter most over the map.
+
+    Parameters
+    ----------
+    subject : Subject
+        The map.
+    effects : Effects or None
+        Arrows of the method; None, or effects without arrows: slopes over the map.
+    ranked : dict of str to float
+        How much each of the user's columns matters; those not named matter least.
+
+    Returns
+    -------
+    Part or None
+        None if no column can be drawn.
+    """
+    features = _chosen(subject, ranked)
+    rows = np.sort(as_generator(subject.random_state).permutation(subject.n)[:_SAMPLE])
+    Y = subject.plane[rows]
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    side = float((high - low).max())
+    if not features or side <= 0:
+        return None
+    step = side / _CELLS
+    shape = np.maximum(1, np.ceil((high - low) / step - 1e-9)).astype(int)  # nx, ny
+    corner = (low + high) / 2 - step * shape / 2
+    axes = [corner[a] + step * (np.arange(shape[a]) + 0.5) for a in range(2)]
+    cells = np.stack(np.meshgrid(axes[0], axes[1], indexing="xy"), axis=-1).reshape(-1, 2)  # row by row, ny × nx
+    own = effects is not None and effects.kind != "substitution"
+    if own and effects is not None:
+        arrows = _own_arrows(effects, rows, features)
+        field, count = _averaged(Y, cells, arrows, step * _WIDTH)
+        note = "An arrow is the mean of the arrows of the rows about it."
+    else:
+        field, count = _fitted(Y, cells, subject.dense(rows)[:, features], step * _WIDTH)
+        note = (
+            "An arrow points where the column's values grow over the map: the slope of a plane fitted to the rows "
+            "about it, shortened where the plane fits badly."
+        )
+    lengths = np.linalg.norm(field, axis=2)
+    shown = count >= _LEAST
+    usual = np.array([np.percentile(line[shown], 95) if shown.any() else 0.0 for line in lengths.T])
+    drawn = usual > 0
+    if not drawn.any():
+        return None
+    field, usual = field[:, drawn], usual[drawn]
+    stretched = field / (1.5 * usual[:, None])  # 1 is the longest that is drawn
+    longest = np.maximum(np.abs(stretched).max(axis=2, keepdims=True), 1.0)
+    codes = np.rint(127 * stretched / longest).astype(np.int8)
+    chosen = [f for f, keep in zip(features, drawn, strict=True) if keep]
+    meta = {
+        "features": [subject.labels[f] for f in chosen],
+        "nx": int(shape[0]),
+        "ny": int(shape[1]),
+        "box": [*corner.tolist(), *(corner + step * shape).tolist()],
+        "scale": [1.5 * _REACH * step] * len(chosen),
+        "note": f"{note} Lengths compare within a column, not between columns.",
+    }
+    strength = np.maximum(1, np.rint(255 * np.minimum(1.0, count / (4 * _LEAST))))
+    fixed = {
+        "dx": np.ascontiguousarray(codes[:, :, 0].T),
+        "dy": np.ascontiguousarray(codes[:, :, 1].T),
+        "weight": np.where(shown, strength, 0).astype(np.uint8),
+    }
+    return Part("arrows", meta, fixed=fixed, sources=[subject.sources[f] for f in chosen])
+
+
+def _chosen(subject: Subject, ranked: dict[str, float]) -> list[int]:
+    """The columns, of those the method got, that have a field: the most important first, a category by its levels."""
+    order = sorted(range(len(subject.sources)), key=lambda f: -ranked.get(subject.sources[f], -np.inf))
+    return order[:_TOP]
+
+
+def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatArray:
+    """Arrows of the rows for some of the columns that the method got."""
+    subject = effects.subject
+    if effects.kind == "tangent":
+        slopes = np.asarray(subject.model.feature_gradients(rows, features), dtype=np.float64)
+        weight = np.asarray(subject.model.arrow_reliability(rows, features), dtype=np.float64)
+        slopes = slopes * weight[:, :, None]
+    else:
+        slopes = np.concatenate(
+            [
+                effects.jacobian(subject.dense(part))[:, :, features].transpose(0, 2, 1)
+                for part in np.array_split(rows, max(1, len(rows) * subject.X.shape[1] // (1 << 21)))
+            ]
+        )
+    wide = np.zeros((len(rows), len(features), 2))
+    wide[:, :, : min(2, slopes.shape[2])] = slopes[:, :, :2]
+    return wide
+
+
+def _weights(Y: FloatArray, cells: FloatArray, width: float) -> FloatArray:
+    squares = ((cells[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
+    return np.exp(-0.5 * squares / width**2)
+
+
+def _averaged(Y: FloatArray, cells: FloatArray, arrows: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    """Mean arrow about each cell, and how many rows stand behind it."""
+    flat = arrows.reshape(len(arrows), -1)
+    field, count = np.empty((len(cells), flat.shape[1])), np.empty(len(cells))
+    for start in range(0, len(cells), _BLOCK):
+        w = _weights(Y, cells[start : start + _BLOCK], width)
+        count[start : start + _BLOCK] = w.sum(axis=1)
+        field[start : start + _BLOCK] = (w @ flat) / np.maximum(w.sum(axis=1), 1e-300)[:, None]
+    return field.reshape(len(cells), -1, 2), count
+
+
+def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    """Slope of each column about each cell, times R² of the plane; rows without a value do not count for a column."""
+    known = ~np.isnan(values)
+    one = known.astype(np.float64)
+    # Moments are taken about the middle of the map and the mean of a column, in units of the weights' width.
+    u = (Y - Y.mean(axis=0)) / width
+    v = np.where(known, values - _known_means(values), 0.0)
+    x, y = u[:, :1], u[:, 1:]
+    moments = np.hstack([one, one * x, one * y, one * x * x, one * x * y, one * y * y, v, v * x, v * y, v * v])
+    field, count = np.zeros((len(cells), values.shape[1], 2)), np.empty(len(cells))
+    for start in range(0, len(cells), _BLOCK):
+        w = _weights(Y, cells[start : start + _BLOCK], width)
+        count[start : start + _BLOCK] = w.sum(axis=1)
+        field[start : start + _BLOCK] = _plane_slopes((w @ moments).reshape(len(w), 10, -1))
+    return field / width, count
+
+
+def _known_means(values: FloatArray) -> FloatArray:
+    known = ~np.isnan(values)
+    return np.where(known, values, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+
+
+def _plane_slopes(moments: FloatArray) -> FloatArray:
+    """R² β from weighted sums of 1, x, y, x², xy, y², v, vx, vy and v²: (cells, 10, columns) to (cells, columns, 2)."""
+    mass = np.maximum(moments[:, 0], 1e-300)
+    x, y, xx, xy, yy, v, vx, vy, vv = (moments[:, i] / mass for i in range(1, 10))
+    # Where all rows of a cell lie on a line or in a point, the slope across is taken as none.
+    sxx, sxy, syy = xx - x * x + _RIDGE, xy - x * y, yy - y * y + _RIDGE
+    tx, ty = vx - v * x, vy - v * y
+    determinant = np.maximum(sxx * syy - sxy**2, 1e-300)
+    slope = np.stack([(syy * tx - sxy * ty) / determinant, (sxx * ty - sxy * tx) / determinant], axis=2)
+    variance = vv - v * v
+    explained = slope[:, :, 0] * tx + slope[:, :, 1] * ty
+    share = np.divide(explained, variance, out=np.zeros_like(variance), where=variance > 1e-9 * vv)
+    return slope * np.clip(share, 0.0, 1.0)[:, :, None]

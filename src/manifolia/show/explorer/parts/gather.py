@@ -1,0 +1,279 @@
+"""All parts that a map can have, computed within seconds; what was sampled or could not be had is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.types import Array, FloatArray
+from manifolia.show.explorer.parts.arrows import arrows_part
+from manifolia.show.explorer.parts.effects import Effects, effects_of
+from manifolia.show.explorer.parts.images import check_shape, images_part, pixels_of, saliency_part
+from manifolia.show.explorer.parts.neighbors import neighbors_part, new_neighbors
+from manifolia.show.explorer.parts.part import Part
+from manifolia.show.explorer.parts.quality import quality_part
+from manifolia.show.explorer.parts.reasons import new_reasons, reasons_part
+from manifolia.show.explorer.parts.subject import Subject
+
+__all__ = ["PARTS", "Gathered", "Known", "check_parts", "gather_new", "gather_parts", "novelty_part"]
+
+PARTS = ("reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model", "tuning")
+#: What a method that is not ours may raise when it is asked something that it cannot tell.
+_CANNOT = (ArithmeticError, AttributeError, LookupError, MemoryError, NotImplementedError, TypeError, ValueError)
+
+
+def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], bool]:
+    """Check which parts are asked for.
+
+    Parameters
+    ----------
+    parts : "auto", sequence of str or None
+        All that the model can tell, those named, or none.
+
+    Returns
+    -------
+    names : tuple of str
+        Parts.
+    optional : bool
+        Whether one that cannot be had is left out.
+
+    Raises
+    ------
+    ValueError
+        If there is no such part.
+    """
+    if parts is None:
+        return (), True
+    if parts == "auto":
+        return PARTS, True
+    names = (parts,) if isinstance(parts, str) else tuple(parts)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        message = f"parts names {unknown[0]!r}. Use 'auto', None, or some of {', '.join(map(repr, PARTS))}."
+        raise ValueError(message)
+    return names, False
+
+
+@dataclass(eq=False)
+class Known:
+    """What is known of a map already, so that it is not computed again.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,) or None
+        Classes.
+    importances : dict of str to float
+        Of the user's columns.
+    lines : sequence of dict or None
+        Scores, as the page takes them.
+    pixels : array-like or None
+        Raw columns, if the rows are pictures.
+    pixel_names : list of str
+        Their names.
+    images : sequence of int or None
+        Height and width, and channels, of the pictures.
+    predicted : mapping of str to str
+        Columns that the model adds, by what they are.
+    study : Tuner, mapping or None
+        The study that chose the settings.
+    """
+
+    y: Array | None = None
+    importances: dict[str, float] = field(default_factory=dict)
+    lines: Sequence[dict[str, Any]] | None = None
+    pixels: Any = None
+    pixel_names: list[str] = field(default_factory=list)
+    images: Sequence[int] | None = None
+    predicted: Mapping[str, str] = field(default_factory=dict)
+    study: Any = None
+
+
+@dataclass(eq=False)
+class Gathered:
+    """Parts of a map.
+
+    Attributes
+    ----------
+    parts : list of Part
+        For the page.
+    columns : dict of str to ndarray
+        Columns that belong to them, of role "quality".
+    left_out : list of str
+        What could not be had, in sentences.
+    effects : Effects or None
+        How columns act on rows, for new ones.
+    """
+
+    parts: list[Part] = field(default_factory=list)
+    columns: dict[str, FloatArray] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+    effects: Effects | None = None
+
+
+def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, known: Known) -> Gathered:
+    """Compute what a page tells beyond places and columns.
+
+    Parameters
+    ----------
+    subject : Subject or None
+        The map and its rows; None if the rows are not at hand.
+    parts : "auto", sequence of str or None
+        Which: all that the model can tell, those named, or none.
+    known : Known
+        What need not be computed.
+
+    Returns
+    -------
+    Gathered
+        Parts that the model cannot tell are not there.
+
+    Raises
+    ------
+    ValueError
+        If a part does not exist, or one that was named cannot be had.
+    """
+    wanted, optional = check_parts(parts)
+    out = Gathered()
+    shape = None if known.images is None else check_shape(known.images, len(known.pixel_names))
+    if known.predicted and "model" in wanted:
+        out.parts.append(Part("model", {}, columns=known.predicted))
+    if known.study is not None and "tuning" in wanted:
+        out.parts.append(Part("tuning", _study(known.study)))
+    if shape is not None and "images" in wanted:
+        out.parts.append(images_part(known.pixels, shape))
+    if subject is None:
+        return out
+
+    def attempt(name: str, compute: Callable[[], None]) -> None:
+        if name not in wanted:
+            return
+        if not optional:
+            compute()
+            return
+        try:
+            compute()
+        except _CANNOT as error:
+            out.left_out.append(f"{name}: could not be computed for this map ({error})".rstrip(".") + ".")
+
+    ranked = dict(known.importances)
+
+    def reasons() -> None:
+        out.effects = effects_of(subject, known.importances)
+        if out.effects is None:
+            return
+        salient = shape is not None and "saliency" in wanted and out.effects.kind != "substitution"
+        found = reasons_part(out.effects, keep_weights=salient)
+        if not ranked:
+            ranked.update(found.mean)
+        out.parts.append(found.part)
+        if salient and shape is not None and found.weights is not None:
+            picture = saliency_part(
+                found.weights, out.effects.rows, subject.n, out.effects.names, known.pixel_names, shape,
+                out.effects.note,
+            )  # fmt: skip
+            out.parts += [picture] if picture is not None else []
+
+    def arrows() -> None:
+        found = arrows_part(subject, out.effects, ranked)
+        out.parts += [found] if found is not None else []
+
+    kept: list[FloatArray] = []
+
+    def neighbors() -> None:
+        near = neighbors_part(subject)
+        if near is not None:
+            out.parts.append(near.part)
+            kept.append(near.kept)
+
+    def quality() -> None:
+        found = quality_part(subject, known.y, kept=kept[0] if kept else None, lines=known.lines)
+        if found is not None:
+            out.parts.append(found.part)
+            out.columns.update(found.columns)
+
+    for name, compute in (("reasons", reasons), ("arrows", arrows), ("neighbors", neighbors), ("quality", quality)):
+        attempt(name, compute)
+    return out
+
+
+def gather_new(
+    subject: Subject | None,
+    effects: Effects | None,
+    parts: Sequence[Part],
+    X: Any,
+    Y: FloatArray,
+    *,
+    plain: Any = None,
+    pixels: Any = None,
+) -> list[Part]:
+    """Compute the same for new rows as is known of those of the map.
+
+    Parameters
+    ----------
+    subject : Subject or None
+        The map and its rows.
+    effects : Effects or None
+        How columns act on rows.
+    parts : sequence of Part
+        Of the map.
+    X : ndarray or sparse array of shape (m, d)
+        New rows, as the method takes them.
+    Y : ndarray of shape (m, n_components)
+        Their places.
+    plain : ndarray, sparse array or None, default=None
+        New rows without gaps and on one scale.
+    pixels : array-like, default=None
+        Raw columns, if the rows are pictures.
+
+    Returns
+    -------
+    list of Part
+        Coded alike.
+    """
+    out = []
+    for part in parts:
+        if part.name == "reasons" and effects is not None:
+            out.append(new_reasons(effects, X, part.meta))
+        elif part.name == "neighbors" and subject is not None:
+            out.append(new_neighbors(subject, X, plain, Y, part.meta))
+        elif part.name == "images" and pixels is not None:
+            out.append(Part("images", dict(part.meta), rows={"pixels": pixels_of(pixels, part.meta)}))
+    return out
+
+
+def novelty_part(novelty: FloatArray, level: float, *, share: float | None, far: str = "") -> Part:
+    """Flag new rows that are unlike those of the map.
+
+    Parameters
+    ----------
+    novelty : ndarray of shape (n_new,)
+        Of the new rows.
+    level : float
+        From which on a row is flagged.
+    share : float or None
+        Share of rows like those of the map that are above it, where that is known.
+    far : str, default=""
+        What the method does with rows far from all.
+
+    Returns
+    -------
+    Part
+        The column must be called "novelty".
+    """
+    note = f"Rows of at least {level:.2f} are unlike those of the map."
+    if share is not None:
+        note = f"Rows of at least {level:.2f} are farther from the map's rows than {1 - share:.0%} of these are."
+    flags = (np.nan_to_num(novelty, nan=1.0) >= level).astype(np.uint8)
+    meta = {"level": float(level), "direction": "above", "note": note, "far": far}
+    return Part("novelty", meta, fixed={"flag": flags}, columns={"novelty": "novelty"})
+
+
+def _study(study: Any) -> dict[str, Any]:
+    found = study.to_dict() if hasattr(study, "to_dict") else study
+    if not isinstance(found, Mapping):
+        message = f"study is {type(study).__name__}. Pass a fitted Tuner, or its to_dict()."
+        raise TypeError(message)
+    return dict(found)

@@ -1,0 +1,140 @@
+"""Rows that are pictures: their pixels, and which of them matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from manifolia._core.types import FloatArray, IntArray
+from manifolia._core.validate import check_number, is_sparse
+from manifolia.show.explorer.parts.part import Part
+
+__all__ = ["check_shape", "images_part", "pixels_of", "saliency_part"]
+
+
+def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
+    """Check the shape of pictures.
+
+    Parameters
+    ----------
+    images : sequence of int
+        Height and width, or height, width and channels.
+    n_columns : int
+        Columns of the table.
+
+    Returns
+    -------
+    tuple of int
+        Height, width and channels.
+
+    Raises
+    ------
+    ValueError
+        If the columns are not the pixels of such pictures.
+    """
+    shape = tuple(check_number(size, "images", low=1, integer=True) for size in images)
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
+        message = f"images is {tuple(images)}. Use (height, width), or (height, width, channels) with 1 or 3 channels."
+        raise ValueError(message)
+    height, width, channels = (*shape, 1)[:3]
+    if height * width * channels != n_columns:
+        message = (
+            f"images is {tuple(images)}, which is {height * width * channels:,} pixels, and X has {n_columns:,} "
+            f"columns. Pass the height and width of the pictures that the rows are."
+        )
+        raise ValueError(message)
+    return height, width, channels
+
+
+def images_part(pixels: Any, shape: tuple[int, int, int]) -> Part:
+    """Code the pictures.
+
+    Parameters
+    ----------
+    pixels : array-like or sparse array of shape (n, height * width * channels)
+        The raw columns.
+    shape : tuple of int
+        From `check_shape`.
+
+    Returns
+    -------
+    Part
+        The least value of all is black, the largest is white.
+    """
+    values = _numbers(pixels)
+    low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if values.size else (0.0, 1.0)
+    height, width, channels = shape
+    meta = {"height": height, "width": width, "channels": channels, "low": low, "high": high}
+    return Part("images", meta, rows={"pixels": pixels_of(values, meta)})
+
+
+def pixels_of(pixels: Any, meta: dict[str, Any]) -> Any:
+    """Code pictures as those of the map are.
+
+    Parameters
+    ----------
+    pixels : array-like or sparse array of shape (m, height * width * channels)
+        The raw columns.
+    meta : dict
+        Of the map's images.
+
+    Returns
+    -------
+    ndarray of uint8 of the same shape
+        Values beyond those of the map are cut.
+    """
+    span = meta["high"] - meta["low"]
+    share = (_numbers(pixels) - meta["low"]) / (span if span > 0 else 1.0)
+    return np.rint(255 * np.clip(np.nan_to_num(share), 0.0, 1.0)).astype(np.uint8)
+
+
+def saliency_part(
+    weights: FloatArray, rows: IntArray, n: int, names: list[str], columns: list[str], shape: tuple[int, int, int],
+    note: str,
+) -> Part | None:  # fmt: skip
+    """Code which pixels matter for each picture.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, g)
+        How much each column counts for each row.
+    rows : ndarray of int of shape (m,)
+        The rows.
+    n : int
+        Rows of the map.
+    names : list of str
+        The columns of `weights`.
+    columns : list of str
+        The raw columns, pixel by pixel.
+    shape : tuple of int
+        From `check_shape`.
+    note : str
+        What a weight is.
+
+    Returns
+    -------
+    Part or None
+        Channels of a pixel are added up; pixels that do not vary have none. None if fewer than half of the pixels that
+        vary have weights.
+    """
+    height, width, channels = shape
+    place = {name: i for i, name in enumerate(columns)}
+    at = np.array([place.get(name, -1) for name in names])
+    if (at < 0).any():
+        return None
+    scale = float(weights.max()) or 1.0
+    values = np.zeros((n, height * width), dtype=np.uint8)
+    for start in range(0, len(rows), 1024):
+        part = rows[start : start + 1024]
+        wide = np.zeros((len(part), height * width * channels), dtype=np.float32)
+        wide[:, at] = weights[start : start + 1024]
+        strength = wide.reshape(len(part), height * width, channels).max(axis=2)
+        values[part] = np.rint(255 * np.clip(strength / scale, 0.0, 1.0))
+    meta = {"height": height, "width": width, "scale": scale, "note": note}
+    return Part("saliency", meta, rows={"values": values})
+
+
+def _numbers(pixels: Any) -> FloatArray:
+    return np.asarray(pixels.toarray() if is_sparse(pixels) else pixels, dtype=np.float32)

@@ -1,0 +1,182 @@
+"""How good the map is, as a whole and at each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import Array, FloatArray
+from manifolia._core.validate import is_sparse
+from manifolia.metrics import continuity, trustworthiness
+from manifolia.metrics import report as metrics_report
+from manifolia.metrics.coranking import coranking_scores
+from manifolia.show.explorer.parts.part import Part
+from manifolia.show.explorer.parts.subject import Subject
+
+__all__ = ["Quality", "quality_part", "score_line"]
+
+_ALL_ROWS = 4000  # up to here every row is judged against every other
+_SAMPLE = 1000  # rows that are judged beyond
+_POINTS = 120  # of the curve
+_K = 10
+_CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the comparison
+_LINES = ("trustworthiness", "continuity", "neighbor_recall")
+_LABELLED = ("knn_accuracy",)
+_PAIRED = ("shepard_goodness",)  # ranks all pairs: of a few hundred rows it is known well enough
+_PAIRED_ROWS = 500
+_LABELS = {
+    "auc_r_nx": "Area under R_NX",
+    "trustworthiness": "Trustworthiness",
+    "continuity": "Continuity",
+    "neighbor_recall": "Neighbours kept",
+    "shepard_goodness": "Order of distances",
+    "normalized_stress": "Stress",
+    "radius_correlation": "Density kept",
+    "knn_accuracy": "Class told by neighbours",
+    "classification_error": "Class not told by neighbours",
+    "nmi": "Agreement of clusters with classes",
+    "silhouette": "Separation of classes",
+    "centroid_triplet_accuracy": "Order of classes kept",
+}
+
+
+class Quality(NamedTuple):
+    """How good a map is.
+
+    Attributes
+    ----------
+    part : Part
+        For the page.
+    columns : dict of str to ndarray
+        Columns of role "quality".
+    """
+
+    part: Part
+    columns: dict[str, FloatArray]
+
+
+def quality_part(
+    subject: Subject,
+    y: Array | None = None,
+    *,
+    kept: FloatArray | None = None,
+    lines: Sequence[dict[str, Any]] | None = None,
+) -> Quality | None:
+    """Judge a map.
+
+    Parameters
+    ----------
+    subject : Subject
+        The map.
+    y : ndarray of shape (n,), default=None
+        Classes, where there are some.
+    kept : ndarray of shape (n,), default=None
+        Share of neighbours that each row keeps, from `manifolia.show.explorer.parts.neighbors`.
+    lines : sequence of dict, default=None
+        Scores that are known already; None computes a few.
+
+    Returns
+    -------
+    Quality or None
+        None if there is nothing to compare the map with, or for fewer than five rows.
+    """
+    n = subject.n
+    X = _complete(subject.plain)
+    if X is None or n < 5:
+        return None
+    sample = None if n <= _ALL_ROWS else _SAMPLE
+    Y = np.asarray(subject.Y, dtype=np.float64)
+    seed, jobs = subject.random_state, subject.n_jobs
+    found = coranking_scores(
+        X,
+        Y,
+        names=("r_nx", "auc_r_nx", "q_local"),
+        metric=subject.metric,
+        sample=sample,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    curve = np.asarray(found["r_nx"].value)
+    ks = np.unique(np.rint(np.geomspace(1, len(curve), _POINTS)).astype(int))
+    k = min(_K, n - 2)
+    columns: dict[str, FloatArray] = {}
+    named: dict[str, str] = {}
+    if sample is None:
+        named["trustworthiness"] = f"trustworthiness ({k} neighbours)"
+        columns[named["trustworthiness"]] = trustworthiness(X, Y, k, metric=subject.metric, pointwise=True, n_jobs=jobs)
+        named["continuity"] = f"continuity ({k} neighbours)"
+        columns[named["continuity"]] = continuity(X, Y, k, metric=subject.metric, pointwise=True, n_jobs=jobs)
+    if kept is not None:
+        named["neighbours kept"] = "neighbours kept"
+        columns[named["neighbours kept"]] = kept
+    meta = {
+        "k": ks.tolist(),
+        "r_nx": [float(value) for value in curve[ks - 1]],
+        "auc": float(found["auc_r_nx"].value),
+        "q_local": float(found["q_local"].value),
+        "sample": n if sample is None else sample,
+        "lines": list(lines) if lines is not None else _scores(subject, X, Y, y),
+        "note": f"The map is compared with the {subject.space}.",
+    }
+    return Quality(Part("quality", meta, columns=named), columns)
+
+
+def _complete(plain: Any) -> FloatArray | None:
+    if plain is None:
+        return None
+    if is_sparse(plain):
+        return np.asarray(plain.toarray()) if plain.shape[0] * plain.shape[1] <= _CELLS else None
+    return np.asarray(plain)
+
+
+def _scores(subject: Subject, X: FloatArray, Y: FloatArray, y: Array | None) -> list[dict[str, Any]]:
+    if subject.metric != "euclidean":
+        return []  # the table of metrics compares by Euclidean distances
+    names = [*_LINES, *(_LABELLED if y is not None else ())]
+    labels = None if y is None else np.asarray(y).astype(str)
+    seed, jobs = subject.random_state, subject.n_jobs
+    few = min(_PAIRED_ROWS, len(Y))
+    lines = [
+        line
+        for metrics, sample in ((names, "auto"), (_PAIRED, few))
+        for line in metrics_report(
+            X, Y, labels, metrics=metrics, task="classification", sample=sample, random_state=seed, n_jobs=jobs
+        ).to_dict("records")
+    ]
+    return [score_line(line) for line in lines]
+
+
+def score_line(line: dict[str, Any]) -> dict[str, Any]:
+    """Write a score as the page takes it.
+
+    Parameters
+    ----------
+    line : dict
+        Of `manifolia.metrics.report`, or with its ``metric``, ``value``, ``direction`` and ``note`` alone.
+
+    Returns
+    -------
+    dict
+        Name, label, value, interval, neighbours, direction and note; None where something is not known.
+    """
+
+    def number(key: str) -> float | None:
+        value = line.get(key)
+        return None if value is None or pd.isna(value) or not np.isfinite(float(value)) else float(value)
+
+    k = line.get("k")
+    sample = str(line.get("sample") or "")
+    said = ["" if sample == "all" else f"Judged on {sample}.", str(line.get("note") or "")]
+    return {
+        "name": str(line["metric"]),
+        "label": _LABELS.get(str(line["metric"]), str(line["metric"]).replace("_", " ")),
+        "value": number("value"),
+        "low": number("low"),
+        "high": number("high"),
+        "k": int(k) if isinstance(k, int | np.integer) else None,
+        "direction": str(line.get("direction") or ""),
+        "note": " ".join(text for text in said if text),
+    }
