@@ -10,6 +10,8 @@ import { row } from "./row.ts";
 import { tuning } from "./tuning.ts";
 import type { MakePanel, Panel } from "./types.ts";
 
+const FADE = 40; // CSS pixels of the row of tabs that fade out where there are more
+
 /** In the order of the tabs. */
 const PANELS: MakePanel[] = [overview, features, row, quality, newRows, tuning];
 
@@ -31,8 +33,13 @@ export function makePanels(actions: Actions): HTMLElement {
     });
     const { offsetLeft, offsetWidth } = tabs[at];
     const { scrollLeft, clientWidth } = list;
-    if (offsetLeft < scrollLeft) list.scrollLeft = offsetLeft - 24;
-    else if (offsetLeft + offsetWidth > scrollLeft + clientWidth) list.scrollLeft = offsetLeft + offsetWidth - clientWidth + 24;
+    if (offsetLeft < scrollLeft + FADE) list.scrollLeft = offsetLeft - FADE;
+    else if (offsetLeft + offsetWidth > scrollLeft + clientWidth - FADE) list.scrollLeft = offsetLeft + offsetWidth - clientWidth + FADE;
+  };
+  /** Tabs that do not fit fade out, so that one sees that there are more. */
+  const fade = (): void => {
+    list.classList.toggle("more-before", list.scrollLeft > 1);
+    list.classList.toggle("more-after", list.scrollLeft + list.clientWidth < list.scrollWidth - 1);
   };
   const list = h("div", { role: "tablist", class: "tabs", "aria-label": "Panels" }, ...tabs);
   list.addEventListener("keydown", (event) => {
@@ -45,6 +52,8 @@ export function makePanels(actions: Actions): HTMLElement {
     tabs[next].focus();
     event.preventDefault();
   });
+  list.addEventListener("scroll", fade);
+  new ResizeObserver(() => (update(), fade())).observe(list);
   store.on(["panel"], update);
   update();
   const close = h(
