@@ -8,8 +8,8 @@ until it is emptied.
 
 Protocol (sections 5.3 and 5.4, appendix B): each method maps the rows with the help of their target; the map is the
 input of a k-NN classifier or regressor for an important variable, k = √n, ten folds, the mean of the folds' error rates
-or root mean squared errors. Continuous columns are standardised, categories one-hot encoded. Every method has its
-defaults, which are the same for all sets; seeds are those of forests, factors, folds and noise. "RF-PHATE" is
+or root mean squared errors. Categories are one-hot encoded and all columns standardised, these too. Every method has
+its defaults, the same for all sets; seeds are those of forests, factors, folds and noise. "RF-PHATE" is
 `manifolia.RFPHATE`; "as written" is Algorithm 1 to the letter on the same forest, for up to 2,000 rows.
 
 The last columns rank RF-PHATE among the methods of its row, 1 for the least error, equal errors sharing the better
@@ -117,7 +117,9 @@ def load(name, seed, n_digits):
         experiment = experiment._replace(cells=[*experiment.cells, *rf_phate_data.optical_fourth().cells])
         experiment = sampled(experiment, n_digits)
     kept = [cell for cell in experiment.cells if cell.variable in PAPER]
-    return experiment._replace(cells=kept), np.ones(len(kept))
+    spread = experiment.X.std(axis=0)
+    X = (experiment.X - experiment.X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return experiment._replace(X=X, cells=kept), np.ones(len(kept))
 
 
 def placed(method, experiment, d, seed):
