@@ -118,6 +118,17 @@ def _roles(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     }
 
 
+def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """HxW, or HxWxC."""
+    if value is None:
+        return None
+    parts = value.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.isdigit() for part in parts):
+        message = f"{value!r} is not of the form HEIGHTxWIDTH, such as 28x28."
+        raise click.BadParameter(message, param=param)
+    return tuple(int(part) for part in parts)
+
+
 @main.command("map", context_settings=_CONTEXT)
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated.")
@@ -142,6 +153,9 @@ def _roles(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @click.option("--importance/--no-importance", default=None, help="Measure importance.  [default: unless it takes long]")
 @click.option("--keep-rows/--no-keep-rows", default=True, show_default=True,
               help="Keep the prepared rows, which score and explain need.")  # fmt: skip
+@click.option("--explain/--no-explain", default=True, show_default=True,
+              help="Reasons, arrows, neighbours and quality on the page: some seconds.")  # fmt: skip
+@click.option("--images", callback=_shape, metavar="HxW", help="The columns are the pixels of pictures, such as 28x28.")
 @click.option("--max-mb", default=25.0, show_default=True, help="Size of the page above which columns are left out.")
 @click.option("--format", "table_format", type=click.Choice(_FORMATS), default="csv", show_default=True,
               help="Format of the coordinates.")  # fmt: skip

@@ -28,6 +28,8 @@ SETS = {
 }
 #: The grapes behind the set's class_0, class_1 and class_2 (Forina et al. 1986).
 _WINES = ("Barolo", "Grignolino", "Barbera")
+#: Sets whose rows are pictures: height and width.
+_IMAGES = {"digits": (8, 8)}
 _NEW = 5  # every fifth row is kept back and placed afterwards
 
 
@@ -83,10 +85,11 @@ def run_demo(out: Path, options: dict[str, Any]) -> None:
     old, new = frame[~held], frame[held]
     began = time.perf_counter()
     console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
-    run = make_run(read(old), Request(target=(target,), title=title), console)
+    images = _IMAGES.get(options["name"])
+    run = make_run(read(old), Request(target=(target,), title=title, images=images), console)
     with contextlib.ExitStack() as stack:
         stack.enter_context(console.noting_warnings())
-        placed = place_rows(run.model, read(new), run.report)
+        placed = place_rows(run.model, read(new), run.report, run.describer)
     page = with_new_rows(run.payload, placed.new)
     write_run(run, out, force=options["force"])
     write(old, out / "data.csv")

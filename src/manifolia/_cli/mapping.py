@@ -45,6 +45,8 @@ def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dic
         title=options["title"],
         importance=options["importance"],
         keep_rows=options["keep_rows"],
+        parts="auto" if options["explain"] else None,
+        images=options["images"],
         max_mb=options["max_mb"],
         random_state=options["seed"],
         n_jobs=options["jobs"],

@@ -9,6 +9,7 @@ from typing import Any
 from manifolia._cli.console import Console
 from manifolia._cli.mapping import read_table
 from manifolia.runs import open_run
+from manifolia.runs.describing import describer_of_run
 from manifolia.runs.placing import Placed, place_rows
 from manifolia.show.explorer import write_page
 from manifolia.show.explorer.decode import with_new_rows
@@ -38,7 +39,10 @@ def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
             raise FileExistsError(message)
     table = read_table(data, options)
     with console.noting_warnings():
-        placed = place_rows(run.model(), table, run.report)
+        model = run.model()
+        payload = run.payload() if options["page"] is not None else None
+        describer = None if payload is None else describer_of_run(model, run.rows(), payload, run.report)
+        placed = place_rows(model, table, run.report, describer)
     for note in table.notes:
         console.note(note)
     if out is None and not options["as_json"]:
@@ -49,8 +53,8 @@ def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
         write_anndata(data, out, obsm={f"X_{key}": placed.Y}, obs=obs, uns={})
     elif out is not None:
         write(placed.frame, out)
-    if options["page"] is not None:
-        write_page(with_new_rows(run.payload(), placed.new), options["page"])
+    if payload is not None:
+        write_page(with_new_rows(payload, placed.new), options["page"])
     _tell(console, placed, out, options["page"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def run_tune(
         timeout=options["timeout"],
         storage=options["study"],
     )
-    run = make_run(table, found.request, console)
+    run = make_run(table, replace(found.request, study=found.tuner), console)
     console(ProgressEvent("write", 0, None, {}))
     write_run(run, folder, force=options["force"])
     study = found.tuner.to_dict()

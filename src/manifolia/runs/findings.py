@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
 from manifolia.metrics.separation import blind_score
+from manifolia.show.explorer.parts.told import NOVEL
 
 __all__ = [
-    "NOVEL",
     "importance_finding",
     "isolation_finding",
     "learned_something",
@@ -28,7 +28,6 @@ _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
 _WEAK = 0.25  # share of rows that the forest gets wrong, above which it is the forest that is weak
 _UNEARNED = 0.02  # separation beyond the forest's that is not noise
-NOVEL = 0.5  #: Novelty from which a row is called unlike the others.
 
 
 def learned_something(score: float, y: Array, *, classes: bool) -> bool:

@@ -16,6 +16,7 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.neighbors import kneighbors
 from manifolia.runs import findings
+from manifolia.runs.describing import describe_map
 from manifolia.runs.measured import Importance, Measured
 from manifolia.runs.presenting import coordinates_of, payload_of, report_of
 from manifolia.runs.request import Request
@@ -49,6 +50,8 @@ class Run:
         Parameters, versions, timings, scores, findings: plain data for JSON.
     rows : ndarray, sparse array or None
         The prepared rows.
+    describer : Describer or None
+        Tells of new rows what is known of those of the map.
     """
 
     model: Any
@@ -56,6 +59,7 @@ class Run:
     payload: Payload
     report: dict[str, Any]
     rows: Any = None
+    describer: Any = None
 
 
 def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
@@ -98,15 +102,20 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
             features, preparer, X = prepare(table, request, method)
         Y = _fit(estimator, X, labels, method, stages)
         measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
+        coordinates = coordinates_of(table, Y, labels, measured)
+        with stages.stage("explanations"):
+            told = [str(name) for name in coordinates.columns[1 + Y.shape[1] + len(labels.frame.columns) :]]
+            predicted = [name for name in told if name != "novelty"]
+            gathered, describer = describe_map(estimator, preparer, X, labels, measured, features, request, predicted)
     said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
     measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
     with stages.stage("page"):
-        coordinates = coordinates_of(table, Y, labels, measured)
-        payload = payload_of(table, Y, coordinates, labels, measured, method, request)
+        payload = payload_of(table, Y, coordinates, labels, measured, method, request, gathered)
     report = report_of(table, estimator, method, preparer, measured, request, payload)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = X.shape[0] * X.shape[1] * 8 <= _KEPT_BYTES or is_sparse(X)
-    return Run(_pipeline(preparer, estimator), coordinates, payload, report, X if small and request.keep_rows else None)
+    kept = X if small and request.keep_rows else None
+    return Run(_pipeline(preparer, estimator), coordinates, payload, report, kept, describer)
 
 
 def prepare(table: Table, request: Request, method: registry.Method) -> tuple[Table, TablePreparer, Any]:

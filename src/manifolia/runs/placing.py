@@ -11,9 +11,11 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
-from manifolia.runs.findings import NOVEL
+from manifolia.runs.describing import pixel_columns
 from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import NewRows
+from manifolia.show.explorer.describing import Describer
+from manifolia.show.explorer.parts.told import forest_predictions, novelty_level
 from manifolia.tables import Table
 
 __all__ = ["Placed", "place_rows"]
@@ -51,7 +53,7 @@ class Placed(NamedTuple):
     share: float | None
 
 
-def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
+def place_rows(model: Any, table: Table, report: dict[str, Any], describer: Describer | None = None) -> Placed:
     """Place raw new rows.
 
     Parameters
@@ -62,6 +64,8 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
         New rows.
     report : dict
         Of the run.
+    describer : Describer, default=None
+        Tells of the rows what the page tells of those of the map; None: they have only columns.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
         if name in table.names:
             known[f"{name} (target)" if name in columns else name] = table.column(name).to_numpy()
     columns.update(known)
-    predicted = _predictions(method, X) if targets else None
+    predicted = forest_predictions(method, X) if targets else None
     if predicted is not None:
         for name, values in zip(targets, predicted.reshape(len(predicted), -1).T, strict=True):
             columns[f"predicted {name}"] = values
@@ -106,9 +110,13 @@ def place_rows(model: Any, table: Table, report: dict[str, Any]) -> Placed:
     beside = beside.reset_index(drop=True)
     own = frame.drop(columns=["row", *column_names(Y.shape[1])])
     shown = pd.concat([own, beside.loc[:, [name not in own.columns for name in beside.columns]]], axis=1)
-    novel_from = float(getattr(method, "novelty_threshold_", NOVEL))
-    share = 1.0 - novel_from if hasattr(method, "novelty_threshold_") else None
-    new = NewRows(Y, shown, list(table.row_names))
+    novel_from, share = novelty_level(method)
+    parts = []
+    if describer is not None:
+        pictures = any(part.name == "images" for part in describer.parts)
+        pixels = pixel_columns(table, list(preparer.roles_)) if pictures else None
+        parts = describer.new_parts(method, X, Y, novelty=columns.get("novelty"), pixels=pixels)
+    new = NewRows(Y, shown, list(table.row_names), parts)
     return Placed(Y, frame, new, accuracy, _n_known(method, X), novel_from, share)
 
 
@@ -134,18 +142,6 @@ def _n_known(method: Any, X: Any) -> int:
     leaf = leaf_ids(method.forest_, check_forest_input(method.forest_, X), table.trees)
     trained = {column.tobytes() for column in np.ascontiguousarray(table.leaf.T)}
     return sum(column.tobytes() in trained for column in np.ascontiguousarray(leaf.T))
-
-
-def _predictions(method: Any, X: Any) -> Array | None:
-    forest = getattr(method, "forest_", None)
-    if forest is None or not hasattr(method, "oob_prediction_"):
-        return None
-    before = forest.n_jobs
-    forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree on a tie
-    try:
-        return np.asarray(forest.predict(X))
-    finally:
-        forest.set_params(n_jobs=before)
 
 
 def _accuracy(y: Array, predicted: Array, task: str) -> float | None:

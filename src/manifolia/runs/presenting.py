@@ -20,11 +20,13 @@ from manifolia.runs.measured import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
 from manifolia.show.explorer import Payload, build_payload
+from manifolia.show.explorer.parts.gather import Gathered
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["column_names", "coordinates_of", "payload_of", "prediction_columns", "report_of", "versions"]
 
 _PAGE_COLUMNS = 200  # columns of a wide table that the page shows: those that matter most
+_PAGE_PIXELS = 64  # of pictures fewer: a pixel is rarely asked for by its name
 _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 
 
@@ -118,7 +120,7 @@ def prediction_columns(labels: Labels, predicted: Array | None, taken: Mapping[s
 
 def payload_of(
     table: Table, Y: FloatArray, coordinates: pd.DataFrame, labels: Labels, found: Measured,
-    method: registry.Method, request: Request,
+    method: registry.Method, request: Request, gathered: Gathered,
 ) -> Payload:  # fmt: skip
     """Gather what the page shows.
 
@@ -138,17 +140,25 @@ def payload_of(
         What made the map.
     request : Request
         What was asked for.
+    gathered : Gathered
+        What else is known of the map.
 
     Returns
     -------
     Payload
-        Target first, then what is known of each row, then the raw columns.
+        Target first, then what is known of each row, then the raw columns, then how good the map is at each row.
     """
     known = coordinates.drop(columns=["row", *column_names(Y.shape[1])])
     beside = [name for name in table.meta.columns if name not in labels.frame.columns]
-    wide, left_out = _page_features(table, found.importances, {*known.columns, *labels.frame.columns, *beside})
-    columns = pd.concat([known, table.meta[beside].reset_index(drop=True), wide], axis=1)
+    shown = {*known.columns, *labels.frame.columns, *beside}
+    most = _PAGE_COLUMNS if request.images is None else _PAGE_PIXELS
+    wide, left_out = _page_features(table, found.importances, shown, most)
+    gathered.rename({*shown, *wide.columns})
+    judged = pd.DataFrame(gathered.columns, index=wide.index)
+    columns = pd.concat([known, table.meta[beside].reset_index(drop=True), wide, judged], axis=1)
     is_classes = found.task in ("classification", "multilabel")
+    told = [str(name) for name in known.columns[len(labels.frame.columns) :]]
+    roles = {name: "novelty" if name == "novelty" else "model" for name in told} | dict.fromkeys(judged, "quality")
     class_names = [name for name in known.columns if name != "novelty"] if is_classes else []
     stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
     payload = build_payload(
@@ -162,23 +172,25 @@ def payload_of(
         findings=found.findings,
         notes=found.notes,
         importances=found.importances or None,
+        roles=roles,
+        parts=gathered.parts,
         max_mb=request.max_mb,
     )
-    payload.meta["left_out"][:0] = left_out
+    payload.meta["left_out"][:0] = [*left_out, *gathered.left_out]
     return payload
 
 
 def _page_features(
-    table: Table, importances: Mapping[str, tuple[float, float]], shown: set[str]
+    table: Table, importances: Mapping[str, tuple[float, float]], shown: set[str], most: int
 ) -> tuple[pd.DataFrame, list[str]]:
     """The raw columns that the page can colour by: all, or of a wide table those that matter most, and that is said."""
     names = [name for name in table.feature_names if name not in shown]
     said = []
-    if len(names) > _PAGE_COLUMNS:
+    if len(names) > most:
         which = "that matter most" if importances else "that come first"
-        said = [f"Of {len(names):,} columns the {_PAGE_COLUMNS} {which} are on the page."]
+        said = [f"Of {len(names):,} columns the {most} {which} are on the page."]
         rank = {name: i for i, name in enumerate(sorted(importances, key=lambda name: -importances[name][0]))}
-        names = sorted(names, key=lambda name: rank.get(name, len(rank)))[:_PAGE_COLUMNS]
+        names = sorted(names, key=lambda name: rank.get(name, len(rank)))[:most]
     if isinstance(table.features, pd.DataFrame):
         wide = table.features.loc[:, names].reset_index(drop=True)
     else:

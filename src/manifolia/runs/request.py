@@ -33,8 +33,14 @@ class Request:
         Whether to measure importance; None: if it does not take long.
     keep_rows : bool, default=True
         Whether the run keeps the prepared rows, which ``score`` and ``explain`` need.
+    parts : "auto", tuple of str or None, default="auto"
+        What the page tells beyond places and columns.
+    images : tuple of int, default=None
+        Height and width, and channels, if the rows are pictures.
+    study : Tuner or mapping, default=None
+        The study that chose the settings.
     max_mb : float, default=25.0
-        Size of the page above which columns are left out.
+        Size of the page above which parts and columns are left out.
     random_state : int, default=0
         Seed.
     n_jobs : int or None, default=None
@@ -50,6 +56,9 @@ class Request:
     title: str | None = None
     importance: bool | None = None
     keep_rows: bool = True
+    parts: str | tuple[str, ...] | None = "auto"
+    images: tuple[int, ...] | None = None
+    study: Any = None
     max_mb: float = 25.0
     random_state: int = 0
     n_jobs: int | None = None

@@ -12,7 +12,7 @@ from manifolia._core.types import ArrayLike
 from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia.show.explorer.building import build_payload
 from manifolia.show.explorer.describing import Describer, prepared_rows, subject_of
-from manifolia.show.explorer.parts.gather import Gathered, Known, check_parts, gather_parts
+from manifolia.show.explorer.parts.gather import Known, check_parts, gather_parts
 from manifolia.show.explorer.parts.told import Told, new_told, told_columns
 from manifolia.show.explorer.payload import NewRows, Payload
 
@@ -177,7 +177,8 @@ def described_model(
     subject, completer = described if described is not None else (None, None)
     gathered = gather_parts(subject, parts, known)
     describer = Describer(subject, gathered.effects, gathered.parts, completer)
-    extra = {name: values for name, _, values in told.values()} | _renamed(gathered, taken)
+    gathered.rename(taken)
+    extra = {name: values for name, _, values in told.values()} | gathered.columns
     frames = [part for part in (target, table, pd.DataFrame(extra, index=pd.RangeIndex(n))) if len(part.columns)]
     columns = pd.concat(frames, axis=1) if frames else table
     if color_by is None and len(target.columns):
@@ -200,16 +201,6 @@ def described_model(
     )
     payload.meta["left_out"][:0] = [*left_out, *gathered.left_out]
     return payload, describer
-
-
-def _renamed(gathered: Gathered, taken: set[str]) -> dict[str, Any]:
-    """Give columns of parts names of their own, where the table has such a column."""
-    renamed = {name: f"{name} (map)" if name in taken else name for name in gathered.columns}
-    gathered.columns = {renamed[name]: values for name, values in gathered.columns.items()}
-    for part in gathered.parts:
-        if part.name == "quality" and part.columns is not None:
-            part.columns = {label: renamed[name] for label, name in part.columns.items()}
-    return dict(gathered.columns)
 
 
 def _column_names(X: Any, model: Any) -> list[str]:

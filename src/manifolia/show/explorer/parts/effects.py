@@ -25,7 +25,7 @@ from manifolia.show.explorer.parts.subject import Subject
 __all__ = ["Block", "Effects", "effects_of"]
 
 _DONORS = 4
-_PLACEMENTS = 200_000  # rows that are placed for reasons by substitution: some seconds of a forest of 500 trees
+_PLACEMENTS = 120_000  # rows that are placed for reasons by substitution: some seconds of a forest of 500 trees
 _LEAST_COLUMNS = 12  # columns that are tried before rows are left out
 _MOST_COLUMNS = 60
 _MOST_ROWS = 20_000  # rows that get reasons by arrows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,20 @@ class Gathered:
     columns: dict[str, FloatArray] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     effects: Effects | None = None
+
+    def rename(self, taken: Collection[str]) -> None:
+        """Give columns names of their own, where the table has such a column.
+
+        Parameters
+        ----------
+        taken : collection of str
+            Names that columns of the page have already.
+        """
+        renamed = {name: f"{name} (map)" if name in taken else name for name in self.columns}
+        self.columns = {renamed[name]: values for name, values in self.columns.items()}
+        for part in self.parts:
+            if part.name == "quality" and part.columns is not None:
+                part.columns = {label: renamed[name] for label, name in part.columns.items()}
 
 
 def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, known: Known) -> Gathered:

@@ -129,6 +129,8 @@ class Subject:
         Seed of what is drawn.
     n_jobs : int or None
         Threads.
+    groups : Groups
+        Columns of `X` by the user's columns.
     """
 
     model: Any

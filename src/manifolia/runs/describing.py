@@ -1,0 +1,133 @@
+"""What the page of a run tells beyond places and columns, of the rows of the map and of new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import FloatArray
+from manifolia.runs.measured import Measured
+from manifolia.runs.request import Request
+from manifolia.runs.target import Labels
+from manifolia.show.explorer import Payload
+from manifolia.show.explorer.decode import decode_parts
+from manifolia.show.explorer.describing import Describer, subject_of
+from manifolia.show.explorer.parts.effects import effects_of
+from manifolia.show.explorer.parts.gather import Gathered, Known, gather_parts
+from manifolia.show.explorer.parts.quality import score_line
+from manifolia.tables import Table, TablePreparer
+
+__all__ = ["describe_map", "describer_of_run", "pixel_columns"]
+
+
+def describe_map(
+    estimator: Any, preparer: TablePreparer, X: Any, labels: Labels, found: Measured, features: Table,
+    request: Request, predicted: list[str],
+) -> tuple[Gathered, Describer]:  # fmt: skip
+    """Compute the parts of the page.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted method.
+    preparer : TablePreparer
+        That made `X`.
+    X : ndarray or sparse array of shape (n, d)
+        Prepared rows.
+    labels : Labels
+        Target.
+    found : Measured
+        What was found out, which is not computed again.
+    features : Table
+        Columns that take part.
+    request : Request
+        What was asked for.
+    predicted : list of str
+        Columns with what the model predicts.
+
+    Returns
+    -------
+    gathered : Gathered
+        Parts, and columns that belong to them.
+    describer : Describer
+        For new rows.
+    """
+    y = labels.y
+    classes = found.task == "classification" and y is not None and y.ndim == 1 and not np.any(pd.isna(y))
+    known = Known(
+        y=y if classes else None,
+        importances={name: mean for name, (mean, _) in found.importances.items()},
+        lines=[score_line(score._asdict()) for score in found.scores],
+        pixels=None if request.images is None else pixel_columns(features, list(preparer.roles_)),
+        pixel_names=[] if request.images is None else list(preparer.roles_),
+        images=request.images,
+        predicted={"predicted" if i == 0 else f"predicted {i}": name for i, name in enumerate(predicted)},
+        study=request.study,
+    )
+    described = None
+    if hasattr(estimator, "embedding_"):
+        described = _described(estimator, preparer, X, request.random_state)
+    subject, completer = described if described is not None else (None, None)
+    gathered = gather_parts(subject, request.parts, known)
+    return gathered, Describer(subject, gathered.effects, gathered.parts, completer)
+
+
+def describer_of_run(model: Any, rows: Any, payload: Payload, report: dict[str, Any]) -> Describer:
+    """Describe new rows on the map of a run that was made before.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Of the run.
+    rows : ndarray, sparse array or None
+        Its prepared rows; without them nothing but novelty is told.
+    payload : Payload
+        What its page was made of.
+    report : dict
+        Its report.
+
+    Returns
+    -------
+    Describer
+        For `manifolia.runs.placing.place_rows`.
+    """
+    parts = decode_parts(payload)
+    if rows is None or not hasattr(model[-1], "embedding_"):
+        return Describer(None, None, [part for part in parts if part.name == "images"])
+    described = _described(model[-1], model[0], rows, int(report.get("random_state") or 0))
+    subject, completer = described if described is not None else (None, None)
+    effects = None
+    if subject is not None and any(part.name == "reasons" for part in parts):
+        effects = effects_of(subject, {item["column"]: item["importance"] for item in report["importances"]})
+    return Describer(subject, effects, parts, completer)
+
+
+def pixel_columns(table: Table, names: list[str]) -> FloatArray | None:
+    """Take the raw columns of a table that are pixels.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : list of str
+        Columns, in the order of the pixels.
+
+    Returns
+    -------
+    ndarray of shape (n, n_columns) or None
+        None if a column is not there, or does not hold numbers.
+    """
+    if not set(names) <= set(table.feature_names):
+        return None
+    if isinstance(table.features, pd.DataFrame):
+        cells = table.features.loc[:, names].apply(pd.to_numeric, errors="coerce")
+        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    place = {name: i for i, name in enumerate(table.feature_names)}
+    found = table.features[:, [place[name] for name in names]]
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
+
+
+def _described(estimator: Any, preparer: TablePreparer, X: Any, seed: int) -> Any:
+    return subject_of(estimator, X, sources=list(preparer.sources_), labels=list(preparer.names_out_), seed=seed)
