@@ -8,6 +8,8 @@ import type { Store } from "./store.ts";
 
 export class Actions {
   private telling = 0;
+  /** Copies a link to this view, in a page that has an address of its own. */
+  copyView: (() => void) | null = null;
 
   constructor(
     readonly data: Data,

@@ -113,6 +113,7 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     s: () => actions.toggleSelected(),
     "/": () => document.getElementById("search")!.focus(),
     c: () => document.getElementById("color-by")!.focus(),
+    y: () => actions.copyView?.(),
     x: () => "neighbors" in (data.meta.parts ?? {}) && store.set({ links: !store.state.links }),
     t: () => store.set({ labels: !store.state.labels }),
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),

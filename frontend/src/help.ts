@@ -17,6 +17,7 @@ const KEYS: [string[], string][] = [
   [["X"], "lines to neighbours that the map lost or made up, if the map knows them"],
   [["T"], "names of classes on or off"],
   [["N"], "new rows on or off"],
+  [["Y"], "copy a link to this view"],
   [["D"], "light or dark"],
   [["P"], "panel on or off"],
   [["Esc"], "close the row, then clear the selection, then the filter"],

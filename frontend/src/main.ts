@@ -1,5 +1,6 @@
 // Where the page starts.
 
+import { followAddress } from "./address.ts";
 import { makeApp } from "./app.ts";
 import { h, replace } from "./dom.ts";
 import { Data, sourceOfPage } from "./payload.ts";
@@ -13,6 +14,7 @@ async function start(): Promise<void> {
     const data = new Data(sourceOfPage());
     await data.load();
     const app = makeApp(data, root);
+    await followAddress(app);
     // For the console and for tests: which point is where, and what is shown.
     Object.assign(globalThis, { manifolia: app });
     document.documentElement.dataset.ready = String(Math.round(performance.now()));

@@ -41,6 +41,10 @@ export class MapView {
   private dirty = { points: true, labels: true };
   private asked = 0;
   private limit: number;
+  /** Called when the map has come to rest. */
+  onSettled: () => void = () => undefined;
+  /** How many points the last frame shows. */
+  drawn = 0;
   private settling = 0;
   private moving = false;
   private gliding = 0;
@@ -62,7 +66,7 @@ export class MapView {
       class: "over",
       tabindex: "0",
       role: "application",
-      "aria-label": `Map: ${title}. ${count(data.n)} rows. Arrow keys move, plus and minus zoom, brackets step through rows, question mark for help.`,
+      "aria-label": `Map: ${title}. ${count(data.n)} rows. Arrow keys move, plus and minus zoom, brackets step through rows, S selects the open row, A all that are shown, question mark for help.`,
       "aria-describedby": "live",
     });
     this.status = h("p", { class: "status", hidden: true });
@@ -246,12 +250,14 @@ export class MapView {
     if (this.moving) {
       // A graphics card draws after the call has come back: what it takes shows between two frames.
       const between = this.before ? started - this.before : 0;
-      const took = Math.max(performance.now() - started, between > LATE ? between - SLOW / 2 : 0);
+      const took = this.renderer.name === "cpu" ? performance.now() - started : between;
       this.late = between > LATE;
       this.before = started;
-      if (took > SLOW) this.limit = Math.max(Math.min(FEWEST, this.data.n), Math.floor((limit * SLOW) / took));
-      else if (took < SLOW / 2) this.limit = Math.min(this.data.n, Math.ceil(this.limit * 1.15));
+      const slow = this.renderer.name === "cpu" ? SLOW : LATE;
+      if (took > slow) this.limit = Math.max(Math.min(FEWEST, this.data.n), Math.floor((limit * slow) / took));
+      else if (took < slow * 0.7) this.limit = Math.min(this.data.n, Math.ceil(this.limit * 1.15));
     }
+    this.drawn = limit;
     const fewer = limit < this.data.n;
     this.status.hidden = !fewer;
     if (fewer) this.status.textContent = `${count(limit)} of ${count(this.data.n)} points while the map moves`;
@@ -289,6 +295,7 @@ export class MapView {
       this.moving = this.late = false;
       this.before = 0;
       this.redraw();
+      this.onSettled();
     }, SETTLE);
     this.redraw();
   }
@@ -321,6 +328,18 @@ export class MapView {
 
   reset(): void {
     this.glide(this.camera.whole(this.insets), () => (this.atRest = true));
+  }
+
+  /** Whether all of the map is in view, as at the beginning. */
+  get showsAll(): boolean {
+    return this.atRest;
+  }
+
+  /** Look at a place, so many times nearer than the whole map. */
+  look(cx: number, cy: number, zoom: number): void {
+    cancelAnimationFrame(this.gliding);
+    const { k } = this.camera.whole(this.insets);
+    this.show({ cx, cy, k: k * Math.max(0.2, Math.min(5000, zoom)) });
   }
 
   /** Bring a point into view, if it is not. */

@@ -74,7 +74,8 @@ function makeLayers(actions: Actions): HTMLElement | null {
       const [missing, made] = [found.data.length - found.kept.size, found.map.length - found.kept.size];
       return replace(said, key("missing-line", `${missing} missing: near in the data`), key("false-line", `${made} false: near on the map`));
     };
-    store.on(["links", "hover", "pinned"], update);
+    store.on(["hover", "pinned"], update);
+    store.on(["links"], () => void actions.map.prepare().then(update));
     layers.append(h("label", { class: "entry check" }, box, h("span", { class: "name" }, "Neighbour lines")), said);
   }
   return layers;
@@ -230,6 +231,7 @@ export function makeExport(actions: Actions): HTMLElement {
       entry("svg", "Drawing (SVG)", `shapes up to ${count(MOST_SHAPES)} points in view`, () => saveDrawing(actions)),
       ...ofRows,
       none,
+      entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
       entry("open", "Open a selection…", "a JSON file that was saved here or in Python", () => input.click()),
       input,
     ),

@@ -15,11 +15,13 @@ interface Stamp {
   rim: Uint8Array;
 }
 
+const SEEN = 0.1; // share of a pixel that a point has to cover
+
 export class CpuRenderer implements Renderer {
   readonly name = "cpu" as const;
   private readonly context: CanvasRenderingContext2D;
   private image: ImageData | null = null;
-  private pixels = new Uint32Array(0);
+  private pixels = new Int32Array(0);
   private x = new Float32Array(0);
   private y = new Float32Array(0);
   private colors = new Uint32Array(0);
@@ -36,7 +38,7 @@ export class CpuRenderer implements Renderer {
     this.canvas.width = Math.max(1, Math.round(width * ratio));
     this.canvas.height = Math.max(1, Math.round(height * ratio));
     this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
-    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.pixels = new Int32Array(this.image.data.buffer);
   }
 
   setPoints(x: Float32Array, y: Float32Array): void {
@@ -55,7 +57,7 @@ export class CpuRenderer implements Renderer {
 
   draw(frame: Frame): void {
     if (!this.image) return;
-    this.pixels.fill(packed(frame.background));
+    this.pixels.fill(packed(frame.background) | 0);
     const radius = frame.radius * this.ratio;
     const limit = Math.min(frame.limit, this.x.length);
     for (const layer of this.layers) this.pass(frame, layer, stampOf(radius, layer, frame.opacity), limit);
@@ -63,7 +65,8 @@ export class CpuRenderer implements Renderer {
   }
 
   private pass(frame: Frame, state: number, stamp: Stamp, limit: number): void {
-    const { x, y, colors, states, pixels, ratio } = this;
+    const { x, y, states, pixels, ratio } = this;
+    const colors = new Int32Array(this.colors.buffer, this.colors.byteOffset, this.colors.length);
     const { width, height } = this.canvas;
     const { reach, dx, dy, alpha, rim } = stamp;
     const size = dx.length;
@@ -72,19 +75,18 @@ export class CpuRenderer implements Renderer {
     const k = frame.view.k * ratio;
     const left = width / 2 - frame.view.cx * k;
     const top = height / 2 + frame.view.cy * k;
-    const edge = packed(edgeOf(state, 0).ring ? frame.ring : frame.background);
-    const edge_rb = edge & 0xff00ff;
-    const edge_g = edge & 0x00ff00;
-    const shadow = packed(frame.shadow);
+    const edge = packed(edgeOf(state, 0).ring ? frame.ring : frame.background) | 0;
+    const shadow = packed(frame.shadow) | 0;
+    const own = state !== FAINT;
+    const [most_x, most_y] = [width + reach, height + reach];
+    const [inner_x, inner_y] = [width - reach, height - reach];
     for (let i = 0; i < limit; i++) {
       if (states[i] !== state) continue;
-      const px = Math.round(left + x[i] * k - 0.5);
-      const py = Math.round(top - y[i] * k - 0.5);
-      if (px < -reach || py < -reach || px >= width + reach || py >= height + reach) continue;
-      const inside = px >= reach && py >= reach && px < width - reach && py < height - reach;
-      const color = state === FAINT ? shadow : colors[i];
-      const rb = color & 0xff00ff;
-      const g = color & 0x00ff00;
+      const px = Math.floor(left + x[i] * k);
+      const py = Math.floor(top - y[i] * k);
+      if (px < -reach || py < -reach || px >= most_x || py >= most_y) continue;
+      const inside = px >= reach && py >= reach && px < inner_x && py < inner_y;
+      const color = own ? colors[i] : shadow;
       const at = py * width + px;
       for (let s = 0; s < size; s++) {
         if (!inside) {
@@ -94,15 +96,17 @@ export class CpuRenderer implements Renderer {
         }
         const place = at + offset[s];
         const a = alpha[s];
+        const over = rim[s] ? edge : color;
         if (a === 256) {
-          pixels[place] = rim[s] ? edge : color;
+          pixels[place] = over;
           continue;
         }
+        // Red and blue in one multiplication, green in another: each channel has room for the product.
         const old = pixels[place];
         const b = 256 - a;
-        const mixed_rb = ((Math.imul(old & 0xff00ff, b) + Math.imul(rim[s] ? edge_rb : rb, a)) >>> 8) & 0xff00ff;
-        const mixed_g = ((Math.imul(old & 0x00ff00, b) + Math.imul(rim[s] ? edge_g : g, a)) >>> 8) & 0x00ff00;
-        pixels[place] = 0xff000000 | mixed_rb | mixed_g;
+        const mixed_rb = ((Math.imul(old & 0xff00ff, b) + Math.imul(over & 0xff00ff, a)) >>> 8) & 0xff00ff;
+        const mixed_g = ((Math.imul(old & 0x00ff00, b) + Math.imul(over & 0x00ff00, a)) >>> 8) & 0x00ff00;
+        pixels[place] = -0x1000000 | mixed_rb | mixed_g;
       }
     }
   }
@@ -122,7 +126,8 @@ function stampOf(radius: number, layer: number, opaque: number): Stamp {
       const inner = Math.max(0, Math.min(1, radius - d + 0.5));
       const rim = width ? Math.max(0, Math.min(1, outer - d + 0.5)) * strength : 0;
       if (rim > 0 && inner < 1) found.push([dx, dy, Math.round(rim * 256), 1]);
-      if (inner > 0) found.push([dx, dy, Math.round(inner * opacity * 256), 0]);
+      // What can hardly be seen is not drawn: of a small point that is half of its pixels.
+      if (inner > SEEN) found.push([dx, dy, Math.round(inner * opacity * 256), 0]);
     }
   }
   // The smallest points still have their middle.

@@ -43,7 +43,7 @@ export function opacityOf(layer: number, opacity: number): number {
 
 /** What surrounds a point of a layer: a thin rim in the colour of the background, or a ring that says it is chosen. */
 export function edgeOf(layer: number, radius: number): { width: number; ring: boolean } {
-  if (layer === CHOSEN) return { width: radius >= RIM_FROM ? 1.6 : 1, ring: true };
+  if (layer === CHOSEN) return { width: radius >= RIM_FROM ? 1.25 : 0.8, ring: true };
   return { width: layer === SHOWN && radius >= RIM_FROM ? 1 : 0, ring: false };
 }
 
