@@ -15,7 +15,7 @@ CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-all test-no-jit test-oldest lint format bench docs frontend check-frontend
+.PHONY: help demo test test-all test-no-jit test-oldest lint format bench reproduce reproduce-full docs frontend check-frontend
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make lint      ruff, mypy, import contracts, spelling"
 	@echo "make format    let ruff rewrite what it can"
 	@echo "make bench     speed and memory against peers"
+	@echo "make reproduce the papers' tables beside ours, quickly, in reproduced/; reproduce-full: whole sets, in docs/results"
 	@echo "make docs      the site, in docs/_build/html"
 	@echo "make frontend  rebuild the page's script and style (needs Node); check-frontend compares with what is committed"
 	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
@@ -65,6 +66,12 @@ bench: $(VENV)/.installed-test
 	@for script in $(sort $(wildcard benchmarks/[a-z]*.py)); do \
 		echo "== $$script"; $(PY) $$script || exit 1; \
 	done
+
+reproduce: $(VENV)/.installed-test
+	$(PY) reproduce/all.py $(ARGS)
+
+reproduce-full: $(VENV)/.installed-test
+	$(PY) reproduce/all.py --full $(ARGS)
 
 docs: $(VENV)/.installed-docs
 	$(PY) docs/run_pages.py

@@ -1,4 +1,4 @@
-"""FeatureMAP's tables and figures with the paper's beside them: Table 1, Fig. 1, 4, 5, 7, 9 to 12 and 15 to 19.
+"""FeatureMAP's tables and figures with the paper's beside them: Table 1, Fig. 1, 4 to 12, 15 to 19.
 
     python reproduce/featuremap.py [--full | --rows 10000] [--only table-mnist] [--out docs/results/featuremap.md]
 
@@ -22,6 +22,7 @@ import platform
 import tempfile
 import time
 
+import featuremap_adversarial as adversarial
 import featuremap_figures as figures
 import featuremap_table as table
 
@@ -39,6 +40,7 @@ def parts(n_rows):
         found[f"fidelity-{name}"] = lambda name=name: table.fidelity_part(name, n_rows)
     for name, make in figures.PARTS.items():
         found[name] = lambda make=make: make(n_rows)
+    found["fig6"] = lambda: adversarial.adversarial_part(n_rows)
     return found
 
 
@@ -82,6 +84,7 @@ def write(found, out, n_rows):
         "",
         *table.page(found),
         *figures.page(found),
+        *(["", *adversarial.page(found["fig6"])] if "fig6" in found else []),
     ]
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

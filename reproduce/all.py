@@ -1,0 +1,98 @@
+"""Every table and figure of the papers, one script after the other, and the count of won, tied and lost cells.
+
+    python reproduce/all.py [--full] [--only rf-phate,tuning] [--out reproduced]
+
+Without ``--full`` sets are sampled and repetitions few, and pages go to the folder ``reproduced``; with it, the sets
+and repetitions are the papers' and the pages those of ``docs/results``. The scripts keep finished parts, so that a run
+that was stopped goes on where it was. A script that fails does not stop the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+HERE = pathlib.Path(__file__).resolve().parent
+COUNT = re.compile(r"won (\d+), tied (\d+), lost (\d+)")
+
+
+class Script(NamedTuple):
+    """A script, the paper it follows, and what a quick and a full run add to its command line."""
+
+    file: str
+    paper: str
+    quick: tuple[str, ...] = ()
+    full: tuple[str, ...] = ("--full",)
+
+
+SCRIPTS = {
+    "rf-phate": Script("rf_phate.py", "RF-PHATE", ("--seeds", "1", "--noise-sets", "3"), ()),
+    "baselines": Script("baselines.py", "RF-PHATE, other methods"),
+    "forest-family": Script("forest_family.py", "RF-PHATE, other layouts"),
+    "tuning": Script("tuning.py", "Bayesian tuning"),
+    "forest-features": Script("forest_features.py", "forest features", ("--repeats", "1")),
+    "kernel-tsne": Script("kernel_tsne.py", "kernel t-SNE"),
+    "featuremap": Script("featuremap.py", "FeatureMAP"),
+}
+
+
+def counted(page):
+    """The first count of won, tied and lost cells of a page, or None."""
+    found = COUNT.search(page.read_text(encoding="utf-8")) if page.exists() else None
+    return None if found is None else tuple(int(number) for number in found.groups())
+
+
+def run(name, *, full, folder):
+    """Run one script; return its seconds and whether it ended well."""
+    script = SCRIPTS[name]
+    command = [sys.executable, str(HERE / script.file), *(script.full if full else script.quick)]
+    begin = time.perf_counter()
+    print(f"== {name}: {' '.join(command[1:])}", flush=True)
+    done = subprocess.run(
+        [*command, "--out", str(folder / f"{name}.md")],
+        check=False,
+        cwd=HERE,
+        env={**os.environ, "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")},
+    )
+    return time.perf_counter() - begin, done.returncode == 0
+
+
+def summary(lines):
+    """Print the table of all scripts that were asked for."""
+    print(f"\n{'page':18}{'paper':26}{'won':>6}{'tied':>6}{'lost':>6}{'minutes':>10}")
+    for name, count, seconds, well in lines:
+        cells = "".join(f"{number:6d}" for number in count) if count else "   no count yet   "
+        print(f"{name:18}{SCRIPTS[name].paper:26}{cells}{seconds / 60:10.1f}{'' if well else '  failed'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="the papers' sets and repetitions; takes hours")
+    parser.add_argument("--only", default=",".join(SCRIPTS), help="some of the pages, with commas")
+    parser.add_argument("--out", type=pathlib.Path, help="folder of the pages")
+    parser.add_argument("--count", action="store_true", help="run nothing: count the cells of the pages that are there")
+    arguments = parser.parse_args()
+    chosen = [name for name in arguments.only.split(",") if name]
+    unknown = sorted(set(chosen) - set(SCRIPTS))
+    if unknown:
+        parser.error(f"no page is called {', '.join(unknown)}. There are: {', '.join(SCRIPTS)}.")
+    usual = HERE.parent / ("docs/results" if arguments.full or arguments.count else "reproduced")
+    folder = (arguments.out or usual).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name in chosen:
+        seconds, well = (0.0, True) if arguments.count else run(name, full=arguments.full, folder=folder)
+        lines.append((name, counted(folder / f"{name}.md"), seconds, well))
+    summary(lines)
+    print(f"pages: {folder}")
+    return int(not all(well for *_, well in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
