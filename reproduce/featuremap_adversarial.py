@@ -166,7 +166,8 @@ def page(found):
         "there, that the attack moves each image little, is only half of it"
         + (
             ": here the classes come apart *better* than before the attack. The sign of the gradient depends on the "
-            "true class, so that FGSM stamps the class on the image; it misleads the classifier, and the map groups by it."
+            "true class, so that FGSM stamps the class on the image; it misleads the classifier, and the map groups by "
+            "it."
             if torn > kept
             else "."
         ),
