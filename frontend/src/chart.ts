@@ -221,20 +221,20 @@ export interface Bar {
   most: number;
   low?: number | null;
   high?: number | null;
-  /** Colours the bar: above, below, neither. */
+  /** Colours the bar: above, below, neither; undefined where there are no such sides. */
   sign?: number;
   /** Whether the bar starts in the middle and goes to the left for negative values. */
   both?: boolean;
 }
 
 /** A bar across the room there is, with a whisker where its error is known. */
-export function bar({ value, most, low, high, sign = 0, both = false }: Bar): SVGElement {
+export function bar({ value, most, low, high, sign, both = false }: Bar): SVGElement {
   const percent = (v: number): number => {
     const part = Math.max(-1, Math.min(1, most > 0 ? v / most : 0));
     return 100 * (both ? 0.5 + part / 2 : Math.max(0, part));
   };
   const [from, to] = [percent(0), percent(value)];
-  const className = sign > 0 ? "fill above" : sign < 0 ? "fill below" : "fill";
+  const className = sign === undefined ? "fill" : sign > 0 ? "fill above" : sign < 0 ? "fill below" : "fill even";
   const parts = [
     svg("rect", { x: 0, y: 2, width: "100%", height: 6, rx: 3, class: "ground" }),
     svg("rect", { x: `${Math.min(from, to)}%`, y: 2, width: `${Math.abs(to - from)}%`, height: 6, rx: both ? 0 : 3, class: className }),

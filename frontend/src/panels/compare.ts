@@ -93,7 +93,9 @@ export function selectionSection(actions: Actions): HTMLElement {
       const effect = effectOf(column, chosen, data.n);
       if (effect) effects.push(effect);
     }
-    effects.sort((a, b) => Math.abs(b.rank) - Math.abs(a.rank) || a.column.index - b.column.index);
+    // What the data say comes before what was worked out from them, such as the quality of places.
+    const own = ({ column }: Effect): number => Number(column.spec.role === "value");
+    effects.sort((a, b) => own(b) - own(a) || Math.abs(b.rank) - Math.abs(a.rank) || a.column.index - b.column.index);
     const list = h("ul", { class: "features" });
     const more = (): void => replace(list, ...effects.map((effect) => entry(actions, effect, chosen)));
     list.append(...effects.slice(0, SHOWN).map((effect) => entry(actions, effect, chosen)));

@@ -101,7 +101,7 @@ export const features: MakePanel = (actions) => {
       h("section", {}, figure("By importance", list(ranked), () => table("Importance of features", heads, rows)), h("p", { class: "muted small" }, hint)),
     );
   }
-  if (drawn.length) element.append(h("section", {}, h("h2", {}, "With arrows"), h("p", { class: "muted small" }, arrows!.note), list(drawn)));
+  if (drawn.length) element.append(h("section", {}, h("h2", {}, ranked.length ? "More with arrows" : "With arrows, most important first"), h("p", { class: "muted small" }, arrows!.note), list(drawn)));
   if (others.length) element.append(h("section", {}, h("h2", {}, ranked.length || drawn.length ? "Other columns" : "Columns"), list(others)));
 
   const mark = (): void => {

@@ -36,6 +36,8 @@ export const row: MakePanel = (actions) => {
     ]);
     if (i !== store.state.pinned) return;
     const number = `${data.isNew(i) ? "New row" : "Row"} ${data.rowNumber(i)}`;
+    // Rows that are named by their number alone need not be told twice.
+    const title = data.title(i) === String(data.rowNumber(i)) ? number : data.title(i);
     const values = of("value");
     const sure = reasons?.reliability(i) ?? null;
     const lines = (columns: Column[]): HTMLElement =>
@@ -55,9 +57,9 @@ export const row: MakePanel = (actions) => {
       h(
         "section",
         {},
-        h("h2", { class: "row-title" }, said(data.title(i))),
-        data.title(i) !== number && h("p", { class: "muted" }, number),
-        prediction(actions, i),
+        h("h2", { class: "row-title" }, said(title)),
+        title !== number && h("p", { class: "muted" }, number),
+        prediction(actions, i, sure !== null),
         sure !== null && reliabilityLine(sure, reasons!.part.reliability_note),
       ),
       image,
@@ -86,7 +88,7 @@ export const row: MakePanel = (actions) => {
 };
 
 /** What the model says of the row, beside what is known. */
-function prediction(actions: Actions, i: number): HTMLElement | null {
+function prediction(actions: Actions, i: number, measured: boolean): HTMLElement | null {
   const { data } = actions;
   const part = partOf(data, "model");
   if (!part) return null;
@@ -103,8 +105,11 @@ function prediction(actions: Actions, i: number): HTMLElement | null {
     tell("Predicted", says, differs ? h("span", { class: "badge" }, "differs") : null);
     if (target !== undefined) tell(data.columns[target].name, is);
   }
-  for (const [name, index] of Object.entries(others)) tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index], i));
-  return h("dl", { class: "facts" }, ...lines);
+  for (const [name, index] of Object.entries(others)) {
+    if (measured && name.toLowerCase() === "reliability") continue; // has a meter of its own
+    tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index], i));
+  }
+  return lines.length ? h("dl", { class: "facts" }, ...lines) : null;
 }
 
 function line(actions: Actions, column: Column, i: number, ranges: Map<Column, Range>): HTMLElement {

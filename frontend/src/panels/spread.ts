@@ -21,11 +21,14 @@ export function spreadOf(column: Column, data: Data, chosen: Uint8Array | null):
     bin = (i) => (codes[i] === missing ? -1 : Math.min(size - 1, codes[i]));
   } else {
     const { low, high } = rangeOf(column, data.n);
-    size = BINS;
+    // A few whole numbers have a bin each.
+    const whole = column.spec.whole === true && high - low < BINS;
+    size = whole ? high - low + 1 : BINS;
+    const step = whole ? 1 : (high - low) / size;
     bin = (i) => {
       const value = column.number(i);
       if (!Number.isFinite(value)) return -1;
-      return Math.max(0, Math.min(size - 1, Math.floor(high > low ? ((value - low) / (high - low)) * size : size / 2)));
+      return Math.max(0, Math.min(size - 1, Math.floor(step > 0 ? (value - low) / step : size / 2)));
     };
   }
   const all = new Array<number>(size).fill(0);
