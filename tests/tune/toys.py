@@ -121,3 +121,11 @@ class Killed(Toy):
                 os.kill(os.getpid(), signal.SIGKILL)
                 time.sleep(60)
         return super().fit_transform(X, y)
+
+
+class Slow(Toy):
+    """Takes its time, so that two processes meet."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        time.sleep(0.05)
+        return super().fit_transform(X, y)

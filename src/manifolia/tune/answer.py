@@ -1,4 +1,4 @@
-"""From trials to an answer: recommend by what is expected, confirm with fresh seeds, carry over to all rows.
+"""From trials to an answer: recommend by what is expected, confirm with fresh seeds.
 
 The least mean of noisy runs is too good to be true (by 0.06 to 0.12 in 1 − NMI on the paper's two clusters). So the
 candidates are those whose *expected* loss, by the surrogate, is least; they are run again with fresh seeds; and the
@@ -7,22 +7,20 @@ figure reported is of runs that had no part in the choice.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import chi2
 
 from manifolia._core.types import FloatArray
-from manifolia.tune.parameters import Normalized
 from manifolia.tune.pareto import knee, non_dominated
 from manifolia.tune.proposal import Evidence, make_surrogate
 from manifolia.tune.search import Search, mixed_seed
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.study import Trial
 
-__all__ = ["Answer", "carried", "confirm", "expected_losses", "front_chances", "is_flat"]
+__all__ = ["Answer", "confirm", "expected_losses", "front_chances", "is_flat", "surrogate_front"]
 
 _N_DRAWS = 200
 _FLAT = 0.95
@@ -226,52 +224,3 @@ def surrogate_front(
     front = np.flatnonzero(non_dominated(expected))
     front = front[np.argsort(expected[front, 0], kind="stable")]
     return [settings[i] for i in front], expected[front]
-
-
-def carried(
-    space: Space,
-    setting: Setting,
-    small: tuple[int, int],
-    large: tuple[int, int],
-    current: dict[str, Any],
-) -> list[dict[str, Any]]:
-    """Carry a setting from a subsample to all rows: at the same fraction, at the same number, and between.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    setting : dict
-        What was found on the subsample.
-    small : tuple of int
-        Shape of the subsample.
-    large : tuple of int
-        Shape of all data.
-    current : dict
-        The estimator's own parameters.
-
-    Returns
-    -------
-    list of dict
-        Arguments for all rows; the same fraction first. One only, if nothing is a fraction of the rows. Neither rule is
-        right in general: on COIL the best perplexity grows about as √n.
-    """
-    first = space.resolve(setting, large, current)
-    fractions = [
-        name
-        for name in setting
-        if isinstance(space.parameters[name], Normalized) and space.parameters[name].of == "n_samples"  # type: ignore[union-attr]
-    ]
-    if not fractions or small[0] == large[0]:
-        return [first]
-    fixed = space.resolve(setting, small, current)
-    out = [first]
-    for name in fractions:
-        if isinstance(first[name], int) and first[name] == fixed[name]:
-            return out
-    between, same = dict(first), dict(first)
-    for name in fractions:
-        middle = math.sqrt(first[name] * fixed[name])
-        between[name] = round(middle) if isinstance(first[name], int) else middle
-        same[name] = fixed[name]
-    return [first, between, same]

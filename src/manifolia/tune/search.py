@@ -8,6 +8,10 @@ Where runs are saved (``race=True``), with one metric:
 
 A setting whose first runs agree to the last bit is not random, and gets no further run either. The rules look at
 finished runs only and runs have seeds of their own, so the outcome does not depend on the number of processes.
+
+Several workers, each with the same call on one storage, share the slots. Whoever begins the pilots runs them, the
+others wait; proposals are then made one by one by whoever is free, as if those that are being tried elsewhere had
+returned what the surrogate expects. So the outcome depends on who is faster, and only then.
 """
 
 from __future__ import annotations
@@ -29,7 +33,10 @@ from manifolia.tune.proposal import Evidence, pilot_design, propose
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.study import Trial, TrialStore
 
-__all__ = ["Plan", "Search", "mixed_seed"]
+__all__ = ["STAGES", "Plan", "Search", "mixed_seed", "run_seed"]
+
+#: Their numbers are part of the seeds of runs.
+STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
 
 _FIRST_ROUND = 3
 _ROUND = 2
@@ -38,6 +45,7 @@ _SCOUT_RUNS = 3
 _RACE = 1.5  # standard errors of the difference; at 2 hardly any run is saved
 _LEAST_PILOTS = 4  # fewer are not worth halving
 _PATIENCE = 3
+_POLL = 0.3  # seconds between looks at what other workers do
 _SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could see
 
 #: A run to do: a trial and the number of the repeat.
@@ -104,6 +112,28 @@ def mixed_seed(seed: int, *numbers: int) -> int:
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
+def run_seed(seed: int, stage: str, slot: int, repeat: int) -> int:
+    """Make the seed of a run.
+
+    Parameters
+    ----------
+    seed : int
+        Of the study.
+    stage : str
+        One of `STAGES`.
+    slot : int
+        Number of the trial within its stage.
+    repeat : int
+        Number of the run within its trial.
+
+    Returns
+    -------
+    int
+        What the estimator gets as its random state.
+    """
+    return mixed_seed(seed, 6, STAGES.index(stage), slot, repeat)
+
+
 class Search:
     """Runs the trials of a plan.
 
@@ -116,7 +146,7 @@ class Search:
     store : TrialStore
         Where trials are kept.
     run : callable
-        Takes a list of tasks and returns their runs, in order.
+        Takes a list of tasks and returns their runs, in order; kept as `run`.
     resolve : callable
         Turns a setting into arguments of the estimator.
     reporter : Reporter
@@ -135,7 +165,7 @@ class Search:
         reporter: Reporter,
         cheap: dict[str, Any] | None = None,
     ) -> None:
-        self.plan, self.space, self.store, self._run, self._resolve = plan, space, store, run, resolve
+        self.plan, self.space, self.store, self.run, self._resolve = plan, space, store, run, resolve
         self._reporter = reporter
         self._cheap = cheap or {}
         self._how = "mean" if plan.aggregate == "auto" else plan.aggregate
@@ -240,10 +270,43 @@ class Search:
         list of Trial
             Those that are finished.
         """
+        while True:
+            trials, shared = self._together(stage, settings, halve=halve)
+            if not shared or not self.wait(stage):
+                return trials
+
+    def wait(self, stage: str) -> bool:
+        """Wait until no other worker is at this stage.
+
+        Parameters
+        ----------
+        stage : str
+            Stage.
+
+        Returns
+        -------
+        bool
+            False if the time was used up before.
+        """
+        while self.store.elsewhere(stage):
+            if self.is_late:
+                return False
+            time.sleep(_POLL)
+            self.store.recover()
+        return True
+
+    def _together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> tuple[list[Trial], bool]:
+        """Run what no other worker runs, and tell whether there are others."""
         more = self._cheap if stage == "scout" else {}
         n_runs = min(self.plan.n_repeats, _SCOUT_RUNS) if stage == "scout" else self.plan.n_repeats
-        opened = [self.store.begin(stage, i, s, {**self._resolve(s), **more}) for i, s in enumerate(settings)]
-        alive = [trial for trial in opened if trial is not None]
+        alive: list[Trial] = []
+        shared = False
+        for slot, setting in enumerate(settings):
+            trial = self.store.begin(stage, slot, setting, {**self._resolve(setting), **more})
+            if trial is None:  # who has the first has them all: halving compares them with each other
+                shared = True
+                break
+            alive.append(trial)
         started = list(alive)
         halving = halve and self._may_race()
         # Two runs first in any case: they show whether the setting is random at all.
@@ -263,40 +326,58 @@ class Search:
                 break
         for trial in alive:
             self._finish(trial)
-        return [trial for trial in started if trial.finished]
+        return [trial for trial in started if trial.finished], shared
 
     # -- proposals
 
     def _proposals(self) -> None:
+        """Go through the slots; again, if one that another worker had begun is lost."""
+        first = min(self.plan.n_pilot, self.plan.n_trials)
+        while self._pass(first) and self.store.elsewhere("model") and self.wait("model"):
+            pass
+
+    def _pass(self, start: int) -> bool:
+        """Try the slots that are free; False if the search is over before its end."""
         plan = self.plan
         patience = 0
-        start = min(plan.n_pilot, plan.n_trials)
         while start < plan.n_trials and not self._is_over():
             slots = list(range(start, min(start + plan.batch_size, plan.n_trials)))
             evidence = self.evidence(before=start)
-            trials: list[Trial] = []
-            for slot in slots:
-                seed = mixed_seed(plan.seed, 2, slot)
-                pending = [trial.setting for trial in trials]
-                proposal = propose(self.space, evidence, plan.surrogate, seed, pending=pending)
-                arguments = self._resolve(proposal.setting)
-                trial = self.store.begin("model", slot, proposal.setting, arguments, proposal.expected_gain)
-                if trial is not None:
-                    trials.append(trial)
+            trials = self._opened(slots, evidence)
             self._compare([trial for trial in trials if not trial.finished], evidence)
             start += len(slots)
             best, left = self._outlook(start)
             if self._reporter.update("trials", start, plan.n_trials, best=best, seconds_left=left):
                 self.stopped = "the callback asked for it"
-                return
+                return False
             if plan.early_stop and evidence.noise is not None:
                 small = [t.expected_gain < _SMALL_GAIN * float(np.median(evidence.noise)) for t in trials]
                 patience = patience + 1 if small and all(small) else 0
                 if patience >= _PATIENCE:
                     self.stopped = f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
-                    return
-        if self._is_over() and start < plan.n_trials:
+                    return False
+        if start < plan.n_trials:
             self.stopped = "the time was used up"
+            return False
+        return True
+
+    def _opened(self, slots: Sequence[int], evidence: Evidence) -> list[Trial]:
+        """Open the trials of a batch, with those that are finished already and without those of other workers."""
+        trials: list[Trial] = []
+        others = self.store.elsewhere("model")
+        for slot in slots:
+            if slot in others:
+                continue
+            trial = self.store.finished("model", slot)
+            if trial is None:
+                pending = [*(one.setting for one in trials), *others.values()]
+                seed = mixed_seed(self.plan.seed, 2, slot)
+                proposal = propose(self.space, evidence, self.plan.surrogate, seed, pending=pending)
+                arguments = self._resolve(proposal.setting)
+                trial = self.store.begin("model", slot, proposal.setting, arguments, proposal.expected_gain)
+            if trial is not None:
+                trials.append(trial)
+        return trials
 
     def _compare(self, trials: list[Trial], evidence: Evidence) -> None:
         """Run proposals, in rounds if hopeless ones may be dropped."""
@@ -346,7 +427,7 @@ class Search:
         ]
         if not tasks:
             return
-        runs = self._run(tasks)
+        runs = self.run(tasks)
         for trial in trials:
             new = [run for (owner, _), run in zip(tasks, runs, strict=True) if owner is trial]
             if new:

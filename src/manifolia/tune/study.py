@@ -1,9 +1,11 @@
-"""Trials in an Optuna study: slots, what is finished, what was lost, and going on after a kill.
+"""Trials in an Optuna study: slots, what is finished, what was lost, going on after a kill, and several workers.
 
 One trial is one setting with its repeats. Every trial has a **slot**, a number of our own: what is tried in slot s,
 with which seeds, follows from the seed of the study, s and what the slots before it found. Optuna's own numbers count
 attempts: a slot whose process was killed is marked failed and tried again under another number. The runs that it had
 finished are kept with the failed trial and taken over.
+
+Several processes may work on one storage: a slot belongs to the one whose trial has the lowest number.
 
 Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"model"`` (the trials proper), then
 ``"confirm"``, ``"final"`` and ``"full"`` (fresh seeds, and all rows).
@@ -14,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +34,11 @@ __all__ = ["StudyMismatchError", "Trial", "TrialStore"]
 
 #: Stages that count as trials.
 SEARCHED = ("pilot", "model")
+
+_ATTEMPTS = 40  # to open a storage that another process is just making
+_PAUSE = 0.25  # seconds between them
+_PATIENCE = 60.0  # seconds that SQLite waits for another process to end its writing
+_NAMING = 5.0  # seconds that another process may take between asking for a trial and saying which slot it is
 
 
 class StudyMismatchError(ManifoliaError, ValueError):
@@ -125,8 +133,8 @@ class TrialStore:
         verbosity = self._optuna.logging.get_verbosity()
         self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
         try:
-            self.study = self._optuna.create_study(
-                storage=self._open(storage),
+            self.study = self._created(
+                storage,
                 study_name=study_name or ("manifolia" if storage is not None else None),
                 sampler=self._sampler,
                 directions=["minimize"] * len(metric_names),
@@ -153,18 +161,35 @@ class TrialStore:
             if not path.parent.is_dir():
                 message = f"storage={storage!r}: the folder {path.parent} does not exist. Make it first."
                 raise FileNotFoundError(message)
-            return f"sqlite:///{path}"
+            options = {"connect_args": {"timeout": _PATIENCE}}
+            return self._optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs=options)
         return storage
+
+    def _created(self, storage: Any, **options: Any) -> Any:
+        """Open the study. Another process may be making the tables of the same file: then try again."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self._optuna.create_study(storage=self._open(storage), **options)
+            except Exception as error:
+                # SQLAlchemy's errors, an extra of an extra: told by their text.
+                passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
+                if storage is None or not passing or attempt + 1 == _ATTEMPTS:
+                    raise
+                time.sleep(_PAUSE)
+        raise AssertionError  # the loop returns or raises
 
     def _check_signature(self, signature: dict[str, Any]) -> None:
         text = json.dumps(signature, sort_keys=True, default=str)
         kept = self.study.user_attrs.get("manifolia")
         if kept is None:
-            if self.study.get_trials(deepcopy=False):
+            found = self.study.get_trials(deepcopy=False)
+            kept = self.study.user_attrs.get("manifolia")  # another process may have signed it, and begun, meanwhile
+            if found and kept is None:
                 message = (
                     f"the study {self.study.study_name!r} holds trials of another program. Pass another study_name."
                 )
                 raise StudyMismatchError(message)
+        if kept is None:
             self.study.set_user_attr("manifolia", text)
             return
         if kept != text:
@@ -214,8 +239,8 @@ class TrialStore:
                 found.setdefault((trial.stage, trial.slot), trial)
         return sorted(found.values(), key=lambda t: (wanted.index(t.stage), t.slot))
 
-    def taken(self, stage: str) -> set[int]:
-        """Tell which slots are finished or being tried.
+    def elsewhere(self, stage: str) -> dict[int, Setting]:
+        """List slots that other processes are trying.
 
         Parameters
         ----------
@@ -224,16 +249,33 @@ class TrialStore:
 
         Returns
         -------
-        set of int
-            Slots.
+        dict
+            Slot to setting.
         """
-        states = self._optuna.trial.TrialState
+        running = self._optuna.trial.TrialState.RUNNING
+        me = _myself()
         return {
-            int(kept.user_attrs["slot"])
-            for kept in self.study.get_trials(deepcopy=False)
-            if kept.user_attrs.get("stage") == stage
-            and (kept.user_attrs.get("finished") or kept.state in (states.RUNNING, states.WAITING))
+            int(kept.user_attrs["slot"]): dict(kept.params)
+            for kept in self.study.get_trials(deepcopy=False, states=(running,))
+            if kept.user_attrs.get("stage") == stage and "slot" in kept.user_attrs and kept.user_attrs["worker"] != me
         }
+
+    def finished(self, stage: str, slot: int) -> Trial | None:
+        """Find a finished trial.
+
+        Parameters
+        ----------
+        stage : str
+            Stage.
+        slot : int
+            Slot.
+
+        Returns
+        -------
+        Trial or None
+            None if the slot is not finished.
+        """
+        return next((trial for trial in self.trials((stage,)) if trial.slot == slot), None)
 
     def begin(
         self, stage: str, slot: int, setting: Setting, arguments: dict[str, Any], expected_gain: float = float("nan")
@@ -260,41 +302,54 @@ class TrialStore:
             if another process is just doing it.
         """
         runs: list[Run] = []
-        for kept in self.study.get_trials(deepcopy=False):
-            attrs = kept.user_attrs
-            if attrs.get("stage") != stage or attrs.get("slot") != slot or kept.params != setting:
-                continue
-            if attrs.get("finished"):
+        for kept in self._at(stage, slot):
+            if self._is_done(kept, setting):
                 return self._read(kept)
-            runs = max(runs, self._runs(kept), key=len)
+            if kept.params == setting:
+                runs = max(runs, self._runs(kept), key=len)
         gain = None if np.isnan(expected_gain) else expected_gain
         attributes = {
             "stage": stage,
-            "slot": slot,
             "arguments": {name: _plain(value) for name, value in arguments.items()},
             "expected_gain": gain,
-            "worker": {"host": socket.gethostname(), "pid": os.getpid()},
+            "worker": _myself(),
+            "slot": slot,  # last: a trial with a slot is described in full
         }
         self._sampler.fixed = setting
         handle = self.study.ask(self._distributions(self._space, list(setting)))
         for name, value in attributes.items():
             handle.set_user_attr(name, value)
         trial = Trial(slot, stage, setting, arguments, runs, expected_gain, False, handle.number, handle)
-        if self._is_second(trial):  # two processes took the slot at the same moment: the lower number has it
+        holder = self._holder(trial)
+        if holder is not None:
             self.study.tell(handle.number, state=self._optuna.trial.TrialState.FAIL)
-            return None
+            return self._read(holder) if self._is_done(holder, setting) else None
         if runs:
             self._keep(trial)
         return trial
 
-    def _is_second(self, trial: Trial) -> bool:
+    def _at(self, stage: str, slot: int) -> list[Any]:
+        found = self.study.get_trials(deepcopy=False)
+        return [kept for kept in found if kept.user_attrs.get("slot") == slot and kept.user_attrs["stage"] == stage]
+
+    def _is_done(self, kept: Any, setting: Setting) -> bool:
+        """Whether a trial settles its slot: in the search whatever was tried there, later the same setting only."""
+        searched = kept.user_attrs["stage"] in SEARCHED
+        return bool(kept.user_attrs.get("finished")) and (searched or kept.params == setting)
+
+    def _holder(self, trial: Trial) -> Any:
+        """The trial of another process that has the slot, since it was begun a moment before; None if there is none."""
+        until = time.monotonic() + _NAMING
         running = self._optuna.trial.TrialState.RUNNING
-        return any(
-            kept.number < trial.number
-            and kept.user_attrs.get("stage") == trial.stage
-            and kept.user_attrs.get("slot") == trial.slot
-            for kept in self.study.get_trials(deepcopy=False, states=(running,))
-        )
+        while True:
+            before = [kept for kept in self.study.get_trials(deepcopy=False) if kept.number < trial.number]
+            nameless = any(kept.state == running and "slot" not in kept.user_attrs for kept in before)
+            if not nameless or time.monotonic() > until:
+                break
+            time.sleep(_PAUSE / 10)
+        at = [kept for kept in before if kept.user_attrs.get("slot") == trial.slot]
+        at = [kept for kept in at if kept.user_attrs["stage"] == trial.stage]
+        return next((kept for kept in at if kept.state == running or self._is_done(kept, trial.setting)), None)
 
     def record(self, trial: Trial, runs: list[Run]) -> None:
         """Add finished runs.
@@ -356,6 +411,10 @@ def _described(space: Space) -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def _myself() -> dict[str, Any]:
+    return {"host": socket.gethostname(), "pid": os.getpid()}
 
 
 def _alive(pid: int) -> bool:

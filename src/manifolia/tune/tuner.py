@@ -7,7 +7,8 @@ rows to tune on        `tune.subsample`
 pilots and proposals   `tune.search`, with `tune.proposal`, `tune.surrogate` and `tune.acquisition`
 one run                `tune.evaluation`
 what is kept           `tune.study`, in Optuna's storage
-the answer             `tune.answer`: recommended, confirmed with fresh seeds, carried over to all rows
+the answer             `tune.answer`: recommended, confirmed with fresh seeds
+all rows               `tune.delivery`: the setting carried over, and the map
 which settings matter  `tune.sensitivity`
 =====================  ==============================================================================
 """
@@ -31,22 +32,21 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_is_fitted, check_number, check_option, check_same_length
 from manifolia._core.warnings import warn
 from manifolia.metrics.registry import Metric
-from manifolia.tune.answer import carried, confirm, expected_losses, front_chances, is_flat, surrogate_front
+from manifolia.tune.answer import confirm, expected_losses, front_chances, is_flat, surrogate_front
 from manifolia.tune.checking import check_tuner, study_signature
+from manifolia.tune.delivery import carried, on_all_rows
 from manifolia.tune.evaluation import Job, Run, fitted_map, run_all, takes_target
 from manifolia.tune.pareto import hypervolume, knee
 from manifolia.tune.presets import preset
 from manifolia.tune.proposal import make_surrogate
 from manifolia.tune.report import front_table, runs_table, study_dict, trials_table
-from manifolia.tune.search import Plan, Search, Task, mixed_seed
+from manifolia.tune.search import STAGES, Plan, Search, Task, mixed_seed, run_seed
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
-from manifolia.tune.space import Space
 from manifolia.tune.study import Trial, TrialStore
 from manifolia.tune.subsample import sample_rows, sample_size
 
 __all__ = ["Tuner"]
 
-_STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
 _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of so many rows
 
 
@@ -100,7 +100,8 @@ class Tuner(BaseEstimator):
     pass_target : bool or "auto", default="auto"
         Whether the estimator gets ``y``. ``"auto"``: if it is a supervised method.
     storage : str, Path or optuna storage, default=None
-        A path of an SQLite file, or a database; the study can then be resumed after a kill.
+        A path of an SQLite file, or a database; the study can then be resumed after a kill, watched with
+        optuna-dashboard, and shared by several processes that make the same call.
     study_name : str or None, default=None
         Name of the study in the storage.
     refit : bool or mapping, default=True
@@ -308,10 +309,20 @@ class Tuner(BaseEstimator):
             self._describe(search, trials, worked, metrics, seed)
             self._report(answer, worked, search, metrics)
             self.best_setting_ = answer.setting
-            self._deliver(search, answer.setting, answer.final, X, y, space, shape, seed)
+            ways = carried(space, answer.setting, shape, X.shape, current)
+            whole = answer.final if shape[0] == n else None
+            self.best_params_, chosen = on_all_rows(search, answer.setting, ways, whole, n_runs=self.n_full)
+            for name in ("best_estimator_", "embedding_"):
+                self.__dict__.pop(name, None)
+            if self.refit is not False:
+                passed = self._options(y)["pass_target"]
+                with threads(1):
+                    self.best_estimator_, self.embedding_ = fitted_map(
+                        self.estimator, Job(self.best_params_, chosen), X, y, pass_target=passed
+                    )
         del self._metric_X
         self.stopped_ = search.stopped
-        every = store.trials(_STAGES)
+        every = store.trials(STAGES)
         self.n_runs_ = sum(len(trial.runs) for trial in every)
         self._search_seed, self._space, self._metrics = seed, space, metrics
         if self.flat_:
@@ -452,8 +463,7 @@ class Tuner(BaseEstimator):
                 fresh = self.resample and len(self.rows_) < n
                 rows = self._draw(X, y, n, mixed_seed(seed, 4, repeat)) if fresh else self.rows_
                 rows = None if len(rows) == n else rows
-            own = mixed_seed(seed, 6, _STAGES.index(trial.stage), trial.slot, repeat)
-            jobs.append(Job(dict(trial.arguments), own, rows))
+            jobs.append(Job(dict(trial.arguments), run_seed(seed, trial.stage, trial.slot, repeat), rows))
         return run_all(self.estimator, jobs, X, y, metrics, self._options(y), n_jobs=self.n_jobs)
 
     @staticmethod
@@ -508,52 +518,3 @@ class Tuner(BaseEstimator):
         )
         self.best_score_ = float(score[0]) if len(metrics) == 1 else score
         self.best_score_error_ = float(error[0]) if len(metrics) == 1 else error
-
-    def _deliver(
-        self, search: Search, setting: Any, final: Trial | None, X: Any, y: Any, space: Space, shape: Any, seed: int
-    ) -> None:
-        """Carry the setting over to all rows, and fit it with the seed whose own loss was least."""
-        current = self.estimator.get_params()
-        ways = carried(space, setting, shape, X.shape, current)
-        self.best_params_ = ways[0]
-        runs: list[tuple[Run, int]] = []
-        if shape[0] == X.shape[0]:
-            if final is not None:
-                stage = _STAGES.index("final")
-                runs = [(run, mixed_seed(seed, 6, stage, 0, r)) for r, run in enumerate(final.runs)]
-        elif self.n_full and not search.is_late:
-            self.best_params_, runs = self._on_all_rows(search, setting, ways, seed)
-        for name in ("best_estimator_", "embedding_"):
-            self.__dict__.pop(name, None)
-        if self.refit is False:
-            return
-        told = [(run.own_loss, own) for run, own in runs if not run.error and not math.isnan(run.own_loss)]
-        chosen = min(told)[1] if told else (runs[0][1] if runs else mixed_seed(seed, 6, _STAGES.index("full"), 0, 0))
-        job = Job(self.best_params_, chosen)
-        with threads(1):
-            self.best_estimator_, self.embedding_ = fitted_map(
-                self.estimator, job, X, y, pass_target=self._options(y)["pass_target"]
-            )
-
-    def _on_all_rows(
-        self, search: Search, setting: Any, ways: list[dict[str, Any]], seed: int
-    ) -> tuple[dict[str, Any], list[tuple[Run, int]]]:
-        """Run the ways to carry fractions over on all rows, and take the best."""
-        best: tuple[float, dict[str, Any], list[tuple[Run, int]]] | None = None
-        for slot, arguments in enumerate(ways):
-            trial = search.store.begin("full", slot, setting, arguments)
-            if trial is None:
-                continue
-            missing = [(trial, repeat) for repeat in range(len(trial.runs), self.n_full)]
-            if missing and not trial.finished:
-                search.store.record(trial, search._run(missing))
-            if not trial.finished:
-                losses = trial.losses.mean(axis=0).tolist() if trial.works else []
-                search.store.finish(trial, losses)
-            if trial.works:
-                loss = float(trial.losses.mean())
-                stage = _STAGES.index("full")
-                runs = [(run, mixed_seed(seed, 6, stage, slot, r)) for r, run in enumerate(trial.runs)]
-                if best is None or loss < best[0]:
-                    best = (loss, arguments, runs)
-        return (ways[0], []) if best is None else (best[1], best[2])

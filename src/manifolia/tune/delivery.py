@@ -1,0 +1,124 @@
+"""From a setting found on a subsample to a map of all rows.
+
+A fraction of the sample that was best on few rows need not be best on all, and neither need the same number; both are
+tried on all rows, and what lies between. The map is then made with the seed of the run whose own loss was least.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from manifolia.tune.parameters import Normalized
+from manifolia.tune.search import Search, run_seed
+from manifolia.tune.space import Setting, Space
+from manifolia.tune.study import Trial
+
+__all__ = ["carried", "on_all_rows"]
+
+
+def carried(
+    space: Space,
+    setting: Setting,
+    small: tuple[int, int],
+    large: tuple[int, int],
+    current: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Carry a setting from a subsample to all rows: at the same fraction, at the same number, and between.
+
+    Parameters
+    ----------
+    space : Space
+        The space of settings.
+    setting : dict
+        What was found on the subsample.
+    small : tuple of int
+        Shape of the subsample.
+    large : tuple of int
+        Shape of all data.
+    current : dict
+        The estimator's own parameters.
+
+    Returns
+    -------
+    list of dict
+        Arguments for all rows; the same fraction first. One only, if nothing is a fraction of the rows. Neither rule is
+        right in general: on COIL the best perplexity grows about as √n.
+    """
+    first = space.resolve(setting, large, current)
+    fractions = [
+        name
+        for name in setting
+        if isinstance(space.parameters[name], Normalized) and space.parameters[name].of == "n_samples"  # type: ignore[union-attr]
+    ]
+    if not fractions or small[0] == large[0]:
+        return [first]
+    fixed = space.resolve(setting, small, current)
+    out = [first]
+    for name in fractions:
+        if isinstance(first[name], int) and first[name] == fixed[name]:
+            return out
+    between, same = dict(first), dict(first)
+    for name in fractions:
+        middle = math.sqrt(first[name] * fixed[name])
+        between[name] = round(middle) if isinstance(first[name], int) else middle
+        same[name] = fixed[name]
+    return [first, between, same]
+
+
+def on_all_rows(
+    search: Search, setting: Setting, ways: list[dict[str, Any]], whole: Trial | None, *, n_runs: int
+) -> tuple[dict[str, Any], int]:
+    """Choose the arguments for all rows, and the seed of the map.
+
+    Parameters
+    ----------
+    search : Search
+        With its trials done.
+    setting : dict
+        What was found.
+    ways : list of dict
+        From `carried`.
+    whole : Trial or None
+        Runs of the setting, if they were on all rows already.
+    n_runs : int
+        Runs on all rows of each way; 0 trusts the first.
+
+    Returns
+    -------
+    tuple
+        Arguments, and the seed of the run with the least loss of its own; of the first run if none tells.
+    """
+    seed = search.plan.seed
+    if whole is not None:
+        return ways[0], _best_seed(whole, seed)
+    tried: list[Trial] = []
+    if n_runs and not search.is_late:
+        while True:
+            tried = [t for slot, way in enumerate(ways) if (t := _tried(search, setting, slot, way, n_runs))]
+            if len(tried) == len(ways) or not search.wait("full"):  # another worker may have one of them
+                break
+    worked = [trial for trial in tried if trial.works]
+    if not worked:
+        return ways[0], run_seed(seed, "full", 0, 0)
+    best = min(worked, key=lambda trial: (float(trial.losses.mean()), trial.slot))
+    return ways[best.slot], _best_seed(best, seed)
+
+
+def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any], n_runs: int) -> Trial | None:
+    trial = search.store.begin("full", slot, setting, arguments)
+    if trial is not None and not trial.finished:
+        missing = [(trial, repeat) for repeat in range(len(trial.runs), n_runs)]
+        if missing:
+            search.store.record(trial, search.run(missing))
+        search.store.finish(trial, trial.losses.mean(axis=0).tolist() if trial.works else [])
+    return trial
+
+
+def _best_seed(trial: Trial, seed: int) -> int:
+    told = [
+        (run.own_loss, repeat)
+        for repeat, run in enumerate(trial.runs)
+        if not run.error and not math.isnan(run.own_loss)
+    ]
+    return run_seed(seed, trial.stage, trial.slot, min(told)[1] if told else 0)
