@@ -59,9 +59,10 @@ def test_noise_is_not_part_of_a_prediction() -> None:
     X = np.repeat(np.linspace(0, 1, 8), 12)[:, None]
     y = 0.3 + np.sin(3 * X[:, 0]) + rng.normal(scale=0.2, size=96)
     for noise in (np.full(96, 0.2), None):
-        sd = ProcessSurrogate().fit(X, y, noise).predict(X)[1]
+        model = ProcessSurrogate().fit(X, y, noise)
+        sd = model.predict(X)[1]
         assert sd.max() < 0.12
-        draws = ProcessSurrogate().fit(X, y, noise).draw(X[::12], 400, rng)
+        draws = model.draw(X[::12], 400, rng)
         np.testing.assert_allclose(draws.std(axis=0), sd[::12], rtol=0.3)
 
 
@@ -163,9 +164,9 @@ def tuned(kind: str, seed: int, n: int = 20) -> float:
 @pytest.mark.parametrize("kind", ["gp-ei", "gp-pi"])
 def test_proposals_find_the_minimum_of_branin(kind: str) -> None:
     """Its minimum is 0.398. Random search over the same 20 settings is at about 4."""
-    found = np.mean([tuned(kind, seed) for seed in range(2)])
+    found = tuned(kind, 0)
     assert found < 1.0
-    assert found < np.mean([tuned("random", seed) for seed in range(2)])
+    assert found < tuned("random", 0)
 
 
 def test_the_lower_bound_explores_more_than_the_expected_gain() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 import subprocess
 import sys
 import textwrap
@@ -25,7 +26,7 @@ from manifolia.metrics import register
 from manifolia.tune import Integer, Normalized, SurrogateSampler, Tuner, When
 from manifolia.tune.evaluation import check_limits, takes_target
 from manifolia.tune.study import StudyMismatchError
-from tune.toys import Failing, Killed, Stateless, Toy, Warning_, closeness, closeness_of_the_other
+from tune.toys import BrokenOff, Failing, Killed, Stateless, Toy, Warning_, closeness, closeness_of_the_other
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 SPACE = {"x": (0.0, 1.0)}
@@ -53,17 +54,17 @@ def test_the_best_setting_is_found_and_its_score_is_of_fresh_runs() -> None:
 
 
 def test_the_score_is_not_the_luckiest_one() -> None:
-    """With noise only, the best of twenty means is far too good; the reported score is not."""
+    """With noise only, the best of ten means is far too good; the reported score is not."""
     luck, reported = [], []
-    for seed in range(6):
+    for seed in range(3):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ManifoliaWarning)  # it says that the landscape is flat
-            found = tuner(Toy(noise=1.0), {"n_neighbors": (1, 50)}, random_state=seed, refit=False).fit(X)
+            found = tuner(Toy(noise=1.0), {"n_neighbors": (1, 50)}, random_state=seed, refit=False, n_trials=10).fit(X)
         luck.append(found.trials_["closeness"].max())
         reported.append(found.best_score_)
     truth = 1 - 0.3**2
     assert np.mean(luck) - truth > 0.5
-    assert abs(np.mean(reported) - truth) < 0.5
+    assert abs(np.mean(reported) - truth) < 0.9  # three standard errors of 12 runs
 
 
 def test_the_map_delivered_is_the_run_with_the_least_loss() -> None:
@@ -80,10 +81,19 @@ def test_a_flat_landscape_is_said() -> None:
     assert found.flat_
 
 
-@pytest.mark.parametrize("options", [{}, {"batch_size": 3}, {"race": False}, {"surrogate": "forest", "n_trials": 8}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_size": 2},
+        pytest.param({"n_trials": 12}, marks=pytest.mark.slow),
+        pytest.param({"n_trials": 12, "race": False}, marks=pytest.mark.slow),
+        pytest.param({"surrogate": "forest"}, marks=pytest.mark.slow),
+    ],
+)
 def test_processes_change_nothing(options: dict[str, object]) -> None:
-    one = tuner(**options, refit=False).fit(X)
-    two = tuner(**options, n_jobs=2, refit=False).fit(X)
+    given = {"n_trials": 8, "refit": False} | options
+    one = tuner(**given).fit(X)
+    two = tuner(**given, n_jobs=2).fit(X)
     columns = [c for c in one.trials_ if c != "seconds"]
     pd.testing.assert_frame_equal(one.trials_[columns], two.trials_[columns])
     assert one.best_score_ == two.best_score_
@@ -173,6 +183,26 @@ def test_ways_of_sampling(sampling: str) -> None:
         assert y[found.rows_].sum() == 5
 
 
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_study_goes_on_where_it_was_broken_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int
+) -> None:
+    """The same in one process, which claims to be another that is gone."""
+    gone = {"host": socket.gethostname(), "pid": 2**30}
+    options = {"n_trials": 7, "refit": False, "batch_size": batch_size}
+    with monkeypatch.context() as patch:
+        patch.setattr("manifolia.tune.study._myself", lambda: gone)
+        with pytest.raises(KeyboardInterrupt):
+            tuner(BrokenOff(folder=str(tmp_path), at=21), storage=tmp_path / "s.db", **options).fit(X)
+    with pytest.warns(ManifoliaWarning, match="unfinished trials of a process that is gone"):
+        resumed = tuner(BrokenOff(folder=str(tmp_path), at=21), storage=tmp_path / "s.db", **options).fit(X)
+    whole = tuner(BrokenOff(), **options).fit(X)
+    columns = [c for c in whole.trials_ if c != "seconds"]
+    pd.testing.assert_frame_equal(whole.trials_[columns], resumed.trials_[columns])
+    assert resumed.best_score_ == whole.best_score_
+
+
+@pytest.mark.slow
 def test_a_study_goes_on_after_a_kill_as_if_nothing_had_happened(tmp_path: Path) -> None:
     """SIGKILL in the middle of a trial; then the same call again."""
     code = textwrap.dedent(f"""
@@ -267,10 +297,9 @@ def test_conditions_and_options_go_through() -> None:
 
 def test_sensitivity_of_a_study() -> None:
     found = tuner(space={"x": (0.0, 1.0), "n_neighbors": (2, 50)}, n_trials=14, refit=False).fit(X)
-    table = found.sensitivity().table
+    table = pd.DataFrame(found.to_dict()["sensitivity"]["table"]).set_index("parameter")  # from sensitivity()
     assert table.loc["x", "ST"] > 0.9
     assert table.loc["n_neighbors", "ST"] < 0.1
-    assert "table" in found.to_dict()["sensitivity"]
 
 
 def test_metrics_by_name_pipelines_and_real_methods() -> None:

@@ -123,6 +123,19 @@ class Killed(Toy):
         return super().fit_transform(X, y)
 
 
+class BrokenOff(Killed):
+    """Breaks the study off on the n-th run, counted in a file, once."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        if self.folder:
+            counter = Path(self.folder) / "runs"
+            done = int(counter.read_text()) + 1 if counter.exists() else 1
+            counter.write_text(str(done))
+            if done == self.at:
+                raise KeyboardInterrupt
+        return Toy.fit_transform(self, X, y)
+
+
 class Slow(Toy):
     """Takes its time, so that two processes meet."""
 
