@@ -36,7 +36,7 @@ def test_manifolias_own_come_first():
 def test_a_misspelt_name_gets_the_nearest():
     with pytest.raises(ValueError, match=r"no method .rfphate.\..*Did you mean .rf-phate."):
         registry.get("rfphate")
-    with pytest.raises(ValueError, match="Installed: featuremap, fisher-kernel-tsne, kernel-tsne, rf-phate"):
+    with pytest.raises(ValueError, match="Installed: featuremap, fisher-kernel-tsne, kernel-tsne, phate, rf-phate"):
         registry.get("zzz")
 
 

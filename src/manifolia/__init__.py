@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = attach(
         "KernelMap": "manifolia.extension.kernel_map",
         "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
+        "PHATE": "manifolia.methods.phate",
         "RFPHATE": "manifolia.methods.rf_phate",
         "Normalized": "manifolia.tune.parameters",
         "Tuner": "manifolia.tune.tuner",

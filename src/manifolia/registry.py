@@ -107,6 +107,10 @@ for _method in (
         "manifolia", supervised=True, takes_missing=True, needs_scale=False,
     ),
     Method(
+        "phate", "manifolia.methods.phate:PHATE",
+        "diffusion along nearest neighbours and MDS; places new rows", "manifolia",
+    ),
+    Method(
         "featuremap", "manifolia.methods.featuremap:FeatureMAP",
         "UMAP's graph with local densities and arrows of features; places new rows", "manifolia",
     ),

@@ -67,6 +67,10 @@ ESTIMATORS: dict[str, Entry] = {
     "ParametricTSNE": Entry(
         lambda: mf.baselines.ParametricTSNE(hidden_layer_sizes=(8,), perplexity=5.0, n_pretrain=2, max_iter=5)
     ),
+    "PHATE": Entry(lambda: mf.PHATE()),
+    'PHATE(3, decay=None, gamma=0.0, metric="manhattan", mds="classic", n_landmarks=20)': Entry(
+        lambda: mf.PHATE(3, decay=None, gamma=0.0, metric="manhattan", mds="classic", n_landmarks=20)
+    ),
     "PLSDA": Entry(lambda: mf.baselines.PLSDA(1)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns

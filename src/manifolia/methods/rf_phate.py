@@ -39,24 +39,20 @@ from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, l
 from manifolia.exceptions import HonestyWarning
 from manifolia.explain.forest_answers import ForestAnswers
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
-from manifolia.layout.classical_mds import classical_mds
-from manifolia.layout.metric_mds import metric_mds
+from manifolia.layout.mds import SCALINGS, mds_layout
 from manifolia.metrics.separation import blind_score, map_score, target_score
-from manifolia.operators.diffusion import diffuse, markov
-from manifolia.operators.entropy import choose_t, von_neumann_entropy
 from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
-from manifolia.operators.potential import potential, potential_distances
-from manifolia.operators.spectrum import eigenvalues
+from manifolia.operators.potential import POTENTIALS
+from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
 __all__ = ["RFPHATE"]
 
+#: Placing a row through its leaves (step 9) is itself one step of the walk, so the walk takes one step less.
 _PLACEMENT_STEPS = 1
-_T_CURVE = 100  # steps of the entropy curve from which t is read
 _LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
 _NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
 _TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
-_SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together in the exact form
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 
 
@@ -221,13 +217,22 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with threads(self.n_jobs):
             table, weight, contrasted = self._grow(checked, target, sample_weight, forest_seed, reporter)
             K, groups = self._chain(table, weight, walk_seed, reporter)
-            D = self._distances(K, reporter)
-            self.landmark_embedding_ = self._lay_out(D, layout_seed, reporter)
+            walk = walk_distances(
+                K,
+                self.t,
+                kind=self.potential,
+                damping=self.damping,
+                placement_steps=_PLACEMENT_STEPS,
+                reporter=reporter,
+            )
+            laid_out = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, callback=reporter)
+            self.landmark_embedding_ = laid_out.Y.astype(np.float64)
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self._leaves = leaf_values(table, self.landmark_embedding_[groups.labels], row_weight=weight)
             placed = place_training(table, self._leaves)
             self._judge(table, target, weight, placed)
             reporter.update("placement", 1, 1)
+        self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, laid_out.stress
         self.landmark_labels_ = groups.labels
         self.embedding_ = placed.astype(checked.dtype, copy=False)
         self.task_ = target.task
@@ -284,8 +289,8 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.t != "auto":
             check_number(self.t, "t", low=1, integer=True, hint="Use 'auto' or a number of steps.")
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
-        check_option(self.potential, "potential", ("log", "sqrt"))
-        check_option(self.mds, "mds", ("metric", "classic", "nonmetric"))
+        check_option(self.potential, "potential", POTENTIALS)
+        check_option(self.mds, "mds", SCALINGS)
         check_forest(self.forest)
         check_bool(self.verbose, "verbose")
         if self.proximity in ("original", "kerf", "path"):
@@ -300,7 +305,7 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Refuse a walk that will not fit, before the forest is grown."""
         m = resolve_n_landmarks(self.n_landmarks, n)
         memory.require(
-            _SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
+            SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
             step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
             remedy="Set n_landmarks='auto' or a smaller number.",
         )
@@ -322,7 +327,7 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             + 8 * n_leaves * max(n_values, self.n_components)
             + _BYTES_PER_LEAF_ID * n_trees * n
             + _TALL_ARRAYS * 8 * 32 * n
-            + _SQUARE_ARRAYS * 8 * m**2
+            + SQUARE_ARRAYS * 8 * m**2
         )
 
     def _grow(
@@ -363,33 +368,6 @@ class RFPHATE(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             chain = landmark_chain(operator, m, random_state=seed)
         reporter.step("walk", 1, 1)
         return chain
-
-    def _distances(self, K: FloatArray, reporter: Reporter) -> FloatArray:
-        """Steps 2 to 6: the walk, its length and its potential distances."""
-        reporter.step("distances", 0, 2)
-        self.entropy_ = von_neumann_entropy(eigenvalues(K), _T_CURVE)
-        # Placing a row through its leaves (step 9) is itself one step of the walk, so the walk takes one step less.
-        self.t_ = max(1, choose_t(self.entropy_) - _PLACEMENT_STEPS) if self.t == "auto" else int(self.t)
-        reporter.step("distances", 1, 2)
-        walked = diffuse(markov(K), self.t_, damping=self.damping)
-        D = potential_distances(potential(walked, kind=self.potential))
-        reporter.step("distances", 2, 2)
-        return D.astype(np.float32)
-
-    def _lay_out(self, D: FloatArray, seed: int, reporter: Reporter) -> FloatArray:
-        """Steps 7 and 8: classical MDS, then metric or non-metric MDS from there."""
-        start = classical_mds(D, self.n_components, random_state=seed).Y
-        final = metric_mds(
-            D,
-            start,
-            n_components=self.n_components,
-            metric=self.mds != "nonmetric",
-            max_iter=0 if self.mds == "classic" else None,
-            random_state=seed,
-            callback=reporter,
-        )
-        self.stress_ = final.stress
-        return final.Y.astype(np.float64)
 
     def _judge(self, table: LeafTable, target: Target, weight: FloatArray | None, placed: FloatArray) -> None:
         """Set the forest's score out of its bags beside the map's."""

@@ -3,5 +3,5 @@
 from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, submodules=["diffusion", "entropy", "landmarks", "potential", "spectrum", "tangent"]
+    __name__, submodules=["diffusion", "entropy", "landmarks", "potential", "spectrum", "tangent", "walk"]
 )

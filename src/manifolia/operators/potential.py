@@ -1,7 +1,11 @@
 """Potential distances: how differently two rows see the others after the walk (steps 5 and 6 of RF-PHATE, Algorithm 1).
 
 The potential of row i is U_i = −log(Pᵗ_i + ε), or 2 √Pᵗ_i, and the distance of two rows is the Euclidean distance of
-their potentials.
+their potentials. Both are of the family of PHATE (Moon et al. 2019),
+
+    U_i = 2 / (1 − γ) · (Pᵗ_i)^((1 − γ) / 2)   for −1 ≤ γ < 1,
+
+the square root for γ = 0 and the probabilities themselves for γ = −1; the logarithm takes the place of γ = 1.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import numpy as np
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray
-from manifolia._core.validate import check_option
+from manifolia._core.validate import check_number, check_option
 
 __all__ = ["POTENTIALS", "potential", "potential_distances"]
 
@@ -23,24 +27,29 @@ POTENTIALS = ("log", "sqrt")
 _FLOOR = 1e-7
 
 
-def potential(walked: FloatArray, *, kind: str = "log") -> FloatArray:
+def potential(walked: FloatArray, *, kind: str | float = "log") -> FloatArray:
     """Transform the probabilities after the walk.
 
     Parameters
     ----------
     walked : ndarray of shape (n, m)
         Pᵗ.
-    kind : {"log", "sqrt"}, default="log"
-        −log(p + ε) or 2 √p; the square root's distances are bounded (Hellinger).
+    kind : {"log", "sqrt"} or float, default="log"
+        −log(p + ε) or 2 √p; the square root's distances are bounded (Hellinger). A number from −1 to 1 is γ.
 
     Returns
     -------
     ndarray of shape (n, m)
         U.
     """
-    check_option(kind, "potential", POTENTIALS)
-    if kind == "sqrt":
+    if isinstance(kind, str):
+        gamma = {"log": 1.0, "sqrt": 0.0}[check_option(kind, "potential", POTENTIALS)]
+    else:
+        gamma = check_number(kind, "gamma", low=-1.0, high=1.0)
+    if gamma == 0.0:
         return 2.0 * np.sqrt(np.maximum(walked, 0.0))
+    if gamma < 1.0:
+        return 2.0 / (1.0 - gamma) * np.maximum(walked, 0.0) ** ((1.0 - gamma) / 2.0)
     floor = _FLOOR / walked.shape[1]
     return -np.log(np.maximum(walked, 0.0) + floor)
 

@@ -29,6 +29,7 @@ OWN = frozenset(
         "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
         "manifolia.methods.forest_features.ForestFeatures",
         "manifolia.methods.kernel_tsne.KernelTSNE",
+        "manifolia.methods.phate.PHATE",
         "manifolia.methods.rf_phate.RFPHATE",
         "manifolia.tables.preparer.TablePreparer",
     }

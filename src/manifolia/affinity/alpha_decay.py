@@ -1,0 +1,222 @@
+"""The α-decay kernel: affinities that fall off sharply beyond a row's own neighbourhood (PHATE, Moon et al. 2019).
+
+    K(x, y) = ½ exp(−(d(x, y) / ε_k(x))^α) + ½ exp(−(d(x, y) / ε_k(y))^α)
+
+ε_k(x) is the distance of the k-th nearest other row, so that sparse places have wide neighbourhoods, and α says how
+sharp their border is: 2 is a Gaussian, ∞ the k nearest neighbours with equal weight. A half below 10⁻⁴ is left out: the
+search ends where no more can come, at ε_k (−log 10⁻⁴)^(1/α), 1.06 ε_k for α = 40. A row is 1 to itself.
+
+A new row has the first half only: it is nobody's neighbour. Weights are each row's own, whatever rows come with it.
+
+======  ===================================  ==============
+symbol  meaning                              shape
+======  ===================================  ==============
+d       distances of rows to the data        (n, n)
+ε_k     bandwidth                            (n,)
+A       halves, exp(−(d / ε_k(x))^α)         (n, n) sparse
+K       kernel, (A + Aᵀ) / 2                 (n, n) sparse
+======  ===================================  ==============
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.memory import require
+from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.types import FloatArray, IntArray, Sparse
+from manifolia._core.validate import check_matrix
+from manifolia.neighbors import NeighborIndex, Neighbors
+
+__all__ = ["Halves", "alpha_decay", "decay_rows", "symmetric_kernel"]
+
+_LEAST = 1e-4  # halves below it are left out
+_FIRST = 2  # neighbours searched at first, times k; rows whose neighbourhood is wider are searched again
+_MORE = 4  # times as many in each further search
+_BYTES = 64.0  # of an entry while halves are joined and added to their transpose
+_ROWS = 2048  # rows that one thread weighs at a time
+
+
+class Halves(NamedTuple):
+    """Weights of rows towards the data, each row by its own bandwidth.
+
+    Attributes
+    ----------
+    weights : csr_array of shape (m, n)
+        exp(−(d / ε_k)^α), without a row itself.
+    bandwidth : ndarray of shape (m,)
+        ε_k.
+    nearest : ndarray of int of shape (m,)
+        The row of the data at distance 0, the first of several; −1 where there is none.
+    """
+
+    weights: Sparse
+    bandwidth: FloatArray
+    nearest: IntArray
+
+
+def alpha_decay(
+    index: NeighborIndex, X: Any, k: int, decay: float | None, *, n_jobs: int | None = None
+) -> tuple[Sparse, FloatArray]:
+    """Compute the kernel of the rows of an index.
+
+    Parameters
+    ----------
+    index : NeighborIndex
+        Of the rows, or of their distances.
+    X : ndarray or sparse matrix of shape (n, d) or (n, n)
+        What the index was made of.
+    k : int
+        The neighbour that sets the bandwidth, at most n − 1.
+    decay : float or None
+        Exponent α; None gives the k nearest neighbours equal weight.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    K : csr_array of shape (n, n)
+        Symmetric, 1 on the diagonal.
+    bandwidth : ndarray of shape (n,)
+        ε_k.
+
+    Raises
+    ------
+    MemoryLimitError
+        If the neighbourhoods, wide for a small α, hold more pairs than fit.
+
+    Examples
+    --------
+    >>> from manifolia.affinity.alpha_decay import alpha_decay
+    >>> from manifolia.neighbors import NeighborIndex
+    >>> X = [[0.0], [1.0], [3.0]]
+    >>> K, bandwidth = alpha_decay(NeighborIndex(X), X, 1, 2.0)
+    >>> bandwidth.tolist(), K.toarray().round(3)[0].tolist()
+    ([1.0, 1.0, 2.0], [1.0, 0.368, 0.053])
+    """
+    with threads(n_jobs):
+        halves = _halves(index, check_matrix(X, accept_sparse=True), k, decay, own=True)
+        return symmetric_kernel(halves.weights), halves.bandwidth
+
+
+def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, n_jobs: int | None = None) -> Halves:
+    """Compute the weights of new rows towards the rows of an index, each row by itself.
+
+    Parameters
+    ----------
+    index : NeighborIndex
+        Of the data.
+    X : ndarray or sparse matrix of shape (m, d), or (m, n) of distances
+        New rows.
+    k : int
+        The neighbour that sets the bandwidth, at most n.
+    decay : float or None
+        Exponent α.
+    n_jobs : int or None, default=None
+        Threads.
+
+    Returns
+    -------
+    Halves
+        Weights, bandwidths and equal rows. Every row has a weight: its k nearest are within the bandwidth.
+    """
+    with threads(n_jobs):
+        return _halves(index, X, k, decay, own=False)
+
+
+def symmetric_kernel(A: Sparse) -> Sparse:
+    """Join the halves of a kernel.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+        Weights of rows by their own bandwidth, nothing on the diagonal.
+
+    Returns
+    -------
+    csr_array of shape (n, n)
+        (A + Aᵀ) / 2 with 1 on the diagonal, sorted indices.
+    """
+    K = sp.csr_array((A + A.T) * 0.5 + sp.eye_array(A.shape[0], format="csr"))
+    K.sort_indices()
+    return K
+
+
+def _halves(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own: bool) -> Halves:
+    """Search until the last neighbour of each row is beyond its neighbourhood."""
+    most = index.n_rows - own
+    stored = index.metric == "precomputed" and sp.issparse(
+        X
+    )  # whoever is not stored is no neighbour: nothing to search
+    width = k if decay is None or stored else min(most, _FIRST * k)
+    near = index.neighbors(width) if own else index.query(X, width)
+    bandwidth = near.distances[:, k - 1].astype(np.float64)
+    reach = bandwidth * (1.0 if decay is None else (-np.log(_LEAST)) ** (1.0 / decay))
+    nearest = np.where(near.distances[:, 0] == 0.0, near.indices[:, 0], -1).astype(np.intp)
+    weigh = partial(_weighted, bandwidth=bandwidth, reach=reach, decay=decay)
+    parts, rows = [], np.arange(X.shape[0])
+    if stored and decay is not None:
+        parts, rows = [_stored_entries(X, weigh, own=own)], rows[:0]
+    while len(rows):
+        # What is farther than the reach has no weight; a row whose last neighbour is within it may have more.
+        done = (near.distances[:, -1] > reach[rows]) | (width >= most) | (decay is None)
+        parts.append(_dense_entries(rows[done], Neighbors(near.indices[done], near.distances[done]), weigh))
+        rows, width = rows[~done], min(most, _MORE * width)
+        if len(rows):
+            require(
+                _BYTES * len(rows) * width,
+                step=f"{len(rows)} neighbourhoods of {width} rows",
+                remedy="Use a larger decay or a smaller n_neighbors.",
+            )
+            near = _without_self(index.query(X[rows], width + 1), rows) if own else index.query(X[rows], width)
+    row, column, value = (np.concatenate(part) for part in zip(*parts, strict=True))
+    weights = sp.csr_array(sp.coo_array((value, (row, column)), shape=(X.shape[0], index.n_rows)))
+    weights.sort_indices()
+    return Halves(weights, bandwidth, nearest)
+
+
+def _without_self(found: Neighbors, rows: IntArray) -> Neighbors:
+    """Leave each row out of its own neighbours; where duplicates have displaced it, the last neighbour goes."""
+    width = found.indices.shape[1] - 1
+    itself = found.indices == rows[:, np.newaxis]
+    place = np.where(itself.any(axis=1), np.argmax(itself, axis=1), width)
+    kept = np.arange(width) + (np.arange(width) >= place[:, np.newaxis])
+    return Neighbors(np.take_along_axis(found.indices, kept, axis=1), np.take_along_axis(found.distances, kept, axis=1))
+
+
+def _dense_entries(rows: IntArray, near: Neighbors, weigh: Any) -> tuple[IntArray, IntArray, FloatArray]:
+    """Rows, columns and weights of the pairs inside the neighbourhoods."""
+
+    def block(part: slice) -> tuple[IntArray, IntArray, FloatArray]:
+        width = near.indices.shape[1]
+        return weigh(np.repeat(rows[part], width), near.indices[part].ravel(), near.distances[part].ravel())
+
+    found = map_blocks(block, row_blocks(len(rows), _ROWS))
+    if not found:
+        return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+    row, column, value = (np.concatenate(part) for part in zip(*found, strict=True))
+    return row, column, value
+
+
+def _stored_entries(X: Sparse, weigh: Any, *, own: bool) -> tuple[IntArray, IntArray, FloatArray]:
+    csr = sp.csr_array(X)
+    row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    other = row != csr.indices if own else np.ones(len(row), dtype=bool)
+    found: tuple[IntArray, IntArray, FloatArray] = weigh(row[other], csr.indices[other], csr.data[other])
+    return found
+
+
+def _weighted(
+    row: IntArray, column: IntArray, distance: FloatArray, *, bandwidth: FloatArray, reach: FloatArray, decay: Any
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Keep the pairs within reach and weigh them."""
+    inside = distance <= reach[row]
+    row, column, d = row[inside], column[inside].astype(np.intp), distance[inside].astype(np.float64)
+    width = bandwidth[row]
+    ratio = np.divide(d, width, out=np.zeros(len(d)), where=width > 0)  # of k duplicates, all are at distance 0
+    return row, column, np.ones(len(d)) if decay is None else np.exp(-(ratio**decay))

@@ -1,0 +1,87 @@
+"""From an affinity to potential distances: steps 2 to 6 of RF-PHATE's Algorithm 1, which are those of PHATE.
+
+K is made a Markov operator, the entropy of its spectrum says how many steps to take unless that is given, and rows
+are compared by the potential of where the walk leads.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from manifolia._core.progress import Reporter
+from manifolia._core.types import FloatArray
+from manifolia.operators.diffusion import diffuse, markov
+from manifolia.operators.entropy import choose_t, von_neumann_entropy
+from manifolia.operators.potential import potential, potential_distances
+from manifolia.operators.spectrum import eigenvalues
+
+__all__ = ["SQUARE_ARRAYS", "Walk", "walk_distances"]
+
+#: n × n arrays of doubles that exist together on the way.
+SQUARE_ARRAYS = 6
+_T_CURVE = 100  # steps of the entropy curve from which t is read
+
+
+class Walk(NamedTuple):
+    """What `walk_distances` returns.
+
+    Attributes
+    ----------
+    D : ndarray of float32 of shape (n, n)
+        Potential distances.
+    t : int
+        Steps taken.
+    entropy : ndarray of shape (100,)
+        Von Neumann entropy after 1, 2, … steps.
+    """
+
+    D: FloatArray
+    t: int
+    entropy: FloatArray
+
+
+def walk_distances(
+    K: FloatArray,
+    t: int | str = "auto",
+    *,
+    kind: str | float = "log",
+    damping: float = 1.0,
+    rule: str = "slowdown",
+    placement_steps: int = 0,
+    reporter: Reporter | None = None,
+) -> Walk:
+    """Walk along an affinity and compare where the rows get to.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Affinities, not negative.
+    t : int or "auto", default="auto"
+        Steps; ``"auto"`` reads them off the entropy.
+    kind : {"log", "sqrt"} or float, default="log"
+        Potential, as for `manifolia.operators.potential.potential`.
+    damping : float, default=1.0
+        Probability of a step; else the walker jumps to any row.
+    rule : str, default="slowdown"
+        How ``"auto"`` reads the curve, as for `manifolia.operators.entropy.choose_t`.
+    placement_steps : int, default=0
+        Steps that ``"auto"`` leaves to what places rows afterwards.
+    reporter : Reporter, default=None
+        Where progress goes.
+
+    Returns
+    -------
+    Walk
+        Distances, steps and the entropy curve.
+    """
+    heard = Reporter() if reporter is None else reporter
+    heard.step("distances", 0, 2)
+    entropy = von_neumann_entropy(eigenvalues(K), _T_CURVE)
+    steps = max(1, choose_t(entropy, rule=rule) - placement_steps) if isinstance(t, str) else int(t)
+    heard.step("distances", 1, 2)
+    walked = diffuse(markov(K), steps, damping=damping)
+    D = potential_distances(potential(walked, kind=kind))
+    heard.step("distances", 2, 2)
+    return Walk(D.astype(np.float32), steps, entropy)
