@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +12,7 @@ from manifolia.show.explorer import NewRows, Payload, build_payload, write_page
 from manifolia.show.palette import DARK, LIGHT, MISSING_COLOR, class_colors
 from show.explorer.pages import coordinates, read_page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("no chromium on the path", allow_module_level=True)
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 REACH = 14  # CSS pixels within which the page finds a point
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def show(browser, tmp_path) -> Iterator[Any]:
-    """Return a function that opens a payload; at the end the pages must have asked for nothing and not complained."""
-    opened = []
-
-    def open_page(payload: Payload, *, dark: bool = False, width: int = 1200, height: int = 760, **options: Any) -> Any:
-        path = write_page(payload, tmp_path / f"page{len(opened)}.html")
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", **options
-        )
-        context.set_default_timeout(60_000)  # a busy machine is slow, not wrong
-        page = context.new_page()
-        heard: list[str] = []
-        page.on("request", lambda request: heard.append(f"request {request.url}"))
-        page.on("console", lambda message: heard.append(f"{message.type} {message.text}"))
-        page.on("pageerror", lambda error: heard.append(f"error {error}"))
-        opened.append((context, path, heard))
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready]")
-        return page
-
-    yield open_page
-    for context, path, heard in opened:
-        context.close()
-        # The advice to say that a canvas is read often is meant for these tests: the page reads none.
-        assert [line for line in heard if "willReadFrequently" not in line] == [f"request {path.as_uri()}"]
 
 
 @pytest.fixture
