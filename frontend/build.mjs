@@ -9,26 +9,17 @@ const at = process.argv.indexOf("--outdir");
 const outdir =
   at > 0 ? resolve(process.argv[at + 1]) : join(here, "..", "src", "manifolia", "show", "explorer", "static");
 
-await build({
+const shared = {
   absWorkingDir: here,
-  entryPoints: { explorer: "src/main.ts" },
   bundle: true,
-  format: "iife",
   target: ["chrome109", "firefox115", "safari16.4"],
   charset: "ascii", // the page is hashed as bytes; nothing may depend on how it is read
   minify: true,
   legalComments: "none",
   outdir,
   logLevel: "warning",
-});
-await build({
-  absWorkingDir: here,
-  entryPoints: { explorer: "src/page.css" },
-  bundle: true,
-  minify: true,
-  charset: "ascii",
-  target: ["chrome109", "firefox115", "safari16.4"],
-  legalComments: "none",
-  outdir,
-  logLevel: "warning",
-});
+};
+// The page of a file, which makes no request; the page that is served; the frame around the page in a notebook.
+await build({ ...shared, entryPoints: { explorer: "src/main.ts", live: "src/served.ts" }, format: "iife" });
+await build({ ...shared, entryPoints: { widget: "src/widget.ts" }, format: "esm" });
+await build({ ...shared, entryPoints: { explorer: "src/page.css" } });

@@ -1,6 +1,7 @@
 // A page that a Python process serves on this machine: arrays are fetched when they are needed, new rows are placed by
 // the model, and the selection can be read in Python.
 
+import type { Actions } from "./actions.ts";
 import { inflate, type Meta, type Source } from "./payload.ts";
 
 /** Why a new row is where it is; the largest first. */
@@ -36,12 +37,10 @@ export interface LiveEvent {
   total: number | null;
 }
 
-/** Where a served page gets its data; undefined in a file. */
-export function sourceOfServer(): Source | undefined {
-  const element = document.getElementById("meta");
-  if (element?.dataset.live === undefined) return undefined;
+/** Where a served page gets its data. */
+export function sourceOfServer(): Source {
   return {
-    meta: JSON.parse(element.textContent ?? "") as Meta,
+    meta: JSON.parse(document.getElementById("meta")?.textContent ?? "") as Meta,
     bytes: async (name) => {
       const answer = await fetch(`/col/${encodeURIComponent(name)}`);
       if (!answer.ok) throw new Error(await explained(answer));
@@ -71,6 +70,15 @@ export function sourceOfServer(): Source | undefined {
       return () => events.close();
     },
   };
+}
+
+/** Let Python read what is selected; the last of quick changes counts. */
+export function tellServer(app: Actions): void {
+  let waiting = 0;
+  app.store.on(["selection"], ({ selection }) => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(() => void app.data.source.selected?.(selection), 150);
+  });
 }
 
 async function explained(answer: Response): Promise<string> {

@@ -260,6 +260,9 @@ def transform_command(run: Path, data: Path, **options: Any) -> None:
     "-t", "--target", multiple=True, metavar="COLUMN", help="If RUN is a table: the column that guides the map."
 )
 @click.option("-f", "--force", is_flag=True, help="Replace a page that is there.")
+@click.option("--live", is_flag=True, help="Serve the page on this machine: new rows can be pasted into it.")
+@click.option("--port", default=0, show_default="a free one", help="Port of --live.")
+@click.option("--open", "open_browser", is_flag=True, help="Open --live in a browser.")
 @_common
 def explore_command(run: Path, **options: Any) -> None:
     """Write the page of RUN again; or, if RUN is a table, map it with defaults and write only the page."""

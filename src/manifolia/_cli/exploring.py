@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from manifolia._cli.console import Console
 from manifolia.runs import Request, make_run, open_run
-from manifolia.show.explorer import explore, write_page
+from manifolia.show.explorer import LivePage, explore, write_page
 from manifolia.tables import read
 
 __all__ = ["run_explore"]
@@ -25,6 +26,9 @@ def run_explore(path: Path, options: dict[str, Any]) -> None:
         Options of the command.
     """
     console = Console(quiet=options["quiet"])
+    if options["live"]:
+        _serve(path, options, console)
+        return
     is_run = path.is_dir() or not path.exists()
     out: Path = options["out"] or (path / "map.html" if is_run else path.with_suffix(".html"))
     replaces_own = is_run and options["out"] is None  # the run's own page is there to be made again
@@ -50,3 +54,19 @@ def run_explore(path: Path, options: dict[str, Any]) -> None:
         for text in run.report["findings"]:
             console.result(f"- {text}")
     console.heading(f"Open the page: {out}")
+
+
+def _serve(path: Path, options: dict[str, Any], console: Console) -> None:
+    """Serve the page of a run until the user stops it."""
+    if options["out"] is not None or options["target"]:
+        message = "--live serves the page of a run and writes none. Leave out -o and --target; map a table first."
+        raise ValueError(message)
+    open_run(path)
+    with console.noting_warnings():
+        page = explore(path, title=options["title"], color_by=options["color_by"], live=True, port=options["port"])
+    with cast("LivePage", page) as page:
+        console.heading(f"Open the page: {page.url}")
+        console.note("It is served on this machine alone, for who has this address. Ctrl-C ends it.")
+        if options["open_browser"]:
+            webbrowser.open(page.url)
+        page.wait()

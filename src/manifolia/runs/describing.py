@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from manifolia._core.types import FloatArray
 from manifolia.runs.measured import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
 from manifolia.show.explorer import Payload
-from manifolia.show.explorer.decode import decode_parts
 from manifolia.show.explorer.describing import Describer, subject_of
-from manifolia.show.explorer.parts.effects import effects_of
 from manifolia.show.explorer.parts.gather import Gathered, Known, gather_parts
+from manifolia.show.explorer.parts.images import pixels_of_table
 from manifolia.show.explorer.parts.quality import score_line
+from manifolia.show.explorer.placing import describer_of
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["describe_map", "describer_of_run", "pixel_columns"]
+__all__ = ["describe_map", "describer_of_run"]
 
 
 def describe_map(
@@ -60,7 +59,7 @@ def describe_map(
         y=y if classes else None,
         importances={name: mean for name, (mean, _) in found.importances.items()},
         lines=[score_line(score._asdict()) for score in found.scores],
-        pixels=None if request.images is None else pixel_columns(features, list(preparer.roles_)),
+        pixels=None if request.images is None else pixels_of_table(features, list(preparer.roles_)),
         pixel_names=[] if request.images is None else list(preparer.roles_),
         images=request.images,
         predicted={"predicted" if i == 0 else f"predicted {i}": name for i, name in enumerate(predicted)},
@@ -68,7 +67,9 @@ def describe_map(
     )
     described = None
     if hasattr(estimator, "embedding_"):
-        described = _described(estimator, preparer, X, request.random_state)
+        described = subject_of(
+            estimator, X, sources=preparer.sources_, labels=preparer.names_out_, seed=request.random_state
+        )
     subject, completer = described if described is not None else (None, None)
     gathered = gather_parts(subject, request.parts, known)
     return gathered, Describer(subject, gathered.effects, gathered.parts, completer)
@@ -93,41 +94,5 @@ def describer_of_run(model: Any, rows: Any, payload: Payload, report: dict[str, 
     Describer
         For `manifolia.runs.placing.place_rows`.
     """
-    parts = decode_parts(payload)
-    if rows is None or not hasattr(model[-1], "embedding_"):
-        return Describer(None, None, [part for part in parts if part.name == "images"])
-    described = _described(model[-1], model[0], rows, int(report.get("random_state") or 0))
-    subject, completer = described if described is not None else (None, None)
-    effects = None
-    if subject is not None and any(part.name == "reasons" for part in parts):
-        effects = effects_of(subject, {item["column"]: item["importance"] for item in report["importances"]})
-    return Describer(subject, effects, parts, completer)
-
-
-def pixel_columns(table: Table, names: list[str]) -> FloatArray | None:
-    """Take the raw columns of a table that are pixels.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    names : list of str
-        Columns, in the order of the pixels.
-
-    Returns
-    -------
-    ndarray of shape (n, n_columns) or None
-        None if a column is not there, or does not hold numbers.
-    """
-    if not set(names) <= set(table.feature_names):
-        return None
-    if isinstance(table.features, pd.DataFrame):
-        cells = table.features.loc[:, names].apply(pd.to_numeric, errors="coerce")
-        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
-    place = {name: i for i, name in enumerate(table.feature_names)}
-    found = table.features[:, [place[name] for name in names]]
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
-
-
-def _described(estimator: Any, preparer: TablePreparer, X: Any, seed: int) -> Any:
-    return subject_of(estimator, X, sources=list(preparer.sources_), labels=list(preparer.names_out_), seed=seed)
+    importances = {item["column"]: item["importance"] for item in report["importances"]}
+    return describer_of(model, rows, payload, importances, seed=int(report.get("random_state") or 0))

@@ -34,6 +34,7 @@ from manifolia.persist import load, save
 from manifolia.runs.making import Run
 from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import Payload, write_page
+from manifolia.show.explorer.stored import stored_rows
 from manifolia.tables import write
 
 __all__ = ["Folder", "check_free", "open_run", "write_run"]
@@ -229,13 +230,7 @@ class Folder:
         ndarray, sparse array or None
             None if the run did not keep them.
         """
-        path = self.path / "rows.npz"
-        if not path.is_file():
-            return None
-        with np.load(path, allow_pickle=False) as stored:
-            if "rows" in stored.files:
-                return stored["rows"]
-        return sp.csr_array(sp.load_npz(path))
+        return stored_rows(self.path / "rows.npz")
 
 
 def open_run(path: str | os.PathLike[str]) -> Folder:

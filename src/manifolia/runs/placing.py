@@ -11,10 +11,10 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
-from manifolia.runs.describing import pixel_columns
 from manifolia.runs.presenting import column_names
 from manifolia.show.explorer import NewRows
 from manifolia.show.explorer.describing import Describer
+from manifolia.show.explorer.parts.images import pixels_of_table
 from manifolia.show.explorer.parts.told import forest_predictions, novelty_level
 from manifolia.tables import Table
 
@@ -114,7 +114,7 @@ def place_rows(model: Any, table: Table, report: dict[str, Any], describer: Desc
     parts = []
     if describer is not None:
         pictures = any(part.name == "images" for part in describer.parts)
-        pixels = pixel_columns(table, list(preparer.roles_)) if pictures else None
+        pixels = pixels_of_table(table, list(preparer.roles_)) if pictures else None
         parts = describer.new_parts(method, X, Y, novelty=columns.get("novelty"), pixels=pixels)
     new = NewRows(Y, shown, list(table.row_names), parts)
     return Placed(Y, frame, new, accuracy, _n_known(method, X), novel_from, share)

@@ -10,11 +10,17 @@ from typing import Any
 from manifolia._core.types import ArrayLike
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError
-from manifolia.show.explorer.of_model import payload_of_model
+from manifolia.persist import load
+from manifolia.show.explorer.of_model import described_model
 from manifolia.show.explorer.page import write_page
 from manifolia.show.explorer.payload import NewRows, Payload
+from manifolia.show.explorer.placing import Placer, describer_of
+from manifolia.show.explorer.server import LivePage
+from manifolia.show.explorer.stored import stored_report, stored_rows
 
 __all__ = ["explore"]
+
+_LIVE_MB = 1e6  # a served page has no size to keep to
 
 
 def explore(
@@ -34,7 +40,9 @@ def explore(
     images: Sequence[int] | None = None,
     study: Any = None,
     max_mb: float = 25.0,
-) -> Path:
+    live: bool = False,
+    port: int = 0,
+) -> Path | LivePage:
     """Write a map as one self-contained page: open it in a browser, hand it to a colleague.
 
     Parameters
@@ -73,10 +81,16 @@ def explore(
     max_mb : float, default=25.0
         Size in MB (10⁶ bytes) above which parts and columns are left out; a warning, and the page, say which.
 
+    live : bool, default=False
+        Serve the page on this machine instead of writing it: new rows can be pasted into it, and Python can read what
+        is selected.
+    port : int, default=0
+        Port to serve on; 0 takes a free one.
+
     Returns
     -------
-    Path
-        Where the page is.
+    Path or LivePage
+        Where the page is; or, with `live`, the page that is served: its ``url``, its ``selection``, its ``close()``.
 
     Raises
     ------
@@ -106,14 +120,18 @@ def explore(
                 f"Leave these out, or pass the model instead of the run."
             )
             raise ValueError(message)
-        return write_page(_of_run(model_or_run, title, color_by), path)
-    payload = payload_of_model(
+        shown = _of_run(model_or_run, title, color_by)
+        return _served_run(model_or_run, shown, port) if live else write_page(shown, path)
+    if live and isinstance(new, NewRows):
+        message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
+        raise ValueError(message)
+    payload, describer = described_model(
         model_or_run,
         X,
         y,
         title=title,
         color_by=color_by,
-        new=new,
+        new=None if live else new,
         kinds=kinds,
         importances=importances,
         findings=findings,
@@ -121,11 +139,30 @@ def explore(
         parts=parts,
         images=images,
         study=study,
-        max_mb=max_mb,
+        max_mb=_LIVE_MB if live else max_mb,
     )
+    if live:
+        page = LivePage(payload, Placer(model_or_run, describer, payload), port=port)
+        if new is not None:
+            page.add(new)
+        return page
     if payload.left_out:
         warn("The page does not hold everything. " + " ".join(payload.left_out))
     return write_page(payload, path)
+
+
+def _served_run(run: str | os.PathLike[str] | Payload, payload: Payload, port: int) -> LivePage:
+    """Serve the page of a run, with its model if that is there."""
+    folder = None if isinstance(run, Payload) else Path(run)
+    if folder is None or not (folder / "model.mfa").is_file():
+        return LivePage(payload, port=port)
+    model = load(folder / "model.mfa")
+    report = stored_report(folder / "report.json")
+    importances = {item["column"]: item["importance"] for item in report.get("importances", ())}
+    seed = int(report.get("random_state") or 0)
+    describer = describer_of(model, stored_rows(folder / "rows.npz"), payload, importances, seed=seed)
+    hidden = {*report.get("target", {}).get("columns", ()), *report.get("excluded", ())}
+    return LivePage(payload, Placer(model, describer, payload, hidden), port=port)
 
 
 def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: str | None) -> Payload:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import check_number, is_sparse
 from manifolia.show.explorer.parts.part import Part
+from manifolia.tables import Table
 
-__all__ = ["check_shape", "images_part", "pixels_of", "saliency_part"]
+__all__ = ["check_shape", "images_part", "pixels_of", "pixels_of_table", "saliency_part"]
 
 
 def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
@@ -88,6 +90,31 @@ def pixels_of(pixels: Any, meta: dict[str, Any]) -> Any:
     span = meta["high"] - meta["low"]
     share = (_numbers(pixels) - meta["low"]) / (span if span > 0 else 1.0)
     return np.rint(255 * np.clip(np.nan_to_num(share), 0.0, 1.0)).astype(np.uint8)
+
+
+def pixels_of_table(table: Table, names: list[str]) -> FloatArray | None:
+    """Take the raw columns of a table that are pixels.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : list of str
+        Columns, in the order of the pixels.
+
+    Returns
+    -------
+    ndarray of shape (n, n_columns) or None
+        None if a column is not there, or does not hold numbers.
+    """
+    if not set(names) <= set(table.feature_names):
+        return None
+    if isinstance(table.features, pd.DataFrame):
+        cells = table.features.loc[:, names].apply(pd.to_numeric, errors="coerce")
+        return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+    place = {name: i for i, name in enumerate(table.feature_names)}
+    found = table.features[:, [place[name] for name in names]]
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64)
 
 
 def saliency_part(

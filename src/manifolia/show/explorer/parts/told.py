@@ -46,8 +46,9 @@ def forest_predictions(model: Any, X: Any) -> Array | None:
         return None
     before = forest.n_jobs
     forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree on a tie
+    rows = X.to_numpy() if hasattr(X, "to_numpy") else X  # the forest was grown on rows without names
     try:
-        return np.asarray(forest.predict(X))
+        return np.asarray(forest.predict(rows))
     finally:
         forest.set_params(n_jobs=before)
 
