@@ -11,9 +11,13 @@ from scipy.stats import norm
 
 from manifolia.tune.acquisition import expected_improvement, lower_confidence_bound, probability_of_improvement
 from manifolia.tune.aggregate import aggregate, check_aggregate, choose_aggregate, standard_error
+from manifolia.tune.evaluation import Run
+from manifolia.tune.parameters import Normalized
 from manifolia.tune.pareto import crowding, hypervolume, knee, layers, non_dominated
 from manifolia.tune.proposal import Evidence, pilot_design, propose
+from manifolia.tune.search import local_spread, pooled_spread
 from manifolia.tune.space import Space
+from manifolia.tune.study import Trial
 from manifolia.tune.subsample import leverage_scores, sample_rows, sample_size
 from manifolia.tune.surrogate import ForestSurrogate, ProcessSurrogate
 
@@ -262,3 +266,34 @@ def test_sizes() -> None:
         sample_size(100, 90)
     with pytest.raises(ValueError, match="leaves 4 of 90 rows"):
         sample_size(0.05, 90)
+
+
+def test_fractions_that_give_the_same_number_are_one_setting() -> None:
+    space = Space({"p": Normalized(0.1, 0.9)})
+    tried = [{"p": p} for p in (0.12, 0.2, 0.31, 0.4, 0.6, 0.7, 0.8, 0.9)]  # of ten rows: all but 5
+
+    def resolve(setting: dict[str, float]) -> dict[str, int]:
+        return {"p": round(10 * setting["p"])}
+
+    evidence = Evidence(tried, np.linspace(0, 1, 8)[:, None], np.full((8, 1), 0.01))
+    for kind in ("gp-ei", "random", "nsga2"):
+        assert resolve(propose(space, evidence, kind, 0, resolve=resolve).setting) == {"p": 5}
+
+
+def trial(x: float, losses: list[float]) -> Trial:
+    runs = [Run((loss,), (1 - loss,), fingerprint=str(i)) for i, loss in enumerate(losses)]
+    return Trial(0, "model", {"x": x}, {}, runs)
+
+
+def test_spread_is_that_of_the_runs_near_by() -> None:
+    """Wild on the left, steady on the right; two runs of the left that happen to agree do not make it sure."""
+    rng = np.random.default_rng(0)
+    places = np.linspace(0, 1, 11)
+    trials = [trial(x, list(0.5 + (0.2 if x < 0.5 else 0.002) * rng.normal(size=10))) for x in places]
+    lucky = trial(0.15, [0.1, 0.1])
+    features = np.append(places, 0.15)[:, None]
+    found = local_spread([*trials, lucky], features)[:, 0]
+    assert found[:3].min() > 0.12
+    assert found[8:11].max() < 0.09
+    assert found[-1] > 0.12
+    np.testing.assert_allclose(local_spread(trials, np.zeros((11, 1))), np.tile(pooled_spread(trials), (11, 1)))

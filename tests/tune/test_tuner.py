@@ -39,6 +39,11 @@ def tuner(estimator: object = None, space: object = None, metrics: object = clos
     )
 
 
+def coarse(Y: np.ndarray) -> float:
+    """One of two values."""
+    return float(Y[0, 0] > 0.9)
+
+
 def test_the_best_setting_is_found_and_its_score_is_of_fresh_runs() -> None:
     found = tuner().fit(X)
     assert abs(found.best_params_["x"] - 0.3) < 0.1
@@ -103,6 +108,12 @@ def test_a_setting_that_is_not_random_is_run_twice() -> None:
     found = tuner(Stateless(), n_repeats=10, refit=False).fit(X)
     assert set(found.trials_["n_runs"]) <= {2, 3}
     assert abs(found.best_params_["x"] - 0.6) < 0.05
+
+
+def test_equal_figures_of_different_maps_do_not_end_a_setting() -> None:
+    """A metric with few values agrees by chance; what counts is whether the maps are the same."""
+    found = tuner(Toy(noise=0.2), metrics=coarse, n_trials=5, n_repeats=6, race=False, refit=False).fit(X)
+    assert set(found.trials_["n_runs"]) == {6}
 
 
 def test_failures_are_recorded_and_passed_over() -> None:

@@ -6,6 +6,7 @@ runs; the runs are what is parallel, in processes, since not every estimator sur
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import math
 import time
@@ -68,6 +69,8 @@ class Run:
         What went wrong, in one line; empty if nothing did.
     notes : tuple of str
         Warnings of the estimator.
+    fingerprint : str
+        Of the map: two runs with the same one made the same map.
     """
 
     losses: tuple[float, ...] = ()
@@ -76,6 +79,7 @@ class Run:
     seconds: float = 0.0
     error: str = ""
     notes: tuple[str, ...] = ()
+    fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a stored study keeps.
@@ -92,6 +96,7 @@ class Run:
             "seconds": self.seconds,
             "error": self.error,
             "notes": list(self.notes),
+            "fingerprint": self.fingerprint,
         }
 
     @classmethod
@@ -116,6 +121,7 @@ class Run:
             kept["seconds"],
             kept["error"],
             tuple(kept["notes"]),
+            kept["fingerprint"],
         )
 
 
@@ -303,13 +309,14 @@ def run_once(
             wrong = [metric.name for metric, loss in zip(metrics, losses, strict=True) if not math.isfinite(loss)]
             error = f"{wrong[0]} is not a finite number" if wrong else ""
             own = own_loss(model)
+            fingerprint = hashlib.sha256(np.ascontiguousarray(Y).tobytes()).hexdigest()[:12]
         except Exception as failure:
             error = _one_line(failure)
     seconds = time.perf_counter() - start
     notes = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
     if error:
         return Run(seconds=seconds, error=error, notes=notes)
-    return Run(losses, values, own, seconds, "", notes)
+    return Run(losses, values, own, seconds, "", notes, fingerprint)
 
 
 def _take(values: Any, rows: Any) -> Any:

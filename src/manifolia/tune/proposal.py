@@ -16,8 +16,8 @@ surrogate expects of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import qmc
@@ -71,10 +71,16 @@ class Proposal(NamedTuple):
         The setting.
     expected_gain : float
         Expected improvement of the loss on the best so far; NaN where no surrogate was asked.
+    best : float
+        The least expected loss of a setting that was tried; NaN where no surrogate was asked.
+    best_sd : float
+        How far that may be off.
     """
 
     setting: Setting
     expected_gain: float
+    best: float = math.nan
+    best_sd: float = math.nan
 
 
 def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> list[Setting]:
@@ -122,7 +128,15 @@ def make_surrogate(kind: str, seed: int) -> Surrogate:
     return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
 
 
-def propose(space: Space, evidence: Evidence, kind: str, seed: int, *, pending: Sequence[Setting] = ()) -> Proposal:
+def propose(
+    space: Space,
+    evidence: Evidence,
+    kind: str,
+    seed: int,
+    *,
+    pending: Sequence[Setting] = (),
+    resolve: Callable[[Setting], Mapping[str, Any]] = dict,
+) -> Proposal:
     """Choose the next setting.
 
     Parameters
@@ -137,6 +151,9 @@ def propose(space: Space, evidence: Evidence, kind: str, seed: int, *, pending: 
         Of this proposal.
     pending : sequence of dict, default=()
         Settings that are being tried.
+    resolve : callable, default=dict
+        Turns a setting into the estimator's arguments: settings with the same arguments are the same, as two fractions
+        of a sample are that give the same whole number.
 
     Returns
     -------
@@ -144,17 +161,22 @@ def propose(space: Space, evidence: Evidence, kind: str, seed: int, *, pending: 
         The setting.
     """
     with threads(1):  # a BLAS with several threads takes ten times as long for matrices of this size
-        return _proposed(space, evidence, kind, np.random.default_rng(seed), pending)
+        return _proposed(space, evidence, kind, np.random.default_rng(seed), pending, resolve)
 
 
 def _proposed(
-    space: Space, evidence: Evidence, kind: str, rng: np.random.Generator, pending: Sequence[Setting]
+    space: Space,
+    evidence: Evidence,
+    kind: str,
+    rng: np.random.Generator,
+    pending: Sequence[Setting],
+    resolve: Callable[[Setting], Mapping[str, Any]],
 ) -> Proposal:
-    tried = [*evidence.settings, *pending]
+    known = {_key(resolve(setting)) for setting in (*evidence.settings, *pending)}
     if kind == "random" or len(evidence.settings) < 2:
-        return Proposal(_untried(space, tried, lambda: space.at(rng.random(len(space.parameters)))), math.nan)
+        return Proposal(_untried(space, known, lambda: space.at(rng.random(len(space.parameters))), resolve), math.nan)
     if kind == "nsga2":
-        return Proposal(_untried(space, tried, lambda: _bred(space, evidence, rng)), math.nan)
+        return Proposal(_untried(space, known, lambda: _bred(space, evidence, rng), resolve), math.nan)
     loss, noise = _one_loss(evidence, rng)
     model = make_surrogate(kind, int(rng.integers(2**31)))
     features = space.features(evidence.settings)
@@ -165,8 +187,10 @@ def _proposed(
         more = None if noise is None else np.concatenate((noise, np.full(len(pending), float(np.median(noise)))))
         features = np.vstack((features, waiting))
         model.fit(features, believed, more)
-    best = float(model.predict(features)[0].min())  # the least *expected* loss: the least seen one was lucky
-    candidates = _candidates(space, evidence, loss, tried, rng)
+    expected, doubt = model.predict(features)
+    at = int(np.argmin(expected))
+    best = float(expected[at])  # the least *expected* loss: the least seen one was lucky
+    candidates = _candidates(space, evidence, loss, known, rng, resolve)
     mean, sd = model.predict(space.features(candidates))
     gain = expected_improvement(mean, sd, best)
     worth = gain
@@ -175,7 +199,7 @@ def _proposed(
     elif kind == "gp-lcb":
         worth = lower_confidence_bound(mean, sd)
     chosen = int(np.argmax(worth))
-    return Proposal(candidates[chosen], float(gain[chosen]))
+    return Proposal(candidates[chosen], float(gain[chosen]), best, float(doubt[at]))
 
 
 def _one_loss(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray, FloatArray | None]:
@@ -196,18 +220,22 @@ def _one_loss(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray,
 
 
 def _candidates(
-    space: Space, evidence: Evidence, loss: FloatArray, tried: list[Setting], rng: np.random.Generator
+    space: Space,
+    evidence: Evidence,
+    loss: FloatArray,
+    known: set[str],
+    rng: np.random.Generator,
+    resolve: Callable[[Setting], Mapping[str, Any]],
 ) -> list[Setting]:
     """Sobol points over the space and points around the best settings, without those that were tried."""
     d = len(space.parameters)
     spread = qmc.Sobol(d, seed=rng).random(_N_CANDIDATES)
     best = [space.point(evidence.settings[i]) for i in np.argsort(loss, kind="stable")[:3]]
     near = [np.clip(point + scale * rng.normal(size=(_N_NEAR, d)), 0.0, 1.0) for point in best for scale in _SCALES]
-    known = {_key(setting) for setting in tried}
     found: dict[str, Setting] = {}
     for point in np.vstack([spread, *near]):
         setting = space.at(point)
-        key = _key(setting)
+        key = _key(resolve(setting))
         if key not in known:
             found.setdefault(key, setting)
     # A small discrete space may be used up: then repeating a setting is all there is to do.
@@ -235,15 +263,19 @@ def _bred(space: Space, evidence: Evidence, rng: np.random.Generator) -> Setting
     return space.at(np.clip(np.where(mutate, child + _MUTATION * rng.normal(size=first.size), child), 0.0, 1.0))
 
 
-def _untried(space: Space, tried: Sequence[Setting], draw) -> Setting:  # type: ignore[no-untyped-def]
-    known = {_key(setting) for setting in tried}
-    setting: Setting = draw()
+def _untried(
+    space: Space,
+    known: set[str],
+    draw: Callable[[], Setting],
+    resolve: Callable[[Setting], Mapping[str, Any]],
+) -> Setting:
+    setting = draw()
     for _ in range(_TRIES if len(known) < space.n_points else 0):
-        if _key(setting) not in known:
+        if _key(resolve(setting)) not in known:
             break
         setting = draw()
     return setting
 
 
-def _key(setting: Setting) -> str:
-    return repr(sorted(setting.items()))
+def _key(arguments: Mapping[str, Any]) -> str:
+    return repr(sorted(arguments.items()))
