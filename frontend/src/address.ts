@@ -39,6 +39,7 @@ export function unpackNumbers(text: string): number[] {
 }
 
 interface Start {
+  density: boolean;
   colorBy: number | null;
   size: number;
   opacity: number;
@@ -69,6 +70,7 @@ function written({ data, store, map }: Actions, start: Start): string {
   const arrows = partOf(data, "arrows");
   if (arrows && state.arrows !== null) put("arrows", arrows.features[state.arrows], true);
   put("links", 1, state.links);
+  put("density", Number(state.density), state.density !== start.density);
   put("labels", 0, !state.labels);
   put("new", 0, !state.showNew);
   put("size", state.size, state.size !== start.size);
@@ -112,6 +114,7 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
     pinned: Number.isInteger(pinned) && pinned >= 0 ? point(pinned) : -1,
     arrows: arrows >= 0 ? arrows : null,
     links: words.get("links") === "1" && Boolean(partOf(data, "neighbors")),
+    density: words.has("density") ? words.get("density") === "1" : start.density,
     labels: words.get("labels") !== "0",
     showNew: words.get("new") !== "0",
     size: within("size", 0.5, 12, start.size),
@@ -127,8 +130,8 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
 /** Keep the address and the view the same. In a page without an address of its own, as in a notebook, nothing happens. */
 export async function followAddress(actions: Actions): Promise<void> {
   const { store, map } = actions;
-  const { colorBy, size, opacity } = store.state;
-  const start = { colorBy, size, opacity };
+  const { colorBy, density, size, opacity } = store.state;
+  const start = { colorBy, density, size, opacity };
   let last = location.hash.slice(1);
   const reread = async (text: string): Promise<void> => {
     try {
@@ -153,7 +156,7 @@ export async function followAddress(actions: Actions): Promise<void> {
     clearTimeout(waiting);
     waiting = window.setTimeout(write, PAUSE);
   };
-  store.on(["colorBy", "pinned", "selection", "filter", "arrows", "links", "labels", "showNew", "size", "opacity", "theme"], later);
+  store.on(["colorBy", "pinned", "selection", "filter", "arrows", "links", "density", "labels", "showNew", "size", "opacity", "theme"], later);
   map.onSettled = later;
   window.addEventListener("hashchange", () => {
     const text = location.hash.slice(1);

@@ -13,6 +13,7 @@ import { followTheme, systemIsDark } from "./theme.ts";
 import { makeChips, makeColorCard, makeDisplay, makeExport, makeModes, makeZoom, square } from "./toolbar.ts";
 import { cardColumns, makeTooltip } from "./tooltip.ts";
 
+const DENSE = 300_000; // points from which too many lie on top of each other
 const NARROW = matchMedia("(max-width: 760px)");
 
 /** Few points are drawn large and solid, many small and sheer. */
@@ -34,6 +35,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     selection: null,
     arrows: null,
     links: false,
+    density: data.n >= DENSE,
     ...look(data.n),
     labels: true,
     showNew: true,
@@ -115,6 +117,7 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     c: () => document.getElementById("color-by")!.focus(),
     y: () => actions.copyView?.(),
     x: () => "neighbors" in (data.meta.parts ?? {}) && store.set({ links: !store.state.links }),
+    e: () => store.set({ density: !store.state.density }),
     t: () => store.set({ labels: !store.state.labels }),
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
     d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),

@@ -15,6 +15,7 @@ const KEYS: [string[], string][] = [
   [["C"], "choose the colour"],
   [["/"], "find a column, class or row"],
   [["X"], "lines to neighbours that the map lost or made up, if the map knows them"],
+  [["E"], "points, or how many there are"],
   [["T"], "names of classes on or off"],
   [["N"], "new rows on or off"],
   [["Y"], "copy a link to this view"],

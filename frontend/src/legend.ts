@@ -14,13 +14,13 @@ export function makeLegend(data: Data, store: Store, map: MapView): HTMLElement 
     const focused = (document.activeElement as HTMLElement | null)?.dataset.item;
     const { coloring } = map;
     const parts = coloring.groups ? classes(coloring, store) : coloring.range ? numbers(data, coloring, store) : [];
-    replace(body, ...parts, data.meta.n_new > 0 && newRows(data, store));
+    replace(body, ...parts, store.state.density && h("p", { class: "muted small" }, "The stronger a colour, the more rows in one place."), data.meta.n_new > 0 && newRows(data, store));
     const list = body.querySelector("ul");
     if (list) list.scrollTop = scroll;
     // An entry that was clicked is made anew: whoever came by keyboard stays on it.
     if (focused !== undefined) body.querySelector<HTMLElement>(`[data-item="${CSS.escape(focused)}"]`)?.focus();
   };
-  store.on(["colorBy", "dark", "filter", "showNew"], update);
+  store.on(["colorBy", "dark", "filter", "showNew", "density"], update);
   update();
   return body;
 }

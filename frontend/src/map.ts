@@ -78,13 +78,18 @@ export class MapView {
     this.limit = data.n;
     this.coloring = this.colored();
     const first = firstRenderer(this.canvas);
-    if (first) this.use(this.canvas, first);
+    if (first && !(store.state.density && first.name === "webgl2")) this.use(this.canvas, first);
     else this.fallBack();
     this.sift();
     store.on(["colorBy", "dark"], () => this.recolor());
     store.on(["filter", "emphasis", "selection"], () => this.sift());
     store.on(["size", "opacity"], () => this.redraw());
     store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
+    store.on(["density"], ({ density }) => {
+      if (density && this.renderer.name === "webgl2") this.fallBack();
+      else this.upgrade();
+      this.redraw();
+    });
     store.on(["arrows", "links"], () => void this.prepare());
     store.on(["mode"], () => (this.over.dataset.mode = store.state.mode));
     this.over.dataset.mode = store.state.mode;
@@ -103,6 +108,7 @@ export class MapView {
 
   /** Draw with a graphics card, if there is one. */
   upgrade(): void {
+    if (this.renderer.name === "webgl2" || this.store.state.density) return;
     const fresh = h("canvas", { class: "points" });
     const better = betterRenderer(fresh, this.data.n, this.canvas.width * this.canvas.height);
     if (better) this.use(fresh, better);
@@ -246,7 +252,8 @@ export class MapView {
     const limit = this.moving ? this.limit : this.data.n;
     const { radius } = this;
     const { background, text: ring } = ink;
-    this.renderer.draw({ view: this.camera.view, radius, opacity: state.opacity, background, shadow, ring, limit });
+    const { opacity, density } = state;
+    this.renderer.draw({ view: this.camera.view, radius, opacity, density, background, shadow, ring, limit });
     if (this.moving) {
       // A graphics card draws after the call has come back: what it takes shows between two frames.
       const between = this.before ? started - this.before : 0;

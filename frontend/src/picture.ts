@@ -142,6 +142,7 @@ export function savePicture(actions: Actions): void {
 function circles({ data, map, store }: Actions): string[] | null {
   const { camera, states, coloring } = map;
   const { size, opacity } = store.state;
+  if (store.state.density) return null;
   const seen: number[] = [];
   for (let i = 0; i < data.n; i++) {
     const [x, y] = camera.screen(data.x[i], data.y[i]);

@@ -31,6 +31,8 @@ export interface State {
   arrows: number | null;
   /** Whether the false and missing neighbours of the hovered or pinned point are drawn. */
   links: boolean;
+  /** How many points are in a place, instead of the points. */
+  density: boolean;
   size: number;
   opacity: number;
   labels: boolean;

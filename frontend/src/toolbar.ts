@@ -158,12 +158,11 @@ export function makeDisplay(actions: Actions): HTMLElement {
     });
     return h("label", { class: "setting" }, h("span", {}, label), input, shown);
   };
-  const labels = h("input", {
-    type: "checkbox",
-    checked: store.state.labels,
-    onchange: (event: Event) => store.set({ labels: (event.target as HTMLInputElement).checked }),
-  });
-  store.on(["labels"], () => (labels.checked = store.state.labels));
+  const check = (label: string, key: "labels" | "density", hint: string): HTMLElement => {
+    const box = h("input", { type: "checkbox", checked: store.state[key], "data-setting": key, onchange: () => store.set({ [key]: box.checked }) });
+    store.on([key], () => (box.checked = store.state[key]));
+    return h("label", { class: "setting check" }, box, h("span", {}, label, hint && h("span", { class: "muted small" }, hint)));
+  };
   const themes: Theme[] = ["auto", "light", "dark"];
   const radios = themes.map((theme) =>
     h(
@@ -179,7 +178,8 @@ export function makeDisplay(actions: Actions): HTMLElement {
     { class: "card popover" },
     slider("Point size", "size", 0.5, 12, 0.25, (v) => `${v}`),
     slider("Opacity", "opacity", 0.05, 1, 0.05, (v) => `${Math.round(v * 100)} %`),
-    h("label", { class: "setting check" }, labels, h("span", {}, "Names of classes on the map")),
+    check("Names of classes on the map", "labels", ""),
+    check("Density", "density", "the stronger a colour, the more rows in one place; colours are averages"),
     h("fieldset", { class: "segmented" }, h("legend", {}, "Theme"), ...radios),
   );
   const menu = h("details", { class: "menu display" }, h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")), body);

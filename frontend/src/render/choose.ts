@@ -35,7 +35,8 @@ export function firstRenderer(canvas: HTMLCanvasElement): Renderer | null {
 
 /** A renderer on a graphics card, if there is one that would be worth it. */
 export function betterRenderer(canvas: HTMLCanvasElement, points: number, pixels: number): Renderer | null {
-  if (wanted() !== null || (points < MANY && pixels < LARGE) || !hasCard()) return null;
+  const free = wanted() === null && (points >= MANY || pixels >= LARGE);
+  if (wanted() !== "webgl2" && !(free && hasCard())) return null;
   try {
     return new WebGl2Renderer(canvas);
   } catch {

@@ -2,7 +2,8 @@
 // same pixels on every machine, and much faster than WebGL where there is no graphics card.
 
 import { packed } from "../color.ts";
-import { edgeOf, FAINT, layersOf, opacityOf, type Frame, type Renderer } from "./types.ts";
+import { drawDensity, type Cloud } from "./density.ts";
+import { DIMMED, edgeOf, FAINT, layersOf, opacityOf, SHOWN, type Frame, type Renderer } from "./types.ts";
 
 interface Stamp {
   /** Half the side of the square that holds it. */
@@ -17,15 +18,15 @@ interface Stamp {
 
 const SEEN = 0.1; // share of a pixel that a point has to cover
 
-export class CpuRenderer implements Renderer {
+export class CpuRenderer implements Renderer, Cloud {
   readonly name = "cpu" as const;
   private readonly context: CanvasRenderingContext2D;
   private image: ImageData | null = null;
   private pixels = new Int32Array(0);
-  private x = new Float32Array(0);
-  private y = new Float32Array(0);
-  private colors = new Uint32Array(0);
-  private states = new Uint8Array(0);
+  x = new Float32Array(0);
+  y = new Float32Array(0);
+  colors = new Uint32Array(0);
+  states = new Uint8Array(0);
   private layers: number[] = [];
   private ratio = 1;
 
@@ -60,7 +61,12 @@ export class CpuRenderer implements Renderer {
     this.pixels.fill(packed(frame.background) | 0);
     const radius = frame.radius * this.ratio;
     const limit = Math.min(frame.limit, this.x.length);
-    for (const layer of this.layers) this.pass(frame, layer, stampOf(radius, layer, frame.opacity), limit);
+    for (const layer of this.layers) {
+      // Between the shadows of what is filtered out and the rings of what is chosen.
+      if (frame.density && (layer === DIMMED || layer === SHOWN)) {
+        drawDensity(this.pixels, this.canvas.width, this.canvas.height, frame, this.ratio, this, layer);
+      } else this.pass(frame, layer, stampOf(radius, layer, frame.opacity), limit);
+    }
     this.context.putImageData(this.image, 0, 0);
   }
 

@@ -23,6 +23,8 @@ export interface Frame {
   shadow: string;
   /** Colour of the rings of chosen points. */
   ring: string;
+  /** How many points are in a place, instead of the points. Only the processor draws this. */
+  density: boolean;
   /** How many points to draw: the first are a fair sample of all. */
   limit: number;
 }

@@ -573,3 +573,29 @@ def test_targets_are_large_enough_for_fingers(show):
         targets,
     )
     assert small == []
+
+
+def test_density_says_how_many_lie_in_one_place(show):
+    counts = [1, 30, 2000]
+    Y = np.repeat([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0]], counts, axis=0)
+    page = show(build_payload(Y, {"kind": ["a"] * len(Y), "other": ["a", *["b"] * 30, *["a", "b"] * 1000]}))
+    page.evaluate("() => manifolia.store.set({ labels: false, size: 3 })")
+    assert page.locator(".legend-body :text('The stronger a colour')").count() == 0
+    page.keyboard.press("e")
+    assert page.locator(".legend-body :text('The stronger a colour')").is_visible()
+    assert page.evaluate("() => manifolia.store.state.density")
+
+    def channels(row: int) -> np.ndarray:
+        found = pixel(page, *screen_of(page, row))
+        return np.array([int(found[i : i + 2], 16) for i in (1, 3, 5)])
+
+    one, some, many = (channels(row) for row in (0, 1, 31))
+    blue, red = (np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) for color in class_colors(2))
+    np.testing.assert_allclose(one, 255 + 0.14 * (blue - 255.0), atol=1)  # one point: as pale as it gets
+    np.testing.assert_array_equal(many, blue)
+    share = (some - 255.0)[0] / (blue - 255.0)[0]
+    assert share == pytest.approx(0.14 + 0.86 * math.log(30) / math.log(2000), abs=0.01)
+    page.select_option("#color-by", label="other")
+    settle(page)
+    np.testing.assert_allclose(channels(31), (blue + red) / 2, atol=1)  # half are of one class, half of the other
+    assert "<image" in saved(page, "svg")
