@@ -120,7 +120,7 @@ class mean on training rows too.
 ## Where ours is far from the paper's, and why
 
 * Titanic is standardised with its dummies, which the paper does not say ("all continuous variables"): left at 0 and 1
-  they give SPCA errors of 0.10 (Sex) and 0.20 (Class) in two dimensions, standardised they come near the paper's figures.
+  they give SPCA errors of 0.10 (Sex) and 0.20 (Class) in two dimensions, standardised ones near the paper's.
 * ES-Isomap on Titanic's Sex: 5 to 100 neighbours and α from 0 to 1 give 0.03 to 0.11, never the paper's 0.003, while
   Class has less error than in the paper. Not explained; the paper gives no settings.
 * PLS-DA on Titanic's Class: our scores are scikit-learn's to the digit, and neither scaling nor a single column for the
