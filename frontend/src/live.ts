@@ -37,6 +37,8 @@ export interface LiveEvent {
   total: number | null;
 }
 
+const OPEN_NEW = "manifolia-new-rows"; // set while the page is loaded again to show them
+
 /** Where a served page gets its data. */
 export function sourceOfServer(): Source {
   return {
@@ -63,7 +65,10 @@ export function sourceOfServer(): Source {
         body: JSON.stringify({ points: points === null ? null : Array.from(points) }),
       });
     },
-    refresh: () => location.reload(),
+    refresh: () => {
+      sessionStorage.setItem(OPEN_NEW, "yes");
+      location.reload();
+    },
     follow: (heard) => {
       const events = new EventSource("/events");
       events.onmessage = (event) => heard(JSON.parse(event.data as string) as LiveEvent);
@@ -74,6 +79,8 @@ export function sourceOfServer(): Source {
 
 /** Let Python read what is selected; the last of quick changes counts. */
 export function tellServer(app: Actions): void {
+  if (sessionStorage.getItem(OPEN_NEW)) app.store.set({ panel: "new" });
+  sessionStorage.removeItem(OPEN_NEW);
   let waiting = 0;
   app.store.on(["selection"], ({ selection }) => {
     clearTimeout(waiting);

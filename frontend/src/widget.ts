@@ -21,9 +21,13 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   frame.srcdoc = String(model.get("html"));
   el.append(frame);
   let hearing = false;
+  let ready = false;
   const hear = (event: MessageEvent): void => {
     const said = event.data as Partial<Shared> | null;
     if (event.source !== frame.contentWindow || typeof said !== "object" || said?.manifolia !== true) return;
+    // The first word of the page: it is there, and can be told what was set before.
+    if (!ready && model.get("selection") !== null) tellers.selection();
+    ready = true;
     hearing = true;
     for (const name of SHARED) if (said[name] !== undefined) model.set(name, said[name]);
     model.save_changes();

@@ -32,11 +32,13 @@ __getattr__, __dir__, __all__ = attach(
         "tune",
     ],
     names={
+        "Explorer": "manifolia.show.explorer",
         "FeatureMAP": "manifolia.methods.featuremap",
         "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
         "KernelMap": "manifolia.extension.kernel_map",
         "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
+        "ForestMap": "manifolia.methods.forest_map",
         "PHATE": "manifolia.methods.phate",
         "RFPHATE": "manifolia.methods.rf_phate",
         "Normalized": "manifolia.tune.parameters",

@@ -5,6 +5,7 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     names={
+        "Explorer": "manifolia.show.explorer.widget",
         "LivePage": "manifolia.show.explorer.server",
         "NewRows": "manifolia.show.explorer.payload",
         "Payload": "manifolia.show.explorer.payload",

@@ -55,7 +55,7 @@ def build_payload(
     Parameters
     ----------
     Y : array-like of shape (n, n_components)
-        Coordinates; the page shows the first two.
+        Coordinates; the page shows the first two, and can turn a map of three.
     columns : DataFrame or mapping of str to array-like, default=None
         What the points can be coloured by and what the card of a point lists, in this order.
     title : str, default="Map"
@@ -104,7 +104,7 @@ def build_payload(
     n_new, Y_all, table, names = append_new(Y, table, row_names, new)
     order = np.concatenate([as_generator(random_state).permutation(n), np.arange(n, n + n_new)])
     precise = n + n_new < PRECISE_ROWS
-    left_out = [f"The map has {Y.shape[1]} dimensions; the page shows the first two."] if Y.shape[1] > 2 else []
+    left_out = [f"The map has {Y.shape[1]} dimensions; the page shows the first three."] if Y.shape[1] > 3 else []
     meta: dict[str, Any] = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -143,12 +143,14 @@ def build_payload(
 def _encode_coordinates(Y: FloatArray, *, precise: bool) -> tuple[dict[str, Array], dict[str, Any]]:
     arrays: dict[str, Array] = {}
     spec: dict[str, Any] = {}
-    Y = np.column_stack([Y, np.zeros((len(Y), 2))])[:, :2]
+    if Y.shape[1] < 2:
+        Y = np.column_stack([Y, np.zeros(len(Y))])
+    Y = Y[:, :3]
     # The page needs shape, not units: centred, and brought near 1 where float32 would overflow or lose digits.
     middle = np.median(Y, axis=0)
     reach = float(np.abs(Y - middle).max())
     unit = 1.0 if 1e-20 < reach < 1e20 or reach == 0 else reach
-    for axis, name in enumerate(("x", "y")):
+    for axis, name in zip(range(Y.shape[1]), "xyz", strict=False):
         if precise:
             arrays[name], offset, scale = ((Y[:, axis] - middle[axis]) / unit).astype("<f4"), float(middle[axis]), unit
         else:

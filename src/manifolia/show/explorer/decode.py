@@ -21,7 +21,7 @@ class Decoded(NamedTuple):
 
     Attributes
     ----------
-    Y : ndarray of shape (n, 2)
+    Y : ndarray of shape (n, 2) or (n, 3)
         Coordinates, as exact as the page has them.
     columns : DataFrame of n lines
         Columns that points can be coloured by.
@@ -60,7 +60,8 @@ def decode(payload: Payload) -> Decoded:
         [
             arrays[axis][:n].astype(np.float64) * meta["coordinates"][axis]["scale"]
             + meta["coordinates"][axis]["offset"]
-            for axis in ("x", "y")
+            for axis in "xyz"
+            if axis in meta["coordinates"]
         ]
     )[back]
     columns: dict[str, Any] = {}

@@ -11,6 +11,7 @@ from manifolia._core.types import ArrayLike
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError
 from manifolia.persist import load
+from manifolia.show.explorer.describing import Describer
 from manifolia.show.explorer.of_model import described_model
 from manifolia.show.explorer.page import write_page
 from manifolia.show.explorer.payload import NewRows, Payload
@@ -18,7 +19,7 @@ from manifolia.show.explorer.placing import Placer, describer_of
 from manifolia.show.explorer.server import LivePage
 from manifolia.show.explorer.stored import stored_report, stored_rows
 
-__all__ = ["explore"]
+__all__ = ["explore", "payload_of"]
 
 _LIVE_MB = 1e6  # a served page has no size to keep to
 
@@ -108,6 +109,88 @@ def explore(
     >>> mf.explore(model, X, y, "iris.html")  # doctest: +SKIP
     PosixPath('iris.html')
     """
+    if live and isinstance(new, NewRows):
+        message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
+        raise ValueError(message)
+    is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
+    later = new if live and is_model else None  # rows that the served page places
+    payload, describer = payload_of(
+        model_or_run, X, y, title=title, color_by=color_by, new=None if later is not None else new, kinds=kinds,
+        importances=importances, findings=findings, notes=notes, parts=parts, images=images, study=study,
+        max_mb=_LIVE_MB if live else max_mb,
+    )  # fmt: skip
+    if not live:
+        return write_page(payload, path)
+    if describer is None:
+        return _served_run(model_or_run, payload, port)
+    page = LivePage(payload, Placer(model_or_run, describer, payload), port=port)
+    if later is not None:
+        page.add(later)
+    return page
+
+
+def payload_of(
+    model_or_run: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None,
+    color_by: str | None,
+    new: Any,
+    kinds: Mapping[str, str] | None,
+    importances: bool | Mapping[str, float],
+    findings: Iterable[str],
+    notes: Iterable[str],
+    parts: str | Sequence[str] | None,
+    images: Sequence[int] | None,
+    study: Any,
+    max_mb: float,
+) -> tuple[Payload, Describer | None]:
+    """Gather what a page shows, of a model or of what was made before; the parameters are those of `explore`.
+
+    Parameters
+    ----------
+    model_or_run : estimator, str, path or Payload
+        What to show.
+    X : array-like or None
+        Rows of a model.
+    y : array-like or None
+        Target.
+    title : str or None
+        Heading.
+    color_by : str or None
+        Column of the first colouring.
+    new : array-like or None
+        New rows.
+    kinds : mapping or None
+        What columns are.
+    importances : bool or mapping
+        Importance of the features.
+    findings : iterable of str
+        Sentences to show first.
+    notes : iterable of str
+        Sentences on how the map was made.
+    parts : "auto", sequence of str or None
+        What the page tells beyond places and columns.
+    images : sequence of int or None
+        Shape of pictures.
+    study : Tuner, mapping or None
+        The study that chose the settings.
+    max_mb : float
+        Size of the page in MB.
+
+    Returns
+    -------
+    payload : Payload
+        What the page shows; a warning says what it does not hold.
+    describer : Describer or None
+        Of a model: for new rows.
+
+    Raises
+    ------
+    ValueError
+        If something is given beside a run that only a model needs.
+    """
     if isinstance(model_or_run, str | os.PathLike | Payload):
         only_models = {
             "X": X, "y": y, "new": new, "kinds": kinds, "importances": importances or None, "images": images,
@@ -120,35 +203,14 @@ def explore(
                 f"Leave these out, or pass the model instead of the run."
             )
             raise ValueError(message)
-        shown = _of_run(model_or_run, title, color_by)
-        return _served_run(model_or_run, shown, port) if live else write_page(shown, path)
-    if live and isinstance(new, NewRows):
-        message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
-        raise ValueError(message)
+        return _of_run(model_or_run, title, color_by), None
     payload, describer = described_model(
-        model_or_run,
-        X,
-        y,
-        title=title,
-        color_by=color_by,
-        new=None if live else new,
-        kinds=kinds,
-        importances=importances,
-        findings=findings,
-        notes=notes,
-        parts=parts,
-        images=images,
-        study=study,
-        max_mb=_LIVE_MB if live else max_mb,
-    )
-    if live:
-        page = LivePage(payload, Placer(model_or_run, describer, payload), port=port)
-        if new is not None:
-            page.add(new)
-        return page
+        model_or_run, X, y, title=title, color_by=color_by, new=new, kinds=kinds, importances=importances,
+        findings=findings, notes=notes, parts=parts, images=images, study=study, max_mb=max_mb,
+    )  # fmt: skip
     if payload.left_out:
         warn("The page does not hold everything. " + " ".join(payload.left_out))
-    return write_page(payload, path)
+    return payload, describer
 
 
 def _served_run(run: str | os.PathLike[str] | Payload, payload: Payload, port: int) -> LivePage:

@@ -5,6 +5,7 @@ the way its values are coded (`manifolia.show.explorer.columns`). ``arrays`` are
 
 =========  ==========================================================================================================
 x, y       coordinates of all points: f4, or u2 codes of ``offset + scale * code`` from `PRECISE_ROWS` rows on
+z          the same for a map of three dimensions or more, which the page can turn
 row        row number in the user's table of each training point (u2 or u4)
 c0, c1, …  columns, one entry for each point
 part.key   arrays of a part; those with a line for each point follow the order of the points
@@ -223,7 +224,8 @@ def _check_arrays(meta: dict[str, Any], arrays: dict[str, Array], path: str) -> 
         found = {name: (dtype_name(array), len(array)) for name, array in arrays.items() if array.ndim == 1}
         fits = promised == found and len(arrays) == len(found) and all(kind in _DTYPES for kind, _ in found.values())
         n_points = meta["n_rows"] + meta["n_new"]
-        fits = fits and len(arrays["x"]) == len(arrays["y"]) == n_points and len(arrays["row"]) == meta["n_rows"]
+        placed = {"x", "y", *meta["coordinates"]}
+        fits = fits and all(len(arrays[axis]) == n_points for axis in placed) and len(arrays["row"]) == meta["n_rows"]
         parts = meta["parts"]
         fits = fits and isinstance(parts, dict) and all(isinstance(part, dict) for part in parts.values())
         fits = fits and {name.split(".")[0] for name in arrays if "." in name and not name.endswith(".text")} <= set(

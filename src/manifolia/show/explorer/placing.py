@@ -98,6 +98,17 @@ class Placer:
         notes = list(dict.fromkeys(str(warning.message) for warning in caught))[:_MOST_WARNINGS]
         return PlacedRows(NewRows(Y, columns, list(table.row_names), parts), [*table.notes, *notes])
 
+    def warm_up(self) -> None:
+        """Place and describe one row of the map, so that what is compiled on first use is there when rows come."""
+        subject = self.describer.subject
+        if subject is None or not hasattr(subject.model, "transform"):
+            return
+        rows = subject.X[:1]
+        Y = np.asarray(subject.model.transform(subject.framed(rows)))
+        if hasattr(subject.model, "novelty"):
+            subject.model.novelty(subject.framed(rows))
+        self.describer.new_parts(subject.model, rows, Y)
+
     def _rows(self, table: Table) -> Any:
         """Rows as the last step takes them."""
         known = table.without(set(self.hidden) & set(table.feature_names))
