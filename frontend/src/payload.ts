@@ -28,7 +28,7 @@ export interface Meta {
   subtitle: string;
   n_rows: number;
   n_new: number;
-  coordinates: Record<"x" | "y", { offset: number; scale: number }>;
+  coordinates: Record<"x" | "y", { offset: number; scale: number }> & { z?: { offset: number; scale: number } };
   columns: ColumnSpec[];
   color_by: number | null;
   importances: { name: string; value: number; error: number | null }[];
@@ -152,8 +152,12 @@ export class Data {
   readonly columns: Column[];
   readonly n: number;
   readonly total: number;
+  /** Where points are seen, which changes when a map of three dimensions is turned. */
   x!: Float32Array;
   y!: Float32Array;
+  /** Where they are on the map. */
+  flat!: { x: Float32Array; y: Float32Array };
+  z: Float32Array | null = null;
   /** Row number of each training point, and the point of each row. */
   row!: Numbers;
   pointOfRow!: Int32Array;
@@ -191,6 +195,9 @@ export class Data {
     const unit = this.unit;
     this.x = Float32Array.from(x, (value) => value * (sx.scale / unit));
     this.y = Float32Array.from(y, (value) => value * (sy.scale / unit));
+    this.flat = { x: this.x, y: this.y };
+    const { z: sz } = this.meta.coordinates;
+    if (sz) this.z = Float32Array.from(await this.array("z"), (value) => value * (sz.scale / unit));
     this.row = row;
     this.pointOfRow = new Int32Array(this.n);
     for (let i = 0; i < this.n; i++) this.pointOfRow[row[i]] = i;
@@ -212,7 +219,7 @@ export class Data {
   /** What to call a point. */
   title(i: number): string {
     const name = this.nameColumn?.ready ? this.nameColumn.text(i) : null;
-    if (name !== null) return name;
+    if (name !== null && name !== String(this.rowNumber(i))) return name; // a bare number says less than "Row 7"
     return `${this.isNew(i) ? "New row" : "Row"} ${this.rowNumber(i)}`;
   }
 }

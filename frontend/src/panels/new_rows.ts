@@ -54,7 +54,7 @@ function listSection(actions: Actions): HTMLElement {
       summary.after(h("p", { class: "muted small" }, part.note, " ", part.far));
     }
     const entry = (i: number): HTMLElement => {
-      const value = column ? cell(column, i) : null;
+      const value = column ? column.number(i) : NaN;
       const guess = predicted ? cell(predicted, i) : null;
       const item = h(
         "li",
@@ -65,7 +65,7 @@ function listSection(actions: Actions): HTMLElement {
           h("span", { class: "swatch diamond", style: { background: actions.map.coloring.hex(i) } }),
           said(data.title(i), "name"),
           flagged(i) && h("span", { class: "badge" }, "unlike"),
-          value !== null && h("span", { class: "count", title: "Novelty" }, value),
+          Number.isFinite(value) && h("span", { class: "count", title: "Novelty" }, number(value, 3)),
           guess !== null && h("span", { class: "muted small" }, "predicted ", said(guess)),
         ),
         details(actions, reasons, i),
@@ -119,7 +119,8 @@ function details(actions: Actions, reasons: Reasons | null, i: number): HTMLElem
 
 function placeSection(actions: Actions, transform: (text: string) => Promise<NewRowsAnswer>): HTMLElement {
   const { data } = actions;
-  const names = data.columns.filter((column) => column.spec.role === "value").map((column) => column.name);
+  const target = partOf(data, "model")?.columns.target ?? data.meta.color_by;
+  const names = data.columns.filter(({ spec, index }) => spec.role === "value" && index !== target).map((column) => column.name);
   const sample = names.slice(0, 3).join(",");
   const answer = h("div", { "aria-live": "polite" });
   const box = h("textarea", {
@@ -186,18 +187,21 @@ function placeSection(actions: Actions, transform: (text: string) => Promise<New
 }
 
 function problem(text: string): HTMLElement {
-  return h("p", { class: "problem", role: "alert" }, text);
+  return h("p", { class: "problem", role: "alert" }, text.charAt(0).toUpperCase() + text.slice(1));
 }
 
 function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
   const { names, novelty, flagged, reasons, notes, columns, n } = answer;
   const { refresh } = actions.data.source;
+  // What was pasted is known; what the model adds is news.
+  const given = new Set(actions.data.columns.filter((column) => column.spec.role === "value").map((column) => column.name));
+  const added = Object.entries(columns).filter(([name]) => !given.has(name));
   const order = names.map((_, i) => i);
   const rank = (i: number): number => Number(flagged?.[i] ?? false);
   order.sort((a, b) => rank(b) - rank(a) || (novelty?.[b] ?? 0) - (novelty?.[a] ?? 0));
   const strange = order.filter((i) => flagged?.[i]).length;
   const entry = (i: number): HTMLElement => {
-    const says = Object.entries(columns).map(([name, values]) => `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`);
+    const says = added.map(([name, values]) => `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`);
     const why = (reasons?.[i] ?? []).slice(0, WHY).flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]);
     const value = novelty?.[i];
     return h(
@@ -206,7 +210,7 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
       h(
         "p",
         {},
-        said(names[i], "name"),
+        said(/^\d+$/.test(names[i]) ? `Row ${names[i]}` : names[i], "name"),
         flagged?.[i] ? h("span", { class: "badge" }, "unlike") : null,
         typeof value === "number" && h("span", { class: "count" }, `novelty ${number(value, 3)}`),
       ),

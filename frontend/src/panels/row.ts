@@ -36,8 +36,7 @@ export const row: MakePanel = (actions) => {
     ]);
     if (i !== store.state.pinned) return;
     const number = `${data.isNew(i) ? "New row" : "Row"} ${data.rowNumber(i)}`;
-    // Rows that are named by their number alone need not be told twice.
-    const title = data.title(i) === String(data.rowNumber(i)) ? number : data.title(i);
+    const title = data.title(i);
     const values = of("value");
     const sure = reasons?.reliability(i) ?? null;
     const lines = (columns: Column[]): HTMLElement =>
