@@ -58,6 +58,8 @@ function written({ data, store, map }: Actions, start: Start): string {
     const { x, y } = data.meta.coordinates;
     put("at", [cx * data.unit + x.offset, cy * data.unit + y.offset, map.camera.zoom].map((v) => Number(v.toPrecision(7))).join(","), true);
   }
+  const { turner } = map;
+  if (turner?.turned) put("turn", [turner.yaw, turner.pitch].map((v) => Number(v.toPrecision(6))).join(","), true);
   put("row", place(data, state.pinned), state.pinned >= 0);
   const selected = state.selection;
   if (selected) put("rows", packNumbers(selected.map((i) => place(data, i)).sort()), selected.length <= MOST_ROWS);
@@ -122,6 +124,8 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
     theme,
   });
   if (pinned >= 0) store.set({ panel: "row" });
+  const [yaw, pitch] = (words.get("turn") ?? "").split(",").map(Number);
+  if (map.turner && Number.isFinite(yaw) && Number.isFinite(pitch)) map.turn(yaw - map.turner.yaw, pitch - map.turner.pitch);
   const at = (words.get("at") ?? "").split(",").map(Number);
   const { x, y } = data.meta.coordinates;
   if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) map.look((at[0] - x.offset) / data.unit, (at[1] - y.offset) / data.unit, at[2]);

@@ -109,6 +109,7 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     "[": () => map.step(-1),
     "]": () => map.step(1),
     v: () => store.set({ mode: "pan" }),
+    r: () => data.z && store.set({ mode: store.state.mode === "turn" ? "pan" : "turn" }),
     l: () => store.set({ mode: store.state.mode === "lasso" ? "pan" : "lasso" }),
     b: () => store.set({ mode: store.state.mode === "box" ? "pan" : "box" }),
     a: () => actions.selectShown(),

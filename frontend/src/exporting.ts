@@ -60,13 +60,14 @@ export function inOrder(data: Data, points: ArrayLike<number>): number[] {
 
 /** Rows with all columns of the page as CSV (RFC 4180). Columns must have been loaded. */
 export function csvOf(data: Data, points: ArrayLike<number>): string {
-  const { x: cx, y: cy } = data.meta.coordinates;
-  const head = ["row", ...(data.meta.n_new ? ["new"] : []), "map_x", "map_y", ...data.columns.map((column) => column.name)];
+  const { x: cx, y: cy, z: cz } = data.meta.coordinates;
+  const head = ["row", ...(data.meta.n_new ? ["new"] : []), "map_x", "map_y", ...(cz ? ["map_z"] : []), ...data.columns.map((column) => column.name)];
   const lines = inOrder(data, points).map((i) => [
     String(data.rowNumber(i)),
     ...(data.meta.n_new ? [data.isNew(i) ? "1" : "0"] : []),
-    float32(data.x[i] * data.unit + cx.offset),
-    float32(data.y[i] * data.unit + cy.offset),
+    float32(data.flat.x[i] * data.unit + cx.offset),
+    float32(data.flat.y[i] * data.unit + cy.offset),
+    ...(cz && data.z ? [float32(data.z[i] * data.unit + cz.offset)] : []),
     ...data.columns.map((column) => valueCell(column, i)),
   ]);
   return [head.map(textCell), ...lines].map((cells) => `${cells.join(",")}\r\n`).join("");

@@ -4,6 +4,7 @@ import type { MapView } from "./map.ts";
 import { join, Outline, type Joining } from "./selection.ts";
 
 const CLICK = 4; // CSS pixels that a hand may shake during a click
+const TURN = 0.008; // radians for a CSS pixel
 const STEP = 60; // CSS pixels for an arrow key
 
 const MOVES: Record<string, [number, number]> = {
@@ -36,7 +37,7 @@ export function listen(map: MapView): void {
     pressed = { x, y, moved: pointers.size > 1 };
     const { mode } = store.state;
     if (pointers.size > 1) stopOutline(); // two fingers zoom
-    else if (mode !== "pan") {
+    else if (mode === "lasso" || mode === "box") {
       const how: Joining = event.shiftKey ? "add" : event.altKey ? "remove" : "replace";
       outline = new Outline(mode, how);
       outline.to(...camera.data(x, y));
@@ -63,7 +64,8 @@ export function listen(map: MapView): void {
     } else if (pressed?.moved) {
       over.classList.add("dragging");
       store.set({ hover: -1 });
-      map.show(camera.panned(x - before.x, y - before.y));
+      if (store.state.mode === "turn") map.turn((x - before.x) * TURN, (y - before.y) * TURN);
+      else map.show(camera.panned(x - before.x, y - before.y));
     } else return; // a hand that shakes is not yet a drag
     pointers.set(event.pointerId, { x, y });
   });
@@ -110,7 +112,8 @@ export function listen(map: MapView): void {
     const move = MOVES[event.key];
     if (!move) return;
     const far = event.shiftKey ? 4 : 1;
-    map.show(camera.panned(move[0] * far, move[1] * far));
+    if (store.state.mode === "turn") map.turn(-move[0] * far * 0.002, -move[1] * far * 0.002);
+    else map.show(camera.panned(move[0] * far, move[1] * far));
     event.preventDefault();
   });
 }

@@ -10,6 +10,7 @@ const KEYS: [string[], string][] = [
   [["click"], "open a row"],
   [["[", "]"], "the row before, the next row; within the selection, if there is one"],
   [["L", "B", "V"], "a drag draws a lasso, a box, or moves the map"],
+  [["R"], "a drag, or an arrow key, turns a map of three dimensions"],
   [["Shift", "Alt"], "held while drawing: add to the selection, take from it"],
   [["A", "S"], "select all rows that are shown; add or remove the open row"],
   [["C"], "choose the colour"],

@@ -15,6 +15,7 @@ import { CpuRenderer } from "./render/cpu.ts";
 import { CHOSEN, DIMMED, FAINT, SHOWN, type Renderer } from "./render/types.ts";
 import type { Outline } from "./selection.ts";
 import type { Store } from "./store.ts";
+import { Turner } from "./turning.ts";
 
 const REACH = 14; // CSS pixels from the pointer within which a point is found
 const SLOW = 20; // milliseconds: a frame that takes longer is drawn with fewer points while the map moves
@@ -32,7 +33,9 @@ export class MapView {
   readonly camera: Camera;
   coloring: Coloring;
   renderer!: Renderer;
-  private readonly grid: Grid;
+  private grid: Grid;
+  private stale = false; // points have been turned since they were sorted into the grid
+  readonly turner: Turner | null = null;
   readonly states: Uint8Array;
   private readonly status: HTMLElement;
   private labels: Label[] = [];
@@ -71,6 +74,7 @@ export class MapView {
     });
     this.status = h("p", { class: "status", hidden: true });
     this.element = h("div", { class: "map" }, this.canvas, this.over, this.status);
+    if (data.z) this.turner = new Turner(data, data.z);
     const box = boxOf(data.x, data.y);
     this.camera = new Camera(box);
     this.grid = new Grid(data.x, data.y, box);
@@ -221,7 +225,8 @@ export class MapView {
   scene(): Scene {
     const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors } = this;
     const hurried = this.moving && this.late;
-    return { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors, hurried, state: this.store.state, ink: this.ink() };
+    const turned = this.turner?.turned ?? false;
+    return { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors, hurried, turned, state: this.store.state, ink: this.ink() };
   }
 
   /** All points, at once, as if the map were at rest. */
@@ -266,8 +271,10 @@ export class MapView {
     }
     this.drawn = limit;
     const fewer = limit < this.data.n;
-    this.status.hidden = !fewer;
+    const sideways = this.turner?.turned && state.arrows !== null;
+    this.status.hidden = !fewer && !sideways;
     if (fewer) this.status.textContent = `${count(limit)} of ${count(this.data.n)} points while the map moves`;
+    else if (sideways) this.status.textContent = "Arrows are for the map as it came: press 0";
     this.dirty.points = false;
   }
 
@@ -301,6 +308,7 @@ export class MapView {
     this.settling = window.setTimeout(() => {
       this.moving = this.late = false;
       this.before = 0;
+      if (this.stale) this.sortPoints();
       this.redraw();
       this.onSettled();
     }, SETTLE);
@@ -333,7 +341,26 @@ export class MapView {
     this.glide(this.camera.zoomed(factor, sx, sy));
   }
 
+  /** Turn a map of three dimensions, by angles in radians. */
+  turn(yaw: number, pitch: number): void {
+    const { turner } = this;
+    if (!turner) return;
+    turner.to(turner.yaw + yaw, turner.pitch + pitch);
+    this.renderer.setPoints(this.data.x.subarray(0, this.data.n), this.data.y.subarray(0, this.data.n));
+    this.stale = true;
+    const { atRest } = this;
+    this.show(this.camera.view);
+    this.atRest = atRest;
+  }
+
+  private sortPoints(): void {
+    this.grid = new Grid(this.data.x, this.data.y, boxOf(this.data.x, this.data.y));
+    this.dirty.labels = true;
+    this.stale = false;
+  }
+
   reset(): void {
+    if (this.turner?.turned) this.turn(-this.turner.yaw, -this.turner.pitch);
     this.glide(this.camera.whole(this.insets), () => (this.atRest = true));
   }
 
@@ -365,6 +392,7 @@ export class MapView {
   }
 
   pick(sx: number, sy: number): number {
+    if (this.stale) this.sortPoints();
     const [x, y] = this.camera.data(sx, sy);
     return this.grid.nearest(x, y, Math.max(REACH, this.radius + 2) / this.camera.view.k, (i) => this.shown(i));
   }

@@ -11,8 +11,8 @@ import type { State } from "./store.ts";
 
 export interface Label {
   text: string;
-  x: number;
-  y: number;
+  /** The point that has it. */
+  at: number;
   /** Half of the height that most of the class takes. */
   reach: number;
   count: number;
@@ -56,7 +56,7 @@ export function labelsOf(data: Data, coloring: Coloring, states: Uint8Array): La
     const text = letters.length > LONGEST_LABEL ? `${letters.slice(0, LONGEST_LABEL - 1).join("")}\u2026` : letters.join("");
     const away = rows.map((i) => Math.abs(data.y[i] - data.y[best])).sort((a, b) => a - b);
     const reach = away[Math.floor(0.9 * (away.length - 1))];
-    labels.push({ text, x: data.x[best], y: data.y[best], reach, count: item.count });
+    labels.push({ text, at: best, reach, count: item.count });
   });
   return labels.sort((a, b) => b.count - a.count);
 }
@@ -108,6 +108,8 @@ export interface Scene {
   neighbors: Neighbors | null;
   /** Frames come late: only what is needed to find one's way. */
   hurried: boolean;
+  /** Seen from another side than the one that arrows belong to. */
+  turned: boolean;
 }
 
 export function drawOverlay(pen: Pen, scene: Scene): void {
@@ -115,14 +117,14 @@ export function drawOverlay(pen: Pen, scene: Scene): void {
   // The point that is being asked about: under the pointer, or else the open one.
   const asked = state.hover >= 0 ? state.hover : state.pinned;
   if (!scene.hurried) {
-    if (scene.field && state.arrows !== null) drawField(pen, scene, scene.field, state.arrows);
+    if (scene.field && state.arrows !== null && !scene.turned) drawField(pen, scene, scene.field, state.arrows);
     if (scene.neighbors && state.links && asked >= 0) drawLinks(pen, scene, asked, scene.neighbors.of(asked));
   }
   if (state.showNew) drawNew(pen, scene);
   if (state.labels) drawLabels(pen, scene);
   if (state.pinned >= 0) ring(pen, scene, state.pinned, radius + 6, true);
   if (state.hover >= 0 && state.hover !== state.pinned) ring(pen, scene, state.hover, radius + 4, false);
-  if (scene.reasons && asked >= 0 && !scene.hurried) {
+  if (scene.reasons && asked >= 0 && !scene.hurried && !scene.turned) {
     drawReasons(pen, scene, asked, scene.reasons.of(asked), scene.reasons.part.arrow_scale ?? 0);
   }
   if (scene.outline) drawOutline(pen, scene, scene.outline);
@@ -184,14 +186,14 @@ function known({ column }: Coloring, i: number): boolean {
   return column.kind === "class" ? column.codes![i] !== column.spec.missing : Number.isFinite(column.number(i));
 }
 
-function drawLabels(pen: Pen, { camera, labels, ink, radius }: Scene): void {
+function drawLabels(pen: Pen, { camera, data, labels, ink, radius }: Scene): void {
   pen.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
   const taken: [number, number, number, number][] = [];
   for (const label of labels) {
-    const [at, middle] = camera.screen(label.x, label.y);
+    const [at, middle] = camera.screen(data.x[label.at], data.y[label.at]);
     // A class that its name would cover has it above.
     const reach = label.reach * camera.view.k;
     const y = reach < SMALL ? middle - reach - radius - 12 : middle;

@@ -1,5 +1,6 @@
 // The data of the page: a description in JSON, and arrays in base64 that are unpacked when they are first needed.
 
+import type { Actions } from "./actions.ts";
 import type { LiveEvent, NewRowsAnswer } from "./live.ts";
 import type { Parts } from "./parts.ts";
 
@@ -59,6 +60,8 @@ export interface Source {
   bytes(name: string): Promise<ArrayBuffer>;
   /** Place new rows, of CSV or JSON; only where a model is at hand. */
   transform?(text: string): Promise<NewRowsAnswer>;
+  /** Where new rows can be pasted, beside those that are there. */
+  placing?(actions: Actions): HTMLElement;
   /** Tell Python which points are selected. */
   selected?(points: Int32Array | null): Promise<void>;
   /** Show what the server has now. */

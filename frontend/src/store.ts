@@ -3,7 +3,7 @@
 export type Theme = "auto" | "light" | "dark";
 
 /** What a drag on the map does. */
-export type Mode = "pan" | "lasso" | "box";
+export type Mode = "pan" | "turn" | "lasso" | "box";
 
 /** Rows that are shown, by the legend's items of one column; the others stay as a faint shadow. */
 export interface Filter {

@@ -109,15 +109,17 @@ export function makeChips(actions: Actions): HTMLElement {
 
 const MODES: [Mode, string, string][] = [
   ["pan", "Move the map", "V"],
+  ["turn", "Turn the map", "R"],
   ["lasso", "Lasso: draw around rows to select them", "L"],
   ["box", "Box: select the rows inside", "B"],
 ];
 
 /** What a drag does. */
 export function makeModes(actions: Actions): HTMLElement {
-  const { store } = actions;
-  const buttons = MODES.map(([mode, label, key]) => square(mode, label, key, () => store.set({ mode })));
-  const show = (): void => MODES.forEach(([mode], i) => buttons[i].setAttribute("aria-pressed", String(store.state.mode === mode)));
+  const { data, store } = actions;
+  const modes = MODES.filter(([mode]) => mode !== "turn" || data.z);
+  const buttons = modes.map(([mode, label, key]) => square(mode, label, key, () => store.set({ mode })));
+  const show = (): void => modes.forEach(([mode], i) => buttons[i].setAttribute("aria-pressed", String(store.state.mode === mode)));
   store.on(["mode"], show);
   show();
   return h("div", { class: "card modes", role: "group", "aria-label": "What a drag does" }, ...buttons);

@@ -599,3 +599,40 @@ def test_density_says_how_many_lie_in_one_place(show):
     settle(page)
     np.testing.assert_allclose(channels(31), (blue + red) / 2, atol=1)  # half are of one class, half of the other
     assert "<image" in saved(page, "svg")
+
+
+def test_a_map_of_three_dimensions_is_turned(show):
+    rng = np.random.default_rng(2)
+    Y = rng.normal(size=(300, 3)) * [3.0, 2.0, 5.0]
+    page = show(build_payload(Y, {"kind": rng.choice(["a", "b"], 300)}), reduced_motion="reduce")
+    flat = on_page(page)
+    np.testing.assert_allclose(flat - flat[0], (Y - Y[0])[:, :2], atol=1e-5)
+    page.click("[aria-label='Turn the map']")
+    page.mouse.move(640, 500)
+    page.mouse.down()
+    page.mouse.move(690, 470)
+    page.mouse.move(740, 440)
+    page.mouse.up()
+    yaw, pitch = page.evaluate("() => [manifolia.map.turner.yaw, manifolia.map.turner.pitch]")
+    assert yaw == pytest.approx(0.8)
+    assert pitch == pytest.approx(-0.48)
+    middle = (Y.min(axis=0) + Y.max(axis=0)) / 2
+    about_y = np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
+    about_x = np.array([[1, 0, 0], [0, np.cos(pitch), -np.sin(pitch)], [0, np.sin(pitch), np.cos(pitch)]])
+    seen = ((Y - middle) @ about_y.T @ about_x.T)[:, :2]
+    turned = on_page(page)
+    np.testing.assert_allclose(turned - turned[0], seen - seen[0], atol=1e-4)
+    # Pointing, choosing and saving go on: what is near on the screen is found, what is saved is the map itself.
+    settle(page)
+    page.mouse.move(*screen_of(page, 7))
+    hovered = page.evaluate("() => manifolia.data.rowNumber(manifolia.store.state.hover)")
+    assert np.hypot(*(turned[hovered] - turned[7])) < 0.2
+    page.keyboard.press("a")
+    first = next(csv.DictReader(saved(page, "csv").splitlines()))
+    np.testing.assert_allclose([float(first[f"map_{axis}"]) for axis in "xyz"], Y[0], rtol=1e-5, atol=1e-5)
+    page.focus("canvas.over")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("() => manifolia.map.turner.yaw") != yaw
+    page.keyboard.press("0")
+    np.testing.assert_array_equal(on_page(page), flat)
+    assert show(build_payload(Y[:, :2])).locator("[aria-label='Turn the map']").count() == 0

@@ -13,6 +13,7 @@ import pytest
 from manifolia.exceptions import ModelFileError
 from manifolia.show.explorer import NewRows, Payload, build_payload, write_page
 from manifolia.show.explorer.columns import PRECISE_ROWS, encode_column, infer_kind, quantize
+from manifolia.show.explorer.decode import decode, with_new_rows
 from show.explorer.pages import coordinates, in_rows, read_page, values
 
 
@@ -212,7 +213,16 @@ def test_maps_of_one_and_three_dimensions(tmp_path, rng):
     Y = rng.normal(size=(20, 3))
     payload, meta, arrays = through_a_page(tmp_path, Y)
     np.testing.assert_allclose(coordinates(meta, arrays), Y[:, :2], atol=1e-6)
-    assert payload.left_out == ("The map has 3 dimensions; the page shows the first two.",)
+    assert payload.left_out == ()
+    z = arrays["z"] * meta["coordinates"]["z"]["scale"] + meta["coordinates"]["z"]["offset"]
+    np.testing.assert_allclose(z, Y[arrays["row"], 2], atol=1e-6)
+    np.testing.assert_allclose(decode(payload).Y, Y, atol=1e-6)
+    again = with_new_rows(payload, NewRows(Y[:2] + 1))
+    np.testing.assert_allclose(decode(again).Y, Y, atol=1e-6)
+    assert len(again.arrays["z"]) == 22
+    payload, meta, arrays = through_a_page(tmp_path, np.c_[Y, Y])
+    assert payload.left_out == ("The map has 6 dimensions; the page shows the first three.",)
+    assert set(meta["coordinates"]) == set("xyz")
     _, meta, arrays = through_a_page(tmp_path, Y[:, :2] * 1e200)
     np.testing.assert_allclose(coordinates(meta, arrays), Y[:, :2] * 1e200, rtol=1e-4)
     _, meta, arrays = through_a_page(tmp_path, Y[:, :1])
