@@ -2,6 +2,7 @@
 // the model, and the selection can be read in Python.
 
 import type { Actions } from "./actions.ts";
+import { placeSection } from "./panels/placing.ts";
 import { inflate, type Meta, type Source } from "./payload.ts";
 
 /** Why a new row is where it is; the largest first. */
@@ -58,6 +59,7 @@ export function sourceOfServer(): Source {
       if (!answer.ok) throw new Error(await explained(answer));
       return (await answer.json()) as NewRowsAnswer;
     },
+    placing: placeSection,
     selected: async (points) => {
       await fetch("/selection", {
         method: "POST",

@@ -3,21 +3,20 @@
 import type { Actions } from "../actions.ts";
 import { h, replace, said } from "../dom.ts";
 import { cell, number, plural } from "../format.ts";
-import type { NewRowsAnswer } from "../live.ts";
 import { loadReasons, partArray, partOf, type Reasons } from "../parts.ts";
 import type { Column } from "../payload.ts";
 import { signed } from "./reasons.ts";
 import type { MakePanel } from "./types.ts";
 
-const PAGE = 100; // rows of the list at a time
-const WHY = 3; // reasons told in the list
+export const PAGE = 100; // rows of a list at a time
+export const WHY = 3; // reasons told in a list
 
 export const newRows: MakePanel = (actions) => {
   const { data } = actions;
-  const { transform } = data.source;
-  if (!data.meta.n_new && !transform) return null;
+  const { placing } = data.source;
+  if (!data.meta.n_new && !placing) return null;
   const element = h("div", { class: "sections" });
-  if (transform) element.append(placeSection(actions, (text) => data.source.transform!(text)));
+  if (placing) element.append(placing(actions));
   if (data.meta.n_new) element.append(listSection(actions));
   return { id: "new", title: "New rows", element };
 };
@@ -112,119 +111,5 @@ function details(actions: Actions, reasons: Reasons | null, i: number): HTMLElem
     { class: "new-details", hidden: true },
     told.length > 0 && h("p", { class: "small" }, ...told, "."),
     h("button", { type: "button", class: "link", onclick: () => actions.pin(i) }, "All about this row"),
-  );
-}
-
-// --- a served page ---------------------------------------------------------------------------------------------------
-
-function placeSection(actions: Actions, transform: (text: string) => Promise<NewRowsAnswer>): HTMLElement {
-  const { data } = actions;
-  const target = partOf(data, "model")?.columns.target ?? data.meta.color_by;
-  const names = data.columns.filter(({ spec, index }) => spec.role === "value" && index !== target).map((column) => column.name);
-  const sample = names.slice(0, 3).join(",");
-  const answer = h("div", { "aria-live": "polite" });
-  const box = h("textarea", {
-    class: "paste",
-    rows: 5,
-    spellcheck: "false",
-    "aria-label": "New rows as CSV or JSON",
-    placeholder: `Paste rows with a line of column names:\n${sample || "name,value"}${names.length > 3 ? ",\u2026" : ""}\n\u2026`,
-  });
-  const button = h("button", { type: "submit", class: "primary" }, "Place on the map");
-  const place = async (): Promise<void> => {
-    const text = box.value.trim();
-    if (!text) {
-      replace(answer, problem("There is nothing to place yet. Paste rows, or drop a CSV or JSON file."));
-      box.focus();
-      return;
-    }
-    button.disabled = true;
-    replace(answer, h("p", { class: "muted", role: "status" }, "Placing the rows\u2026"));
-    try {
-      replace(answer, placed(actions, await transform(text)));
-    } catch (error) {
-      replace(answer, problem(error instanceof Error ? error.message : String(error)));
-    }
-    button.disabled = false;
-  };
-  const pick = h("input", {
-    type: "file",
-    accept: ".csv,.tsv,.txt,.json,text/csv,application/json",
-    class: "visually-hidden",
-    onchange: (event: Event) => void take((event.target as HTMLInputElement).files?.[0]),
-  });
-  const take = async (file: File | undefined): Promise<void> => {
-    if (!file) return;
-    box.value = await file.text();
-    await place();
-  };
-  const form = h(
-    "form",
-    {
-      class: "place",
-      onsubmit: (event: Event) => (event.preventDefault(), void place()),
-      ondragover: (event: DragEvent) => (event.preventDefault(), form.classList.add("over-it")),
-      ondragleave: () => form.classList.remove("over-it"),
-      ondrop: (event: DragEvent) => {
-        event.preventDefault();
-        form.classList.remove("over-it");
-        const file = event.dataTransfer?.files[0];
-        if (file) void take(file);
-        else box.value = event.dataTransfer?.getData("text/plain") ?? "";
-      },
-    },
-    box,
-    h("div", { class: "pills" }, button, h("label", { class: "pill" }, pick, "Choose a file")),
-  );
-  return h(
-    "section",
-    {},
-    h("h2", {}, "Place new rows"),
-    h("p", { class: "muted small" }, "Paste or drop rows with the columns of this map, as CSV or JSON. They go to the Python process on this machine and nowhere else."),
-    form,
-    answer,
-  );
-}
-
-function problem(text: string): HTMLElement {
-  return h("p", { class: "problem", role: "alert" }, text.charAt(0).toUpperCase() + text.slice(1));
-}
-
-function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
-  const { names, novelty, flagged, reasons, notes, columns, n } = answer;
-  const { refresh } = actions.data.source;
-  // What was pasted is known; what the model adds is news.
-  const given = new Set(actions.data.columns.filter((column) => column.spec.role === "value").map((column) => column.name));
-  const added = Object.entries(columns).filter(([name]) => !given.has(name));
-  const order = names.map((_, i) => i);
-  const rank = (i: number): number => Number(flagged?.[i] ?? false);
-  order.sort((a, b) => rank(b) - rank(a) || (novelty?.[b] ?? 0) - (novelty?.[a] ?? 0));
-  const strange = order.filter((i) => flagged?.[i]).length;
-  const entry = (i: number): HTMLElement => {
-    const says = added.map(([name, values]) => `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`);
-    const why = (reasons?.[i] ?? []).slice(0, WHY).flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]);
-    const value = novelty?.[i];
-    return h(
-      "li",
-      { class: flagged?.[i] ? "placed flagged" : "placed" },
-      h(
-        "p",
-        {},
-        said(/^\d+$/.test(names[i]) ? `Row ${names[i]}` : names[i], "name"),
-        flagged?.[i] ? h("span", { class: "badge" }, "unlike") : null,
-        typeof value === "number" && h("span", { class: "count" }, `novelty ${number(value, 3)}`),
-      ),
-      says.length > 0 && h("p", { class: "small" }, said(says.join(", "))),
-      why.length > 0 && h("p", { class: "muted small" }, ...why, "."),
-    );
-  };
-  return h(
-    "div",
-    { class: "answer" },
-    h("p", {}, `${plural(n, "row")} placed${flagged ? `, ${strange || "none"} unlike the rows of the map` : ""}.`),
-    ...notes.map((note) => h("p", { class: "muted small" }, note)),
-    refresh ? h("button", { type: "button", class: "primary", onclick: () => refresh.call(actions.data.source) }, "Show them on the map") : null,
-    h("ol", { class: "new-list" }, ...order.slice(0, PAGE).map(entry)),
-    order.length > PAGE && h("p", { class: "muted small" }, `and ${plural(order.length - PAGE, "more row")}.`),
   );
 }
