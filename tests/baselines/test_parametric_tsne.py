@@ -184,6 +184,13 @@ def test_batches_hold_every_row_once(digits):
         assert P.sum() == pytest.approx(1.0)
 
 
+def test_batches_take_turns(digits):
+    settings = {**SMALL, "learning_rate": 1e-9}  # the weights stay where they are, so that a batch keeps its cost
+    curve = ParametricTSNE(batch_size=100, max_iter=6, n_pretrain=1, **settings).fit(digits[0]).loss_curve_
+    np.testing.assert_allclose(curve[:3], curve[3:], rtol=1e-5)
+    assert len(np.unique(curve[:3].round(4))) == 3
+
+
 def test_layers_follow_the_number_of_rows():
     assert ParametricTSNE()._sizes(999) == (50, 50, 200)
     assert ParametricTSNE()._sizes(1000) == (500, 500, 2000)

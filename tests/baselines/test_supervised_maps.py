@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.manifold import LocallyLinearEmbedding
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import get_tags
 
 from manifolia import Tuner
 from manifolia.baselines import (
@@ -205,6 +206,26 @@ def test_mvu_unrolls_a_bent_sheet_and_keeps_the_distances_of_neighbours():
 
 
 # --- what they refuse
+
+
+@pytest.mark.parametrize(
+    ("kind", "one_column"),
+    [
+        (SupervisedPCA, False),
+        (KernelSupervisedPCA, False),
+        (PLSDA, False),
+        (EnhancedSupervisedIsomap, True),
+        (EnhancedSupervisedLLE, True),
+        (SupervisedNMF, True),
+    ],
+)
+def test_a_target_is_needed_and_scikit_learn_is_told_so(kind, one_column):
+    tags = get_tags(kind())
+    assert tags.target_tags.required
+    assert tags.target_tags.one_d_labels is one_column
+    assert tags.transformer_tags.preserves_dtype == ["float64", "float32"]
+    with pytest.raises(ValueError, match="y"):
+        kind().fit_transform(X, None)
 
 
 @pytest.mark.parametrize("kind", [EnhancedSupervisedIsomap, EnhancedSupervisedLLE, SupervisedNMF])
