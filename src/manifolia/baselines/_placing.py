@@ -49,6 +49,30 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 class GuidedMap(PlacingMap):
     """A map made with a target, which places rows without it."""
 
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+        """Make the map and return the places of its rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            The target; it is needed.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            Places of the training rows.
+        """
+        # scikit-learn's own would leave out a y of None, and Python, not the method, would complain.
+        model: Any = self
+        return self._training_places(model.fit(X, y), X)
+
+    def _training_places(self, fitted: Any, X: ArrayLike) -> FloatArray:
+        """Return the places of the rows of ``fit``: those that ``transform`` gives."""
+        places: FloatArray = fitted.transform(X)
+        return places
+
     def __sklearn_tags__(self) -> Any:
         """Say what is needed."""
         tags = super().__sklearn_tags__()
@@ -59,24 +83,10 @@ class GuidedMap(PlacingMap):
 class ClassGuidedMap(GuidedMap):
     """A map of the training rows that is made with their classes: ``embedding_``, which ``transform`` does not give."""
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
-        """Make the map and return it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,), default=None
-            Classes; they are needed.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            ``embedding_``, made with the classes.
-        """
-        model: Any = self
-        found: FloatArray = model.fit(X, y).embedding_
-        return found
+    def _training_places(self, fitted: Any, X: ArrayLike) -> FloatArray:
+        """Return ``embedding_``, made with the classes."""
+        places: FloatArray = fitted.embedding_
+        return places
 
     def __sklearn_tags__(self) -> Any:
         """Say what is needed."""
