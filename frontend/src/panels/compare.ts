@@ -67,13 +67,17 @@ export function selectionSection(actions: Actions): HTMLElement {
   let done: Int32Array | null = null;
   let asked = 0;
   const update = async (): Promise<void> => {
-    const { selection, panel } = store.state;
-    section.hidden = selection === null;
+    const { selection, panel, mode } = store.state;
+    section.hidden = selection === null && mode === "pan";
+    const title = h("h2", {}, "Selection against the rest");
+    if (!selection) {
+      asked++;
+      done = null;
+      return replace(section, title, h("p", { class: "muted" }, "Draw around rows on the map: what sets them apart from the others comes here."));
+    }
     if (selection === done || panel !== "features") return;
     const mine = ++asked;
     done = selection;
-    if (!selection) return replace(section);
-    const title = h("h2", {}, "Selection against the rest");
     const chosen = new Uint8Array(data.total);
     for (const i of selection) chosen[i] = 1;
     const outside = data.n - selection.reduce((sum, i) => sum + Number(i < data.n), 0);
@@ -113,7 +117,7 @@ export function selectionSection(actions: Actions): HTMLElement {
     );
     actions.say(effects.length ? `${sizes} ${effects[0].column.name} sets it apart most: ${words(effects[0])[1]}.` : sizes);
   };
-  store.on(["selection", "panel"], () => void update());
+  store.on(["selection", "panel", "mode"], () => void update());
   // Whoever has read the overview and draws a lasso wants to know what is in it.
   store.on(["selection"], (state) => state.selection && state.panel === "overview" && store.set({ panel: "features" }));
   void update();

@@ -1,6 +1,9 @@
 // What was found, how the map was made, how to read it, and what is not on the page.
 
+import type { Actions } from "../actions.ts";
 import { h, said } from "../dom.ts";
+import { partOf } from "../parts.ts";
+import type { State } from "../store.ts";
 import type { MakePanel } from "./types.ts";
 
 const READ = [
@@ -18,11 +21,31 @@ function list(texts: readonly string[], className: string): HTMLElement {
   return h("ul", { class: className }, ...texts.map((text) => h("li", {}, said(text))));
 }
 
-export const overview: MakePanel = ({ data }) => {
+/** What can be asked of this map, each with the way there. */
+function questions({ data, store }: Actions): HTMLElement {
+  const { source, meta } = data;
+  const has = (name: Parameters<typeof partOf>[1]): boolean => partOf(data, name) !== undefined;
+  const ask = (question: string, how: string, to: Partial<State>): HTMLElement =>
+    h("li", {}, h("button", { type: "button", class: "question", onclick: () => store.set(to) }, h("span", {}, question), h("span", { class: "muted small" }, how)));
+  const many = meta.importances.length > 0 || meta.columns.filter(({ kind, role }) => kind !== "text" && role === "value").length > 1;
+  const asked = [
+    ask(has("reasons") ? "Why is a row where it is?" : "What is known of a row?", "Click a point of the map.", { panel: "row" }),
+    many && ask("What sets a group apart?", "Draw around it with the lasso.", { panel: "features", mode: "lasso" }),
+    has("arrows") && ask("Where does a feature grow?", "Click a feature to see its colours and arrows.", { panel: "features" }),
+    has("quality") && ask("How far can the map be trusted?", "See what it keeps, and where it is good.", { panel: "quality" }),
+    (meta.n_new > 0 || source.placing) && ask("Where do new rows belong?", "And are any unlike all others?", { panel: "new" }),
+    has("tuning") && ask("Which settings were tried?", "And which of them matter?", { panel: "tuning" }),
+  ];
+  return h("section", {}, h("h2", {}, "Ask the map"), h("ul", { class: "questions" }, ...asked));
+}
+
+export const overview: MakePanel = (actions) => {
+  const { data } = actions;
   const { findings, notes, left_out } = data.meta;
   const element = h("div", { class: "sections" });
   if (findings.length) element.append(h("section", {}, h("h2", {}, "Findings"), list(findings, "findings")));
   element.append(
+    questions(actions),
     h(
       "section",
       {},

@@ -72,7 +72,7 @@ export const row: MakePanel = (actions) => {
         cut && h("button", { type: "button", class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
       ),
       group("Quality of its place", of("quality")),
-      group("Novelty", data.isNew(i) ? of("novelty") : []),
+      group("Novelty", of("novelty").filter((column) => Number.isFinite(column.number(i)))),
     );
     // What was clicked is made anew: whoever came by keyboard stays on it, or, with another row, in the panel.
     if (focused !== null) (element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`) ?? body)?.focus();
@@ -91,7 +91,9 @@ function prediction(actions: Actions, i: number, measured: boolean): HTMLElement
   const { data } = actions;
   const part = partOf(data, "model");
   if (!part) return null;
-  const { predicted, target, ...others } = part.columns;
+  const { predicted, target: given, ...others } = part.columns;
+  const named = data.columns.find(({ name, spec }) => spec.role === "value" && data.columns[predicted]?.name === `predicted ${name}`);
+  const target = given ?? named?.index;
   const lines: HTMLElement[] = [];
   const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
     lines.push(h("div", {}, h("dt", {}, name), h("dd", {}, text === null ? h("span", { class: "none" }, "not known") : said(text), extra)));

@@ -68,6 +68,23 @@ def test_every_part_has_its_panel_and_tabs_go_by_keyboard(show):
     assert page.locator("#panel-overview").is_visible()
 
 
+def test_the_overview_leads_to_answers(show):
+    page = show(Whole().payload)
+    asked = texts(page, ".question > :first-child")
+    assert asked[:2] == ["Why is a row where it is?", "What sets a group apart?"]
+    assert asked[-1] == "Where do new rows belong?"
+    page.click(".question:has-text('group apart')")
+    assert page.evaluate("() => manifolia.store.state.mode") == "lasso"
+    assert "Draw around rows" in page.inner_text(".selection")
+    page.evaluate("() => manifolia.select([1, 2, 3, 4, 5])")
+    page.wait_for_selector(".effect")
+    page.evaluate("() => { manifolia.select(null); manifolia.store.set({mode: 'pan'}); }")
+    assert page.locator(".selection").is_hidden()
+    page.click("#tab-overview")
+    page.click(".question:has-text('trusted')")
+    assert page.locator("#panel-quality").is_visible()
+
+
 # --- the row ----------------------------------------------------------------------------------------------------------
 
 
