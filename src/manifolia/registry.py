@@ -107,6 +107,11 @@ for _method in (
         "manifolia", supervised=True, takes_missing=True, needs_scale=False,
     ),
     Method(
+        "forest-map", "manifolia.methods.forest_map:ForestMap",
+        "forest proximities under MDS, Isomap, LLE, t-SNE, UMAP or PHATE; places new rows",
+        "manifolia", supervised=True, takes_missing=True, needs_scale=False,
+    ),
+    Method(
         "phate", "manifolia.methods.phate:PHATE",
         "diffusion along nearest neighbours and MDS; places new rows", "manifolia",
     ),

@@ -25,6 +25,13 @@ _DRAWN_ROWS = (
     "so that weights and repeated rows do not agree to the digit"
 )
 
+_FOREST_CHECKS = {
+    "check_transformer_general": _TWO_PLACES,
+    "check_transformer_data_not_an_array": _TWO_PLACES,
+    "check_sample_weight_equivalence_on_dense_data": _DRAWN_ROWS,
+    "check_sample_weight_equivalence_on_sparse_data": _DRAWN_ROWS,
+}
+
 _WITHOUT_CLASS = "fit_transform makes the map of training rows with their classes; transform places rows without"
 
 #: Name to entry; the settings are small: few trees, few epochs.
@@ -48,6 +55,10 @@ ESTIMATORS: dict[str, Entry] = {
     "ForestFeatures": Entry(lambda: mf.ForestFeatures(10)),
     'ForestFeatures("auto", max_trees=50, n_features_out=64, missing="split")': Entry(
         lambda: mf.ForestFeatures(max_trees=50, n_features_out=64, missing="split")
+    ),
+    'ForestMap("mds")': Entry(lambda: mf.ForestMap("mds", n_trees=20), _FOREST_CHECKS),
+    'ForestMap("umap", proximity="oob")': Entry(
+        lambda: mf.ForestMap("umap", proximity="oob", n_trees=20), _FOREST_CHECKS
     ),
     "KernelMap": Entry(lambda: mf.KernelMap()),
     'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
@@ -74,12 +85,7 @@ ESTIMATORS: dict[str, Entry] = {
     "PLSDA": Entry(lambda: mf.baselines.PLSDA(1)),
     "RFPHATE": Entry(
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
-        {
-            "check_transformer_general": _TWO_PLACES,
-            "check_transformer_data_not_an_array": _TWO_PLACES,
-            "check_sample_weight_equivalence_on_dense_data": _DRAWN_ROWS,
-            "check_sample_weight_equivalence_on_sparse_data": _DRAWN_ROWS,
-        },
+        _FOREST_CHECKS,
     ),
     "SupervisedNMF": Entry(
         lambda: mf.baselines.SupervisedNMF(max_iter=20),

@@ -621,7 +621,7 @@ def test_parameters_are_left_alone():
     ],
 )
 def test_a_wrong_parameter_is_refused_before_a_tree_is_grown(options, error, message, monkeypatch):
-    monkeypatch.setattr("manifolia.methods.rf_phate.grow_forest", None)  # calling it would be another error
+    monkeypatch.setattr("manifolia.explain.forest_placed.grow_forest", None)  # calling it would be another error
     with pytest.raises(error, match=message):
         small(**options).fit(X_IRIS, Y_IRIS)
 
@@ -655,7 +655,7 @@ def test_new_rows_are_checked(iris_map):
 
 
 def test_a_walk_that_does_not_fit_is_refused_before_a_tree_is_grown(monkeypatch):
-    monkeypatch.setattr("manifolia.methods.rf_phate.grow_forest", None)
+    monkeypatch.setattr("manifolia.explain.forest_placed.grow_forest", None)
     with (
         mf.memory_limit(10**5),
         pytest.raises(MemoryLimitError, match=r"the exact walk on 150 rows.*n_landmarks='auto'"),

@@ -2,4 +2,6 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["alpha_decay", "fisher", "forest", "fuzzy", "parzen"])
+__getattr__, __dir__, __all__ = attach(
+    __name__, submodules=["alpha_decay", "fisher", "forest", "forest_distances", "fuzzy", "parzen"]
+)

@@ -3,5 +3,17 @@
 from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, submodules=["classical_mds", "density", "edge_sgd", "embed", "initialize", "mds", "metric_mds", "mvu", "tsne"]
+    __name__,
+    submodules=[
+        "classical_mds",
+        "density",
+        "edge_sgd",
+        "embed",
+        "initialize",
+        "lle",
+        "mds",
+        "metric_mds",
+        "mvu",
+        "tsne",
+    ],
 )

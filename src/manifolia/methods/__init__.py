@@ -8,6 +8,7 @@ __getattr__, __dir__, __all__ = attach(
         "FeatureMAP": "manifolia.methods.featuremap",
         "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
+        "ForestMap": "manifolia.methods.forest_map",
         "PHATE": "manifolia.methods.phate",
         "RFPHATE": "manifolia.methods.rf_phate",
     },

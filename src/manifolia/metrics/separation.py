@@ -10,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from manifolia._core.random import as_generator
-from manifolia._core.types import Array, FloatArray, RandomState
+from manifolia._core.types import Array, BoolArray, FloatArray, RandomState
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning
 from manifolia.metrics._nearest import nearest
 
-__all__ = ["blind_score", "map_score", "one_hot_columns", "target_score"]
+__all__ = ["blind_score", "judge_separation", "map_score", "one_hot_columns", "target_score"]
 
 _K = 10
+_MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 _ROWS = 20_000  # rows that are scored at most: a standard error of 0.4 % at the worst
 
 
@@ -127,3 +130,49 @@ def map_score(
         votes = sum(indicators[neighbors[:, j]] for j in range(neighbors.shape[1]))
         voted.append(found[np.argmax(votes, axis=1)])
     return target_score(y[rows], np.column_stack(voted), classification=True)
+
+
+def judge_separation(
+    Y: FloatArray, y: Array, predicted: Array, left_out: BoolArray, *, classification: bool
+) -> tuple[float, float]:
+    """Set a forest's score on rows out of its bags beside the map's, and warn where the map shows more.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n, n_components)
+        The map of the labelled rows.
+    y : ndarray of shape (n,) or (n, n_outputs)
+        Their target.
+    predicted : ndarray of the same shape
+        What the trees that left a row out of their bag say.
+    left_out : ndarray of bool of shape (n,)
+        Rows that some tree left out; only these count for the forest.
+    classification : bool
+        Whether the target is classes.
+
+    Returns
+    -------
+    earned : float
+        The forest's score; NaN if no row was left out.
+    excess : float
+        The score of a row's 10 neighbours in the map, minus that.
+
+    Warns
+    -----
+    HonestyWarning
+        If the map separates the target better than the forest, and than the largest class, by more than chance.
+    """
+    if not left_out.any():
+        return float("nan"), float("nan")
+    score = target_score(y[left_out], predicted[left_out], classification=classification)
+    shown = map_score(Y, y, classification=classification)
+    # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
+    earned = max(score, blind_score(y, classification=classification))
+    deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
+    if shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(len(y)):
+        warn(
+            f"the map separates the target better ({shown:.3f}, by the 10 nearest rows) than the forest can tell "
+            f"it on rows out of its bags ({score:.3f}): part of the separation is not earned.",
+            HonestyWarning,
+        )
+    return score, shown - score

@@ -28,6 +28,7 @@ OWN = frozenset(
         "manifolia.methods.featuremap.FeatureMAP",
         "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
         "manifolia.methods.forest_features.ForestFeatures",
+        "manifolia.methods.forest_map.ForestMap",
         "manifolia.methods.kernel_tsne.KernelTSNE",
         "manifolia.methods.phate.PHATE",
         "manifolia.methods.rf_phate.RFPHATE",
