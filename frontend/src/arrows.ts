@@ -45,6 +45,7 @@ export class Field {
     const [x0, y1] = camera.data(0, 0);
     const [x1, y0] = camera.data(camera.width, camera.height);
     const first = (from: number, size: number, start: number): number => Math.max(0, Math.floor((from - start) / size / step) - 1);
+    const full = this.longest(feature);
     const sure: number[] = [];
     const other: number[] = [];
     for (let b = first(y0, high, bottom); (b + 0.5) * step < ny && bottom + b * step * high < y1; b++) {
@@ -55,14 +56,26 @@ export class Field {
         if (!weight) continue;
         const [dx, dy] = this.at(feature, u - 0.5, v - 0.5);
         const size = Math.hypot(dx, dy);
-        if (size < 4) continue; // of 127: hardly anything
+        if (size < 0.03 * full) continue; // hardly anything
         const [sx, sy] = camera.screen(left + u * wide, bottom + v * high);
-        const half = Math.max(0.22, size / 127) * reach * 0.5;
+        const half = Math.max(0.3, Math.min(1, size / full)) * reach * 0.5;
         const [ex, ey] = [(dx / size) * half, (-dy / size) * half];
         (weight >= 128 ? sure : other).push(sx - ex, sy - ey, sx + ex, sy + ey);
       }
     }
     return [sure, other];
+  }
+
+  /** The length that one arrow in ten passes is drawn in full: a few long ones would leave the others without a direction. */
+  private longest(feature: number): number {
+    const { nx, ny } = this.part;
+    const sizes: number[] = [];
+    for (let c = 0; c < nx * ny; c++) {
+      const at = feature * nx * ny + c;
+      if (this.weight[c]) sizes.push(Math.hypot(this.dx[at], this.dy[at]));
+    }
+    sizes.sort((a, b) => a - b);
+    return Math.max(1, sizes[Math.floor(0.9 * (sizes.length - 1))] ?? 1);
   }
 
   /** Between the middles of cells that have an arrow. */
@@ -139,9 +152,11 @@ export function drawReasons(pen: Pen, scene: Scene, i: number, reasons: Reason[]
     const text = letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026` : letters.join("");
     const width = pen.measureText(text).width;
     const left = ux < 0 ? ex - 6 - width : ex + 6;
-    // A name that another would cover moves down, a line at a time.
+    // A name that another would cover moves below it.
     let top = ey - 8 + uy * 6;
-    while (taken.some((t) => t[0] < left + width && left < t[2] && t[1] < top + 16 && top < t[3])) top += 16;
+    for (let hit = taken[0]; hit; top = hit ? hit[3] : top) {
+      hit = taken.find((t) => t[0] < left + width && left < t[2] && t[1] < top + 16 && top < t[3])!;
+    }
     taken.push([left, top, left + width, top + 16]);
     names.push(() => {
       pen.globalAlpha = 0.85;

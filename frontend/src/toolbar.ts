@@ -72,7 +72,7 @@ function makeLayers(actions: Actions): HTMLElement | null {
       const found = i >= 0 ? actions.map.neighbors?.of(i) : undefined;
       if (!found) return replace(said, "Point to a row, or open one.");
       const [missing, made] = [found.data.length - found.kept.size, found.map.length - found.kept.size];
-      return replace(said, key("missing-line", `${missing} missing: near in the data`), key("false-line", `${made} false: near on the map`));
+      return replace(said, key("missing-line", `${missing} missing: near in data`), key("false-line", `${made} false: near on map`));
     };
     store.on(["hover", "pinned"], update);
     store.on(["links"], () => void actions.map.prepare().then(update));
