@@ -23,7 +23,7 @@ __all__ = ["describe_map", "describer_of_run"]
 
 def describe_map(
     estimator: Any, preparer: TablePreparer, X: Any, labels: Labels, found: Measured, features: Table,
-    request: Request, predicted: list[str],
+    request: Request, targets: list[str], predicted: list[str],
 ) -> tuple[Gathered, Describer]:  # fmt: skip
     """Compute the parts of the page.
 
@@ -43,8 +43,10 @@ def describe_map(
         Columns that take part.
     request : Request
         What was asked for.
+    targets : list of str
+        Columns of the page with the targets.
     predicted : list of str
-        Columns with what the model predicts.
+        Columns with what the model predicts of them.
 
     Returns
     -------
@@ -58,11 +60,12 @@ def describe_map(
     known = Known(
         y=y if classes else None,
         importances={name: mean for name, (mean, _) in found.importances.items()},
-        lines=[score_line(score._asdict()) for score in found.scores],
+        # The area under the curve is told beside the curve.
+        lines=[score_line(score._asdict()) for score in found.scores if score.metric != "auc_r_nx"],
         pixels=None if request.images is None else pixels_of_table(features, list(preparer.roles_)),
         pixel_names=[] if request.images is None else list(preparer.roles_),
         images=request.images,
-        predicted={"predicted" if i == 0 else f"predicted {i}": name for i, name in enumerate(predicted)},
+        predicted=_told(targets, predicted),
         study=request.study,
     )
     described = None
@@ -73,6 +76,15 @@ def describe_map(
     subject, completer = described if described is not None else (None, None)
     gathered = gather_parts(subject, request.parts, known)
     return gathered, Describer(subject, gathered.effects, gathered.parts, completer)
+
+
+def _told(targets: list[str], predicted: list[str]) -> dict[str, str]:
+    """Columns of targets and predictions, by what they are."""
+    found = {}
+    for i, (target, guess) in enumerate(zip(targets, predicted, strict=False)):
+        found["target" if i == 0 else f"target {i}"] = target
+        found["predicted" if i == 0 else f"predicted {i}"] = guess
+    return found
 
 
 def describer_of_run(model: Any, rows: Any, payload: Payload, report: dict[str, Any]) -> Describer:

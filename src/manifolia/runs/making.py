@@ -104,9 +104,11 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
         coordinates = coordinates_of(table, Y, labels, measured)
         with stages.stage("explanations"):
-            told = [str(name) for name in coordinates.columns[1 + Y.shape[1] + len(labels.frame.columns) :]]
-            predicted = [name for name in told if name != "novelty"]
-            gathered, describer = describe_map(estimator, preparer, X, labels, measured, features, request, predicted)
+            told = [str(name) for name in coordinates.columns[1 + Y.shape[1] :] if name != "novelty"]
+            n_targets = len(labels.frame.columns)
+            gathered, describer = describe_map(
+                estimator, preparer, X, labels, measured, features, request, told[:n_targets], told[n_targets:]
+            )
     said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
     measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
     with stages.stage("page"):

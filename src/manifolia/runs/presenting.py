@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +152,7 @@ def payload_of(
     beside = [name for name in table.meta.columns if name not in labels.frame.columns]
     shown = {*known.columns, *labels.frame.columns, *beside}
     most = _PAGE_COLUMNS if request.images is None else _PAGE_PIXELS
-    wide, left_out = _page_features(table, found.importances, shown, most)
+    wide, left_out = _page_features(table, found.importances, shown, most, gathered.preferred())
     gathered.rename({*shown, *wide.columns})
     judged = pd.DataFrame(gathered.columns, index=wide.index)
     columns = pd.concat([known, table.meta[beside].reset_index(drop=True), wide, judged], axis=1)
@@ -181,15 +181,20 @@ def payload_of(
 
 
 def _page_features(
-    table: Table, importances: Mapping[str, tuple[float, float]], shown: set[str], most: int
+    table: Table,
+    importances: Mapping[str, tuple[float, float]],
+    shown: set[str],
+    most: int,
+    preferred: Sequence[str],
 ) -> tuple[pd.DataFrame, list[str]]:
     """The raw columns that the page can colour by: all, or of a wide table those that matter most, and that is said."""
     names = [name for name in table.feature_names if name not in shown]
     said = []
     if len(names) > most:
-        which = "that matter most" if importances else "that come first"
+        which = "that matter most" if importances or preferred else "that come first"
         said = [f"Of {len(names):,} columns the {most} {which} are on the page."]
-        rank = {name: i for i, name in enumerate(sorted(importances, key=lambda name: -importances[name][0]))}
+        by_importance = sorted(importances, key=lambda name: -importances[name][0])
+        rank = {name: i for i, name in reversed(list(enumerate([*preferred[: most // 2], *by_importance])))}
         names = sorted(names, key=lambda name: rank.get(name, len(rank)))[:most]
     if isinstance(table.features, pd.DataFrame):
         wide = table.features.loc[:, names].reset_index(drop=True)

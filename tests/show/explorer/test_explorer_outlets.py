@@ -142,16 +142,22 @@ def test_a_wide_table_gives_the_columns_that_matter(tmp_path, rng):
     X = rng.normal(size=(20, 900)) * np.linspace(1, 2, 900)
     model = Plane().fit(X)
     with pytest.warns(ManifoliaWarning, match="Of 900 columns the 400 that vary most are on the page"):
-        mf.explore(model, X, path=tmp_path / "map.html")
-    sparse = payload_of_model(model, sp.csr_array(X))
-    dense = payload_of_model(model, X)
+        mf.explore(model, X, path=tmp_path / "map.html", parts=None)
+    sparse = payload_of_model(model, sp.csr_array(X), parts=None)
+    dense = payload_of_model(model, X, parts=None)
     assert [c["name"] for c in sparse.meta["columns"]] == [c["name"] for c in dense.meta["columns"]]
     variance = X.var(axis=0)
     kept = [int(name.split()[1]) for name in shown(dense.meta)]
     assert set(kept) == set(np.argsort(-variance)[:400])
-    ranked = payload_of_model(model, X, importances={f"feature {i}": 900.0 - i for i in range(900)})
+    ranked = payload_of_model(model, X, importances={f"feature {i}": 900.0 - i for i in range(900)}, parts=None)
     assert shown(ranked.meta) == [f"feature {i}" for i in range(400)]
     assert "of the greatest importance" in ranked.left_out[0]
+    spoken = payload_of_model(model, X, parts=["neighbors", "reasons"])
+    reasons = spoken.meta["parts"]["reasons"]
+    feature = spoken.arrays["reasons.feature"]
+    named = np.unique(feature[feature < 900])
+    assert len(named) == 2  # the columns that this map is made of
+    assert all(reasons["columns"][i] >= 0 for i in named)  # values of what reasons name are there
 
 
 def test_a_run_and_a_payload(tmp_path, data):

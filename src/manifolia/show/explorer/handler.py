@@ -41,6 +41,15 @@ _log = logging.getLogger(__name__)
 class Server(ThreadingHTTPServer):
     """Listens, and hands requests to threads of their own.
 
+    Parameters
+    ----------
+    server_address : tuple of (str, int)
+        Address and port.
+    RequestHandlerClass : type
+        `Handler`.
+    bind_and_activate : bool, default=True
+        Whether to listen at once.
+
     Attributes
     ----------
     page : LivePage
@@ -72,7 +81,17 @@ class _Request(NamedTuple):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection."""
+    """Answers one connection.
+
+    Parameters
+    ----------
+    request : socket
+        The connection.
+    client_address : tuple
+        Who asks.
+    server : Server
+        Whom.
+    """
 
     protocol_version = "HTTP/1.1"
     server_version = "manifolia"
@@ -83,6 +102,15 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, format: str, *args: Any) -> None:
+        """Log quietly.
+
+        Parameters
+        ----------
+        format : str
+            Of the message.
+        *args : object
+            Its values.
+        """
         _log.debug(format, *args)
 
     def do_GET(self) -> None:

@@ -13,6 +13,7 @@ from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia.show.explorer.building import build_payload
 from manifolia.show.explorer.describing import Describer, prepared_rows, subject_of
 from manifolia.show.explorer.parts.gather import Known, check_parts, gather_parts
+from manifolia.show.explorer.parts.images import check_shape
 from manifolia.show.explorer.parts.told import Told, new_told, told_columns
 from manifolia.show.explorer.payload import NewRows, Payload
 
@@ -154,29 +155,33 @@ def described_model(
     check_is_fitted(last, "embedding_")
     n = len(last.embedding_)
     ranked = _importances(last, importances, X)
-    table, row_names, left_out = _as_table(
-        X, n, last, ranked, "X", most=_MOST_COLUMNS if images is None else _MOST_PIXELS
-    )
-    target, target_kinds = _target_columns(y, n, last, table)
-    taken = {*map(str, table.columns), *target.columns}
+    bare, names, row_names = _checked_table(X, n, last, images)
+    target, target_kinds = _target_columns(y, n, last, names)
+    taken = {*names, *target.columns}
     wanted, _ = check_parts(parts)
     told, told_kinds = told_columns(last, n, wanted, taken, target_kinds)
+    predicted = {label: name for label, (name, role, _) in told.items() if role == "model"}
+    if "predicted" in predicted and len(target.columns) == 1:
+        predicted["target"] = str(target.columns[0])
     known = Known(
         y=target.iloc[:, 0].to_numpy() if len(target_kinds) == len(target.columns) == 1 else None,
         importances={name: _mean(value) for name, value in (ranked or {}).items()},
-        pixels=None if images is None else _raw_pixels(X),
-        pixel_names=[] if images is None else _column_names(X, last),
+        pixels=None if images is None else _raw_pixels(bare),
+        pixel_names=[] if images is None else names,
         images=images,
-        predicted={label: name for label, (name, role, _) in told.items() if role == "model"},
+        predicted=predicted,
         study=study,
     )
-    rows, sources, labels = (None, None, None) if X is None else prepared_rows(model, X)
-    described = (
-        None if X is None else subject_of(last, rows, sources=sources or _column_names(rows, last), labels=labels)
-    )
+    described = None
+    if X is not None:
+        rows, sources, labels = prepared_rows(model, X)
+        known_names = sources or (names if np.shape(rows)[1] == len(names) else _feature_names(last, np.shape(rows)[1]))
+        described = subject_of(last, rows, sources=known_names, labels=labels)
     subject, completer = described if described is not None else (None, None)
     gathered = gather_parts(subject, parts, known)
     describer = Describer(subject, gathered.effects, gathered.parts, completer)
+    most = _MOST_COLUMNS if images is None else _MOST_PIXELS
+    table, left_out = _narrowed(bare, names, n, ranked, gathered.preferred()[: most // 2], most)
     gathered.rename(taken)
     extra = {name: values for name, _, values in told.values()} | gathered.columns
     frames = [part for part in (target, table, pd.DataFrame(extra, index=pd.RangeIndex(n))) if len(part.columns)]
@@ -191,7 +196,7 @@ def described_model(
         color_by=color_by,
         kinds={**target_kinds, **told_kinds, **dict(kinds or {})},
         row_names=row_names,
-        new=_new_rows(model, new, table, describer, told),
+        new=_new_rows(model, new, names, describer, told),
         notes=[*_how_it_was_made(last), *notes],
         findings=[*findings, *_what_was_found(last, ranked)],
         importances=ranked,
@@ -203,51 +208,61 @@ def described_model(
     return payload, describer
 
 
-def _column_names(X: Any, model: Any) -> list[str]:
-    return [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else _feature_names(model, np.shape(X)[1])
-
-
 def _raw_pixels(X: Any) -> Any:
     return X.to_numpy() if isinstance(X, pd.DataFrame) else X
 
 
-def _feature_names(model: Any, d: int) -> list[str]:
+def _feature_names(model: Any, d: int, images: Sequence[int] | None = None) -> list[str]:
     names = getattr(model, "feature_names_in_", None)
-    return (
-        [str(name) for name in names] if names is not None and len(names) == d else [f"feature {i}" for i in range(d)]
-    )
+    if names is not None and len(names) == d:
+        return [str(name) for name in names]
+    if images is not None:
+        _, width, channels = check_shape(images, d)
+        spots = [f"pixel {i // channels // width}, {i // channels % width}" for i in range(d)]
+        return spots if channels == 1 else [f"{spot} ({'rgb'[i % channels]})" for i, spot in enumerate(spots)]
+    return [f"feature {i}" for i in range(d)]
 
 
-def _as_table(
-    X: Any, n: int, model: Any, ranked: Mapping[str, Any] | None, name: str, *, most: int
-) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
-    """Bring what users hand over into a DataFrame of at most so many columns."""
+def _checked_table(X: Any, n: int, model: Any, images: Sequence[int] | None) -> tuple[Any, list[str], list[str] | None]:
+    """Check what users hand over; return it with the names of its columns and rows."""
     if X is None:
-        return pd.DataFrame(index=pd.RangeIndex(n)), None, []
+        return None, [], None
     if hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not isinstance(X, pd.DataFrame) and not is_sparse(X):
         X = np.asarray(X)
         X = X.reshape(-1, 1) if X.ndim == 1 else X
     if X.ndim != 2 or X.shape[0] != n:
-        message = f"{name} has shape {X.shape} and the map has {n:,} rows. Pass the rows that the model was fitted on."
+        message = f"X has shape {X.shape} and the map has {n:,} rows. Pass the rows that the model was fitted on."
         raise ValueError(message)
-    names = [str(c) for c in X.columns] if isinstance(X, pd.DataFrame) else _feature_names(model, X.shape[1])
-    chosen = _chosen_columns(X, names, ranked, most)
+    if not isinstance(X, pd.DataFrame):
+        return X, _feature_names(model, X.shape[1], images), None
+    words = X.index.dtype == object or isinstance(X.index.dtype, pd.StringDtype)
+    return X, [str(c) for c in X.columns], [str(i) for i in X.index] if words else None
+
+
+def _narrowed(
+    X: Any, names: list[str], n: int, ranked: Mapping[str, Any] | None, preferred: list[str], most: int
+) -> tuple[pd.DataFrame, list[str]]:
+    """Bring rows into a DataFrame of at most so many columns: those that the page speaks of, and those that matter."""
+    if X is None:
+        return pd.DataFrame(index=pd.RangeIndex(n)), []
+    chosen = _chosen_columns(X, names, ranked, preferred, most)
     left_out = []
     if len(chosen) < len(names):
         how = "of the greatest importance" if ranked else "that vary most"
-        left_out.append(f"Of {len(names):,} columns the {len(chosen):,} {how} are on the page.")
+        spoken = ", and those that arrows and reasons name most," if preferred else ""
+        left_out.append(f"Of {len(names):,} columns the {len(chosen):,} {how}{spoken} are on the page.")
     if isinstance(X, pd.DataFrame):
-        words = X.index.dtype == object or isinstance(X.index.dtype, pd.StringDtype)
-        return X.iloc[:, chosen].reset_index(drop=True), [str(i) for i in X.index] if words else None, left_out
-    kept = X[:, chosen].toarray() if is_sparse(X) else X[:, chosen]
-    table = pd.DataFrame(kept)
+        return X.iloc[:, chosen].reset_index(drop=True), left_out
+    table = pd.DataFrame(X[:, chosen].toarray() if is_sparse(X) else X[:, chosen])
     table.columns = pd.Index([names[i] for i in chosen])
-    return table.infer_objects(), None, left_out
+    return table.infer_objects(), left_out
 
 
-def _chosen_columns(X: Any, names: list[str], ranked: Mapping[str, Any] | None, most: int) -> list[int]:
+def _chosen_columns(
+    X: Any, names: list[str], ranked: Mapping[str, Any] | None, preferred: list[str], most: int
+) -> list[int]:
     if len(names) <= most:
         return list(range(len(names)))
     if ranked:
@@ -258,10 +273,12 @@ def _chosen_columns(X: Any, names: list[str], ranked: Mapping[str, Any] | None, 
     else:
         numbers = pd.DataFrame(X).apply(pd.to_numeric, errors="coerce")
         order = list(np.argsort(-np.nan_to_num(numbers.var(ddof=0).to_numpy(dtype=float), nan=np.inf), kind="stable"))
-    return sorted(int(i) for i in order[:most])
+    place = {name: i for i, name in enumerate(names)}
+    first = [place[name] for name in preferred if name in place]
+    return sorted(list(dict.fromkeys([*first, *(int(i) for i in order)]))[:most])
 
 
-def _target_columns(y: Any, n: int, model: Any, table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+def _target_columns(y: Any, n: int, model: Any, names: list[str]) -> tuple[pd.DataFrame, dict[str, str]]:
     if y is None:
         return pd.DataFrame(index=pd.RangeIndex(n)), {}
     if hasattr(y, "to_pandas"):
@@ -277,7 +294,7 @@ def _target_columns(y: Any, n: int, model: Any, table: pd.DataFrame) -> tuple[pd
     if len(target) != n:
         message = f"y has {len(target):,} rows and the map has {n:,}."
         raise ValueError(message)
-    taken = set(map(str, table.columns))
+    taken = set(names)
     target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
     task = str(getattr(model, "task_", ""))
     kinds = {}
@@ -295,7 +312,7 @@ def _looks_like_classes(values: pd.Series) -> bool:
     return len(np.unique(present)) <= _MOST_CLASSES and bool(np.all(present == np.rint(present)))
 
 
-def _new_rows(model: Any, new: Any, table: pd.DataFrame, describer: Describer, told: Told) -> NewRows | None:
+def _new_rows(model: Any, new: Any, names: list[str], describer: Describer, told: Told) -> NewRows | None:
     if new is None or isinstance(new, NewRows):
         return new
     if hasattr(new, "to_pandas"):
@@ -305,8 +322,8 @@ def _new_rows(model: Any, new: Any, table: pd.DataFrame, describer: Describer, t
     columns = pd.DataFrame(index=pd.RangeIndex(len(placed)))
     if isinstance(new, pd.DataFrame):
         columns = new.reset_index(drop=True)
-    elif not is_sparse(new) and len(table.columns) == np.shape(new)[1]:
-        columns = pd.DataFrame(np.asarray(new), columns=table.columns)
+    elif not is_sparse(new) and len(names) == np.shape(new)[1]:
+        columns = pd.DataFrame(np.asarray(new), columns=names)
     rows = prepared_rows(model, new)[0]
     added, novelty = new_told(last, rows, told)
     columns = pd.concat([columns, pd.DataFrame(added, index=columns.index)], axis=1)

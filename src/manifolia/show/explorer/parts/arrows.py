@@ -19,7 +19,9 @@ from manifolia.show.explorer.parts.subject import Subject
 
 __all__ = ["arrows_part"]
 
-_CELLS = 40  # along the longer side
+_CELLS = 40  # along the longer side, at most
+_LEAST_CELLS = 8
+_ROWS_A_CELL = 0.8  # rows for each cell of a square map, so that of few rows several stand behind an arrow
 _TOP = 16  # columns that have a field
 _SAMPLE = 8000  # rows that stand behind a field
 _WIDTH = 1.2  # standard deviation of the weights, in cells
@@ -53,7 +55,8 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
     side = float((high - low).max())
     if not features or side <= 0:
         return None
-    step = side / _CELLS
+    n_cells = int(np.clip(np.sqrt(len(rows) / _ROWS_A_CELL), _LEAST_CELLS, _CELLS))
+    step = side / n_cells
     shape = np.maximum(1, np.ceil((high - low) / step - 1e-9)).astype(int)  # nx, ny
     corner = (low + high) / 2 - step * shape / 2
     axes = [corner[a] + step * (np.arange(shape[a]) + 0.5) for a in range(2)]

@@ -13,7 +13,7 @@ from manifolia.show.explorer.parts.arrows import arrows_part
 from manifolia.show.explorer.parts.effects import Effects, effects_of
 from manifolia.show.explorer.parts.images import check_shape, images_part, pixels_of, saliency_part
 from manifolia.show.explorer.parts.neighbors import neighbors_part, new_neighbors
-from manifolia.show.explorer.parts.part import Part
+from manifolia.show.explorer.parts.part import NO_FEATURE, Part
 from manifolia.show.explorer.parts.quality import quality_part
 from manifolia.show.explorer.parts.reasons import new_reasons, reasons_part
 from manifolia.show.explorer.parts.subject import Subject
@@ -21,6 +21,11 @@ from manifolia.show.explorer.parts.subject import Subject
 __all__ = ["PARTS", "Gathered", "Known", "check_parts", "gather_new", "gather_parts", "novelty_part"]
 
 PARTS = ("reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model", "tuning")
+#: What makes a pixel matter.
+_PIXELS = {
+    "tangent": "A pixel matters as much as it varies among the pictures most like this one.",
+    "jacobian": "A pixel matters as much as it would move this picture on the map if it were brighter or darker.",
+}
 #: What a method that is not ours may raise when it is asked something that it cannot tell.
 _CANNOT = (ArithmeticError, AttributeError, LookupError, MemoryError, NotImplementedError, TypeError, ValueError)
 
@@ -112,6 +117,25 @@ class Gathered:
     left_out: list[str] = field(default_factory=list)
     effects: Effects | None = None
 
+    def preferred(self) -> list[str]:
+        """Name the user's columns that arrows and reasons speak of, so that the page shows their values.
+
+        Returns
+        -------
+        list of str
+            Those of the arrows, then those of the reasons by how many rows have them.
+        """
+        found: list[str] = []
+        for part in self.parts:
+            if part.name == "arrows" and part.sources is not None:
+                found[:0] = part.sources
+            if part.name == "reasons":
+                names = part.meta["features"]
+                feature = part.rows["feature"]
+                counts = np.bincount(feature[feature != NO_FEATURE].astype(np.int64), minlength=len(names))
+                found += [names[i] for i in np.argsort(-counts, kind="stable") if counts[i]]
+        return list(dict.fromkeys(found))
+
     def rename(self, taken: Collection[str]) -> None:
         """Give columns names of their own, where the table has such a column.
 
@@ -186,7 +210,7 @@ def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, kno
         if salient and shape is not None and found.weights is not None:
             picture = saliency_part(
                 found.weights, out.effects.rows, subject.n, out.effects.names, known.pixel_names, shape,
-                out.effects.note,
+                _PIXELS[out.effects.kind],
             )  # fmt: skip
             out.parts += [picture] if picture is not None else []
 
