@@ -21,7 +21,12 @@ right.
 """,
     "parametric": """
 One seed, the paper's layers (500, 500 and 2000 units, 50 sweeps of pre-training a layer), the rows as they are. Seconds
-are processor time of fit and placing, both methods in one run; the ratio grows in proportion to the steps.
+are processor time of fit and placing, both methods in one run; those of the network grow with its steps. As in the
+paper, it learns a good map of training rows and places new ones far worse than kernel t-SNE does.
+
+On letter it fails, here as there. The pre-training tells it nothing: the first machine's reconstructions miss the rows
+by 0.037 (mean square, on a scale of 0 to 1), more than the columns' own variance of 0.024. Logistic units stand for
+values near 0 or 1, such as pixels (USPS: 0.020 of 0.118); letter's counts lie in between.
 """,
     "mappings": """
 All maps of a set have the same training rows, layout and principal components. Bold is the best mean of a column. d is

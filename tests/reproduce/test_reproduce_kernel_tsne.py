@@ -102,7 +102,7 @@ def test_the_page_is_written(scripts, tmp_path, monkeypatch):
     monkeypatch.setattr(scripts.protocol, "garments", lambda: X[:50] + 8.0)
     monkeypatch.setattr(scripts.protocol, "PAPER", {"usps": scripts.protocol.PAPER["usps"]})
     monkeypatch.setattr(scripts.protocol, "FEW", 60)
-    plan = scripts.Plan({"usps": 400}, {"usps": 120}, (0,), (0,), (10, 40), ("isomap",))
+    plan = scripts.Plan({"usps": 400}, {"usps": 120}, (0,), (0,), (10, 40), ("isomap",), steps=20)
     monkeypatch.setattr(scripts, "QUICK", plan)
     out = tmp_path / "page.md"
     monkeypatch.setattr("sys.argv", ["kernel_tsne.py", "--work", str(tmp_path / "work"), "--out", str(out)])
@@ -114,3 +114,5 @@ def test_the_page_is_written(scripts, tmp_path, monkeypatch):
         assert (tmp_path / "images" / "kernel-tsne" / f"{picture}.png").stat().st_size < 150_000
     for label in scripts.protocol.MAPPINGS:
         assert f"| USPS | {label} |" in text
+    assert "| USPS | 400 | 120 | test | 58.6 |" in text  # parametric t-SNE's column
+    assert "| USPS | 38 | 126 | 3.3 |" in text  # Table 1

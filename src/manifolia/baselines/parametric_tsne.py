@@ -63,7 +63,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         Steps of the tuning at most, a batch each.
     batch_size : int, default=1000
         Rows of a batch at most: the data is cut once into equal batches. The paper has 5000.
-    learning_rate : float, default=0.003
+    learning_rate : float, default=0.01
         Length of a step.
     tol : float, default=0.001
         Share of the cost by which 50 steps have to lower its mean; else the tuning ends.
@@ -124,7 +124,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         n_pretrain: int = 50,
         max_iter: int = 500,
         batch_size: int = 1000,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.01,
         tol: float = 0.001,
         random_state: RandomState = None,
         n_jobs: int | None = None,
