@@ -133,6 +133,7 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
 
 /** Keep the address and the view the same. In a page without an address of its own, as in a notebook, nothing happens. */
 export async function followAddress(actions: Actions): Promise<void> {
+  if (window.parent !== window) return; // the address that is seen is another page's
   const { store, map } = actions;
   const { colorBy, density, size, opacity } = store.state;
   const start = { colorBy, density, size, opacity };

@@ -233,7 +233,7 @@ export function makeExport(actions: Actions): HTMLElement {
       entry("svg", "Drawing (SVG)", `shapes up to ${count(MOST_SHAPES)} points in view`, () => saveDrawing(actions)),
       ...ofRows,
       none,
-      entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
+      window.parent === window && entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
       entry("open", "Open a selection…", "a JSON file that was saved here or in Python", () => input.click()),
       input,
     ),

@@ -362,6 +362,14 @@ def test_text_can_be_read(show, clusters, dark):
         found = page.evaluate(CONTRAST)
         assert found["n"] > 20
         assert found["poor"] == []
+    page.evaluate("""() => {
+        manifolia.select([1, 2]);
+        manifolia.tell("Told.");
+        for (const menu of document.querySelectorAll(".menu")) menu.open = true;
+    }""")
+    found = page.evaluate(CONTRAST)
+    assert found["n"] > 30
+    assert found["poor"] == []
 
 
 def test_everything_can_be_done_by_keyboard(show, clusters):
