@@ -21,6 +21,10 @@ def by_name(payload):
     return {part.name: part for part in decode_parts(payload)}
 
 
+def spread(Y):
+    return np.sqrt(((Y - Y.mean(axis=0)) ** 2).sum(axis=1).mean())
+
+
 def weights_of(part, n_features):
     """Decode the weights of all features; those that are not among the first have none."""
     feature = part.rows["feature"].astype(int)
@@ -53,7 +57,7 @@ def test_reasons_of_a_formula_are_its_derivative(flat, kernel_map):
     assert part.meta["kind"] == "gradient"
     assert part.meta["features"] == list(X.columns)
     J = model.jacobian(X) * X.to_numpy().std(axis=0)
-    lengths = np.linalg.norm(J, axis=1)
+    lengths = np.linalg.norm(J, axis=1) / spread(model.embedding_)
     np.testing.assert_allclose(weights_of(part, 6), lengths, atol=part.meta["scale"] / 255)
     order = np.take_along_axis(lengths, part.rows["feature"].astype(int), axis=1)
     assert (np.diff(order, axis=1) <= part.meta["scale"] / 255).all()
@@ -170,7 +174,7 @@ def test_a_forest_map_is_explained_by_what_moves_rows(flat):
             other = X.iloc[rows].copy()
             other.iloc[:, f] = value
             moved.append(np.linalg.norm(model.transform(other) - home, axis=1))
-        expected = np.mean(moved, axis=0)
+        expected = np.mean(moved, axis=0) / spread(model.embedding_)
         np.testing.assert_allclose(np.nan_to_num(found[rows, f]), expected, atol=parts["reasons"].meta["scale"] / 254)
     assert np.nanmean(found, axis=0).argmax() in (0, 2, 3)  # what the class depends on
     assert parts["neighbors"].meta["metric"] == "forest proximity"

@@ -29,6 +29,7 @@ _PLACEMENTS = 120_000  # rows that are placed for reasons by substitution: some 
 _LEAST_COLUMNS = 12  # columns that are tried before rows are left out
 _MOST_COLUMNS = 60
 _MOST_ROWS = 20_000  # rows that get reasons by arrows
+_UNIT = " (1 is as far as rows lie from the middle of the map)"
 
 
 class Block(NamedTuple):
@@ -37,7 +38,7 @@ class Block(NamedTuple):
     Attributes
     ----------
     weight : ndarray of shape (m, g)
-        How much each of the user's columns counts for each row.
+        How much each of the user's columns counts for each row; distances in units of the map's spread.
     arrows : ndarray of shape (m, g, 2) or None
         Where it grows, or where the row goes, in the map.
     """
@@ -116,8 +117,9 @@ class Effects:
             arrows = np.zeros((*J.shape[::2], 2))
             arrows[:, :, : J.shape[1]] = J.transpose(0, 2, 1)
             groups = self.subject.groups
-            return Block(groups.lengths(np.linalg.norm(arrows, axis=2)), groups.chosen(arrows, dense))
-        return Block(self._substituted(dense), None)
+            lengths = np.linalg.norm(arrows, axis=2) / self.subject.spread
+            return Block(groups.lengths(lengths), groups.chosen(arrows, dense))
+        return Block(self._substituted(dense) / self.subject.spread, None)
 
     def jacobian(self, X: FloatArray) -> FloatArray:
         """Differentiate the map's smooth formula.
@@ -184,8 +186,8 @@ def effects_of(subject: Subject, importances: dict[str, float] | None = None) ->
         if explained is None or is_sparse(subject.X):
             return None
         note = (
-            "A bar is how far this row would move on the map if the column rose by one standard deviation, by the "
-            "map's smooth formula; an arrow says where to."
+            f"A bar is how far this row would move on the map if the column rose by one standard deviation, by the "
+            f"map's smooth formula{_UNIT}; an arrow says where to."
         )
         found = Effects(subject, "jacobian", names, drawn, "What moves this row", note + sampled, explained)
         found._spread = np.asarray(subject.X, dtype=np.float64).std(axis=0)
@@ -204,7 +206,7 @@ def _by_substitution(subject: Subject, importances: dict[str, float]) -> Effects
     rows = np.sort(as_generator(subject.random_state).permutation(n)[:n_rows])
     note = (
         f"A bar is how far this row moves on the map, on average, with {_DONORS} other values of the column, from low "
-        f"to high."
+        f"to high{_UNIT}."
     )
     if len(chosen) < len(names):
         note += f" Tried for {len(chosen)} of {len(names):,} columns, those of the greatest importance."

@@ -12,7 +12,7 @@ from manifolia._core.types import Array, FloatArray
 from manifolia.show.explorer.parts.arrows import arrows_part
 from manifolia.show.explorer.parts.effects import Effects, effects_of
 from manifolia.show.explorer.parts.images import check_shape, images_part, pixels_of, saliency_part
-from manifolia.show.explorer.parts.neighbors import neighbors_part, new_neighbors
+from manifolia.show.explorer.parts.neighbors import neighbors_part, new_neighbors, uses_forest
 from manifolia.show.explorer.parts.part import NO_FEATURE, Part
 from manifolia.show.explorer.parts.quality import quality_part
 from manifolia.show.explorer.parts.reasons import new_reasons, reasons_part
@@ -227,7 +227,8 @@ def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, kno
             kept.append(near.kept)
 
     def quality() -> None:
-        found = quality_part(subject, known.y, kept=kept[0] if kept else None, lines=known.lines)
+        forest = uses_forest(subject)
+        found = quality_part(subject, known.y, kept=kept[0] if kept else None, forest=forest, lines=known.lines)
         if found is not None:
             out.parts.append(found.part)
             out.columns.update(found.columns)

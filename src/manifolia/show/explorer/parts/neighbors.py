@@ -11,7 +11,7 @@ from manifolia.neighbors import NeighborIndex
 from manifolia.show.explorer.parts.part import Part
 from manifolia.show.explorer.parts.subject import Subject, plane_of
 
-__all__ = ["FOREST_SPACE", "Near", "neighbors_part", "new_neighbors"]
+__all__ = ["FOREST_SPACE", "Near", "neighbors_part", "new_neighbors", "uses_forest"]
 
 _K = 10
 _MOST_FOREST_ROWS = 6000  # up to here the forest's proximities of all pairs are computed

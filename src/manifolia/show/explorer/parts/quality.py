@@ -63,6 +63,7 @@ def quality_part(
     y: Array | None = None,
     *,
     kept: FloatArray | None = None,
+    forest: bool = False,
     lines: Sequence[dict[str, Any]] | None = None,
 ) -> Quality | None:
     """Judge a map.
@@ -75,6 +76,8 @@ def quality_part(
         Classes, where there are some.
     kept : ndarray of shape (n,), default=None
         Share of neighbours that each row keeps, from `manifolia.show.explorer.parts.neighbors`.
+    forest : bool, default=False
+        Whether these are neighbours in the forest.
     lines : sequence of dict, default=None
         Scores that are known already; None computes a few.
 
@@ -110,8 +113,9 @@ def quality_part(
         named["continuity"] = f"continuity ({k} neighbours)"
         columns[named["continuity"]] = continuity(X, Y, k, metric=subject.metric, pointwise=True, n_jobs=jobs)
     if kept is not None:
-        named["neighbours kept"] = "neighbours kept"
-        columns[named["neighbours kept"]] = kept
+        label = "forest neighbours kept" if forest else "neighbours kept"
+        named[label] = label
+        columns[label] = kept
     meta = {
         "k": ks.tolist(),
         "r_nx": [float(value) for value in curve[ks - 1]],

@@ -171,6 +171,17 @@ class Subject:
         """
         return plane_of(self.Y)
 
+    @property
+    def spread(self) -> float:
+        """Root mean square distance of the rows from the middle of the map.
+
+        Returns
+        -------
+        float
+            The unit in which it is said how far rows move; 1 if all lie in one place.
+        """
+        return float(np.sqrt(self.plane.var(axis=0).sum())) or 1.0
+
     def framed(self, X: Any) -> Any:
         """Give rows the names that the method knows columns by: it would warn of names that are missing.
 
