@@ -52,7 +52,9 @@ export function auc(first: Float64Array, second: Float64Array): number {
 
 /** `chosen` has a mark at each chosen point; the rest are the other rows of the map. */
 export function effectOf(column: Column, chosen: Uint8Array, n: number): Effect | null {
-  return column.kind === "class" ? ofClasses(column, chosen, n) : column.kind === "text" ? null : ofNumbers(column, chosen, n);
+  if (column.kind === "text") return null;
+  if (column.kind === "class") return ofClasses(column, chosen, n);
+  return column.spec.missing === undefined ? ofNumbers(column, chosen, n) : ofCodes(column, chosen, n);
 }
 
 function ofNumbers(column: Column, chosen: Uint8Array, n: number): NumberEffect | null {
@@ -73,6 +75,30 @@ function ofNumbers(column: Column, chosen: Uint8Array, n: number): NumberEffect 
   const chance = auc(ours, theirs);
   const d = spread > 0 ? (m1 - m2) / spread : NaN;
   return { kind: "number", column, rank: 2 * chance - 1, auc: chance, d, means: [m1, m2], rows: [a, b] };
+}
+
+/** The same from codes, as large tables have them: counted, not sorted. */
+function ofCodes(column: Column, chosen: Uint8Array, n: number): NumberEffect | null {
+  const { missing = 0, offset = 0, scale = 1 } = column.spec;
+  const [inside, outside] = [new Float64Array(missing + 1), new Float64Array(missing + 1)];
+  const codes = column.codes!;
+  for (let i = 0; i < chosen.length; i++) if (chosen[i] || i < n) (chosen[i] ? inside : outside)[codes[i]]++;
+  let [a, b, wins, sum1, sum2] = [0, 0, 0, 0, 0];
+  for (let code = 0; code < missing; code++) {
+    wins += inside[code] * (b + outside[code] / 2);
+    a += inside[code];
+    b += outside[code];
+    sum1 += inside[code] * code;
+    sum2 += outside[code] * code;
+  }
+  if (!a || !b) return null;
+  const [m1, m2] = [sum1 / a, sum2 / b];
+  let squares = 0;
+  for (let code = 0; code < missing; code++) squares += inside[code] * (code - m1) ** 2 + outside[code] * (code - m2) ** 2;
+  const spread = Math.sqrt(squares / (a + b - 2));
+  const d = spread > 0 ? (m1 - m2) / spread : NaN; // offset and scale leave it as it is
+  const chance = wins / (a * b);
+  return { kind: "number", column, rank: 2 * chance - 1, auc: chance, d, means: [offset + scale * m1, offset + scale * m2], rows: [a, b] };
 }
 
 function ofClasses(column: Column, chosen: Uint8Array, n: number): ClassEffect | null {

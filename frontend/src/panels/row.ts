@@ -28,6 +28,8 @@ export const row: MakePanel = (actions) => {
       replace(element, h("section", {}, h("h2", {}, "No row chosen"), h("p", { class: "muted" }, how)));
       return;
     }
+    // Large files take a moment when the first row is opened.
+    if (last < 0) replace(element, h("p", { class: "muted", role: "status" }, "Reading what is known of this row\u2026"));
     const [reasons, neighbors, image] = await Promise.all([
       loadReasons(data),
       loadNeighbors(data),

@@ -5,6 +5,7 @@ import type { Column, Data } from "../payload.ts";
 
 const BINS = 18;
 const MOST_CLASSES = 24;
+const ENOUGH = 100_000; // points are in random order: the first are a fair sample, and a small picture shows no more
 
 export interface Spread {
   all: number[];
@@ -20,7 +21,7 @@ export function spreadOf(column: Column, data: Data, chosen: Uint8Array | null):
     size = Math.min(MOST_CLASSES, levels.length);
     bin = (i) => (codes[i] === missing ? -1 : Math.min(size - 1, codes[i]));
   } else {
-    const { low, high } = rangeOf(column, data.n);
+    const { low, high } = rangeOf(column, Math.min(ENOUGH, data.n));
     // A few whole numbers have a bin each.
     const whole = column.spec.whole === true && high - low < BINS;
     size = whole ? high - low + 1 : BINS;
@@ -34,7 +35,8 @@ export function spreadOf(column: Column, data: Data, chosen: Uint8Array | null):
   const all = new Array<number>(size).fill(0);
   const some = chosen ? new Array<number>(size).fill(0) : null;
   for (let i = 0; i < data.total; i++) {
-    if (i >= data.n && !chosen?.[i]) continue;
+    if (i >= ENOUGH && i < data.n) i = data.n; // on to the new rows
+    if (i >= data.total || (i >= data.n && !chosen?.[i])) continue;
     const at = bin(i);
     if (at < 0) continue;
     if (i < data.n) all[at]++;
