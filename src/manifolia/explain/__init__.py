@@ -2,4 +2,6 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["displacement", "importance", "substitution"])
+__getattr__, __dir__, __all__ = attach(
+    __name__, submodules=["displacement", "importance", "proximities", "substitution"]
+)
