@@ -92,8 +92,19 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
+  // Written straight into the stream: a Blob would go through another process first.
+  const stream = new DecompressionStream("deflate");
+  const writer = stream.writable.getWriter();
+  const written = Promise.all([writer.write(bytes), writer.close()]);
+  const [buffer] = await Promise.all([new Response(stream.readable).arrayBuffer(), written]);
+  return buffer;
+}
+
+/** A loop, because `from` with a function is many times slower. */
+function scaled(values: Numbers, by: number): Float32Array {
+  const found = new Float32Array(values.length);
+  for (let i = 0; i < found.length; i++) found[i] = values[i] * by;
+  return found;
 }
 
 /** One column; its values are there once `load` has come back. */
@@ -196,11 +207,11 @@ export class Data {
     // Coordinates are used for drawing and for finding neighbours: units do not matter there, proportions do.
     const { x: sx, y: sy } = this.meta.coordinates;
     const unit = this.unit;
-    this.x = Float32Array.from(x, (value) => value * (sx.scale / unit));
-    this.y = Float32Array.from(y, (value) => value * (sy.scale / unit));
+    this.x = scaled(x, sx.scale / unit);
+    this.y = scaled(y, sy.scale / unit);
     this.flat = { x: this.x, y: this.y };
     const { z: sz } = this.meta.coordinates;
-    if (sz) this.z = Float32Array.from(await this.array("z"), (value) => value * (sz.scale / unit));
+    if (sz) this.z = scaled(await this.array("z"), sz.scale / unit);
     this.row = row;
     this.pointOfRow = new Int32Array(this.n);
     for (let i = 0; i < this.n; i++) this.pointOfRow[row[i]] = i;
