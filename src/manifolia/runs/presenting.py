@@ -26,7 +26,7 @@ from manifolia.tables import Table, TablePreparer
 __all__ = ["column_names", "coordinates_of", "payload_of", "prediction_columns", "report_of", "versions"]
 
 _PAGE_COLUMNS = 200  # columns of a wide table that the page shows: those that matter most
-_PAGE_PIXELS = 64  # of pictures fewer: a pixel is rarely asked for by its name
+_PAGE_PIXELS = 160  # of pictures fewer: a pixel is rarely asked for by its name
 _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 
 

@@ -22,7 +22,7 @@ __all__ = ["described_model", "payload_of_model"]
 #: Of a wider table the page gets the columns that matter most.
 _MOST_COLUMNS = 400
 #: Of pictures fewer: a pixel is rarely asked for by its name.
-_MOST_PIXELS = 64
+_MOST_PIXELS = 160
 #: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
 _MOST_CLASSES = 40
 

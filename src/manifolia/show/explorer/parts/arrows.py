@@ -26,6 +26,7 @@ _TOP = 16  # columns that have a field
 _SAMPLE = 8000  # rows that stand behind a field
 _WIDTH = 1.2  # standard deviation of the weights, in cells
 _LEAST = 3.0  # points, by weight, below which a cell has no arrow
+_BESIDE = 0.75  # cells from the nearest row beyond which a cell lies beside the rows, and has none
 _REACH = 1.5  # in cells: how long most arrows are at most
 _BLOCK = 100  # cells at once
 _RIDGE = 1e-3  # added to the variance of places in a cell, in units of the weights' width
@@ -64,16 +65,17 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
     own = effects is not None and effects.kind != "substitution"
     if own and effects is not None:
         arrows = _own_arrows(effects, rows, features)
-        field, count = _averaged(Y, cells, arrows, step * _WIDTH)
+        field = _averaged(Y, cells, arrows, step * _WIDTH)
         note = "An arrow is the mean of the arrows of the rows about it."
     else:
-        field, count = _fitted(Y, cells, subject.dense(rows)[:, features], step * _WIDTH)
+        field = _fitted(Y, cells, subject.dense(rows)[:, features], step * _WIDTH)
         note = (
             "An arrow points where the column's values grow over the map: the slope of a plane fitted to the rows "
             "about it, shortened where the plane fits badly."
         )
     lengths = np.linalg.norm(field, axis=2)
-    shown = count >= _LEAST
+    count, nearest = _behind(Y, cells, step * _WIDTH)
+    shown = (count >= _LEAST) & (nearest <= _BESIDE * step)
     usual = np.array([np.percentile(line[shown], 95) if shown.any() else 0.0 for line in lengths.T])
     drawn = usual > 0
     if not drawn.any():
@@ -130,18 +132,28 @@ def _weights(Y: FloatArray, cells: FloatArray, width: float) -> FloatArray:
     return np.exp(-0.5 * squares / width**2)
 
 
-def _averaged(Y: FloatArray, cells: FloatArray, arrows: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
-    """Mean arrow about each cell, and how many rows stand behind it."""
+def _behind(Y: FloatArray, cells: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    """How many rows, by weight, stand behind each cell, and how far the nearest is."""
+    count, nearest = np.empty(len(cells)), np.empty(len(cells))
+    for start in range(0, len(cells), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        w = _weights(Y, cells[part], width)
+        count[part] = w.sum(axis=1)
+        nearest[part] = width * np.sqrt(-2.0 * np.log(np.maximum(w.max(axis=1), 1e-300)))
+    return count, nearest
+
+
+def _averaged(Y: FloatArray, cells: FloatArray, arrows: FloatArray, width: float) -> FloatArray:
+    """Mean arrow about each cell."""
     flat = arrows.reshape(len(arrows), -1)
-    field, count = np.empty((len(cells), flat.shape[1])), np.empty(len(cells))
+    field = np.empty((len(cells), flat.shape[1]))
     for start in range(0, len(cells), _BLOCK):
         w = _weights(Y, cells[start : start + _BLOCK], width)
-        count[start : start + _BLOCK] = w.sum(axis=1)
         field[start : start + _BLOCK] = (w @ flat) / np.maximum(w.sum(axis=1), 1e-300)[:, None]
-    return field.reshape(len(cells), -1, 2), count
+    return field.reshape(len(cells), -1, 2)
 
 
-def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) -> FloatArray:
     """Slope of each column about each cell, times R² of the plane; rows without a value do not count for a column."""
     known = ~np.isnan(values)
     one = known.astype(np.float64)
@@ -150,12 +162,11 @@ def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) 
     v = np.where(known, values - _known_means(values), 0.0)
     x, y = u[:, :1], u[:, 1:]
     moments = np.hstack([one, one * x, one * y, one * x * x, one * x * y, one * y * y, v, v * x, v * y, v * v])
-    field, count = np.zeros((len(cells), values.shape[1], 2)), np.empty(len(cells))
+    field = np.zeros((len(cells), values.shape[1], 2))
     for start in range(0, len(cells), _BLOCK):
         w = _weights(Y, cells[start : start + _BLOCK], width)
-        count[start : start + _BLOCK] = w.sum(axis=1)
         field[start : start + _BLOCK] = _plane_slopes((w @ moments).reshape(len(w), 10, -1))
-    return field / width, count
+    return field / width
 
 
 def _known_means(values: FloatArray) -> FloatArray:

@@ -26,7 +26,7 @@ _CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the c
 _LINES = ("trustworthiness", "continuity", "neighbor_recall")
 _LABELLED = ("knn_accuracy",)
 _PAIRED = ("shepard_goodness",)  # ranks all pairs: of a few hundred rows it is known well enough
-_PAIRED_ROWS = 500
+_PAIRED_ROWS = 200
 _LABELS = {
     "auc_r_nx": "Area under R_NX",
     "trustworthiness": "Trustworthiness",
