@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from manifolia._core.random import as_generator, as_seed
+from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_labels, check_matrix, check_number, check_same_length, missing_labels
 from manifolia.affinity.forest import proximity
@@ -310,14 +310,14 @@ def impute(
     coded[np.asarray([] if categorical is None else categorical, dtype=np.intp)] = True
     n_rounds = check_number(n_rounds, "n_rounds", low=1, integer=True)
     tol = check_number(tol, "tol", low=0.0)
-    generator = as_generator(random_state)
+    seed = as_seed(random_state)  # one for all rounds, so that values change because values changed
     target = read_target(y, n, "unsupervised" if y is None else task)
     filled = np.where(missing, [_middle(data[:, f], coded=coded[f]) for f in range(d)], data)
     spread = np.nanstd(data, axis=0)
     unit = np.where(spread > 0, spread, 1.0)
     change = []
     for _ in range(n_rounds if missing.any() else 0):
-        K = _others(_proximities(filled, target, n_trees, kind, as_seed(generator), n_jobs))
+        K = _others(_proximities(filled, target, n_trees, kind, seed, n_jobs))
         new = _weighted_fill(K, data, filled, missing, coded)
         step = (((new - filled) / unit)[missing] ** 2).mean() ** 0.5
         filled = new
