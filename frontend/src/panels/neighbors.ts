@@ -53,7 +53,7 @@ export function neighborsSection(actions: Actions, neighbors: Neighbors, toggle:
     { class: "neighborhood" },
     h("h2", {}, "Nearest rows"),
     data.length > 0 &&
-      h("p", { class: "share" }, `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest in the data: ${Math.round(share * 100)} %.`),
+      h("p", { class: "share" }, `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest in the data: ${Math.round(share * 100)}\u00a0%.`),
     h(
       "div",
       { class: "sides" },

@@ -5,7 +5,8 @@ import { bar, figure, table } from "../chart.ts";
 import { h, said } from "../dom.ts";
 import { cell, number } from "../format.ts";
 import { partOf, type Reason, type Reasons } from "../parts.ts";
-import type { Column, Data } from "../payload.ts";
+import type { NewRowReason } from "../live.ts";
+import type { Column, Data, Source } from "../payload.ts";
 
 /** Feature of the part `arrows` that a column or a name stands for; null if there is none. */
 export function arrowsOf(data: Data, name: string, column = -1): number | null {
@@ -64,6 +65,8 @@ export function reasonsSection(actions: Actions, reasons: Reasons, i: number): H
   const { data } = actions;
   const { part } = reasons;
   const found = reasons.of(i);
+  const { why } = data.source;
+  if (!found.length && why) return askedSection(actions, part, i, why);
   if (!found.length) return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
   const most = Math.max(...found.map((reason) => reason.weight)) || 1;
   const list = h("ul", { class: "features" }, ...found.map((reason) => line(actions, reason, most, i)));
@@ -93,6 +96,23 @@ export function reasonsSection(actions: Actions, reasons: Reasons, i: number): H
       signs ? h("span", {}, signed(1), " its value is above the median of all rows, ", signed(-1), " below.") : null,
     ),
   );
+}
+
+/** Reasons that a served page has worked out, for a row that was not in the sample. */
+function askedSection(actions: Actions, part: Reasons["part"], i: number, why: NonNullable<Source["why"]>): HTMLElement {
+  const text = h("p", { class: "muted" }, "Working it out\u2026");
+  const section = h("section", { class: "why" }, h("h2", {}, part.title), text);
+  const show = (told: NewRowReason[]): void => {
+    const most = Math.max(...told.map(({ weight }) => weight)) || 1;
+    const lines = told.map(({ feature: name, weight, sign }) => {
+      const feature = part.features.indexOf(name);
+      return line(actions, { name, weight, sign, feature, column: part.columns[feature] ?? -1, dx: 0, dy: 0 }, most, i);
+    });
+    if (lines.length) text.replaceWith(h("ul", { class: "features" }, ...lines), h("p", { class: "muted small" }, part.note));
+    else text.textContent = "No reasons are known for this row.";
+  };
+  why(i).then(show, (error: Error) => (text.textContent = error.message));
+  return section;
 }
 
 /** How far a place can be trusted, as a meter. */

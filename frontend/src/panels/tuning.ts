@@ -75,14 +75,17 @@ function front(part: TuningPart): HTMLElement | null {
     const [x, y] = [metrics[a], metrics[b]];
     const rows = worked(part).filter((row) => Number.isFinite(figures(row, x.name) + figures(row, y.name)));
     const on = new Set(pareto.map((row) => row.slot));
+    const chance = new Map(pareto.map((row) => [row.slot, figures(row, "chance")]));
+    const sure = (row: Row): string => (Number.isFinite(chance.get(row.slot)) ? `${Math.round(chance.get(row.slot)! * 100)}\u00a0%` : "");
     const knee = (row: Row): boolean => part.knee !== null && part.parameters.every((name) => row[name] === part.knee![name]);
     const [xl, xh] = span(rows.map((row) => figures(row, x.name)));
     const [yl, yh] = span(rows.map((row) => figures(row, y.name)));
     const chart = field({ label: called(x), low: xl, high: xh }, { label: called(y), low: yl, high: yh }, 210);
     const place = (row: Row): [number, number] => [chart.x(figures(row, x.name)), chart.y(figures(row, y.name))];
     const chosen = rows.filter((row) => on.has(row.slot)).sort((p, q) => figures(p, x.name) - figures(q, x.name));
-    // With more than two metrics the front is no line in this plane.
-    if (metrics.length === 2) chart.marks.append(path(chosen.map(place), "line thin"));
+    // The front is that of what is expected: with noise, or with more metrics, what was measured need not be a line.
+    const falls = chosen.map((row) => (x.direction === y.direction ? -1 : 1) * figures(row, y.name));
+    if (falls.every((one, i) => !i || one >= falls[i - 1])) chart.marks.append(path(chosen.map(place), "line thin"));
     const spots: Spot[] = [];
     for (const row of [...rows.filter((one) => !on.has(one.slot)), ...chosen]) {
       const [cx, cy] = place(row);
@@ -90,11 +93,11 @@ function front(part: TuningPart): HTMLElement | null {
       if (knee(row)) {
         chart.marks.append(svg("circle", { cx, cy, r: 8, class: "ring" }), svg("text", { x: cx, y: cy - 12, "text-anchor": cx > 260 ? "end" : "middle", class: "note strong" }, "knee"));
       }
-      const extra = `${on.has(row.slot) ? ", on the front" : ""}${knee(row) ? ", the knee" : ""}`;
+      const extra = `${on.has(row.slot) ? `, on the front${sure(row) && ` (chance ${sure(row)})`}` : ""}${knee(row) ? ", the knee" : ""}`;
       spots.push({ x: cx, y: cy, text: `Trial ${figures(row, "slot") + 1}${extra}: ${setting(part, row)}. ${x.name} ${value(row[x.name])}, ${y.name} ${value(row[y.name])}` });
     }
-    const heads = ["Trial", ...part.parameters, x.name, y.name, "Front"];
-    const cells = rows.map((row) => [count(figures(row, "slot") + 1), ...part.parameters.map((name) => value(row[name])), figures(row, x.name), figures(row, y.name), knee(row) ? "knee" : on.has(row.slot) ? "yes" : ""]);
+    const heads = ["Trial", ...part.parameters, x.name, y.name, "Chance", "Front"];
+    const cells = rows.map((row) => [count(figures(row, "slot") + 1), ...part.parameters.map((name) => value(row[name])), figures(row, x.name), figures(row, y.name), sure(row), knee(row) ? "knee" : on.has(row.slot) ? "yes" : ""]);
     const drawn = reader(chart, "Front of two metrics", spots, "Point at a trial to read it.");
     const pickers =
       metrics.length > 2 &&
@@ -103,7 +106,7 @@ function front(part: TuningPart): HTMLElement | null {
       section,
       figure("What one metric costs the other", drawn, () => table("Trials by two metrics", heads, cells)),
       pickers,
-      h("p", { class: "muted small" }, "Blue: settings that no other beats in every metric. The knee is where giving up more of one brings least of the other."),
+      h("p", { class: "muted small" }, "Blue, the front: settings that no other is expected to beat in every metric. Dots show what was measured, noise included. Beyond the knee a little more of one metric costs much of the other."),
     );
   };
   show();

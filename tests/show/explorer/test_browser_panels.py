@@ -156,7 +156,7 @@ def test_neighbours_kept_missing_and_false(show):
     at = point_of(payload)
     page.evaluate("(i) => manifolia.pin(i)", int(at[0]))
     page.wait_for_selector(".neighborhood")
-    assert "keeps 2 of the 3 rows nearest in the data: 67 %" in page.inner_text(".share")
+    assert "keeps 2 of the 3 rows nearest in the data: 67\u00a0%" in page.inner_text(".share")
     code = """(sides) => sides.map((side) => [...side.querySelectorAll(".neighbor")].map(
         (one) => [one.querySelector(".name").textContent, one.querySelector(".badge")?.textContent ?? null]))"""
     sides = page.eval_on_selector_all(".sides > div", code)

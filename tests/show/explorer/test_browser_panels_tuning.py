@@ -56,7 +56,10 @@ def test_a_study_is_told_as_it_went(show, study):
     other = np.array([trial["closeness_of_the_other"] for trial in trials])
     line = np.array(table_of(page, "How the search went"), dtype=float)
     np.testing.assert_allclose(line[:, 2], np.maximum.accumulate(other), rtol=6e-4)
-    # The front: as the study has it.
+    # The front: as the study has it; a line only where what was measured falls along it.
+    along = sorted((row["closeness"], row["closeness_of_the_other"]) for row in study["pareto"])
+    falls = np.all(np.diff([other for _, other in along]) <= 0)
+    assert page.locator("#panel-tuning .line.thin").count() == int(falls)
     front = table_of(page, "What one metric costs the other")
     on = {row["slot"] + 1 for row in study["pareto"]}
     assert {int(row[0]) for row in front if row[-1]} == on
