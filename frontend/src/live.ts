@@ -67,6 +67,11 @@ export function sourceOfServer(): Source {
         body: JSON.stringify({ points: points === null ? null : Array.from(points) }),
       });
     },
+    why: async (point) => {
+      const answer = await fetch(`/point/${point}`);
+      if (!answer.ok) throw new Error(await explained(answer));
+      return ((await answer.json()) as { reasons: NewRowReason[] | null }).reasons ?? [];
+    },
     refresh: () => {
       sessionStorage.setItem(OPEN_NEW, "yes");
       location.reload();

@@ -1,7 +1,7 @@
 // The data of the page: a description in JSON, and arrays in base64 that are unpacked when they are first needed.
 
 import type { Actions } from "./actions.ts";
-import type { LiveEvent, NewRowsAnswer } from "./live.ts";
+import type { LiveEvent, NewRowReason, NewRowsAnswer } from "./live.ts";
 import type { Parts } from "./parts.ts";
 
 export type Kind = "class" | "number" | "date" | "text";
@@ -64,6 +64,8 @@ export interface Source {
   placing?(actions: Actions): HTMLElement;
   /** Tell Python which points are selected. */
   selected?(points: Int32Array | null): Promise<void>;
+  /** Work out why a point is where it is, if the page does not know it. */
+  why?(point: number): Promise<NewRowReason[]>;
   /** Show what the server has now. */
   refresh?(): void;
   /** Hear of work that goes on; what comes back ends it. */

@@ -61,16 +61,19 @@ function line(actions: Actions, reason: Reason, most: number, i: number): HTMLEl
   );
 }
 
-export function reasonsSection(actions: Actions, reasons: Reasons, i: number): HTMLElement | null {
-  const { data } = actions;
+export function reasonsSection(actions: Actions, reasons: Reasons, i: number): HTMLElement {
   const { part } = reasons;
   const found = reasons.of(i);
-  const { why } = data.source;
-  if (!found.length && why) return askedSection(actions, part, i, why);
+  const { why } = actions.data.source;
+  return found.length || !why ? told(actions, part, found, i) : askedSection(actions, part, i, why);
+}
+
+function told(actions: Actions, part: Reasons["part"], found: Reason[], i: number): HTMLElement {
+  const { data } = actions;
   if (!found.length) return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
   const most = Math.max(...found.map((reason) => reason.weight)) || 1;
   const list = h("ul", { class: "features" }, ...found.map((reason) => line(actions, reason, most, i)));
-  const directed = part.kind === "gradient";
+  const directed = part.kind === "gradient" && found.some(({ dx, dy }) => dx !== 0 || dy !== 0);
   const numbers = (): HTMLElement =>
     table(
       part.title,
@@ -102,14 +105,12 @@ export function reasonsSection(actions: Actions, reasons: Reasons, i: number): H
 function askedSection(actions: Actions, part: Reasons["part"], i: number, why: NonNullable<Source["why"]>): HTMLElement {
   const text = h("p", { class: "muted" }, "Working it out\u2026");
   const section = h("section", { class: "why" }, h("h2", {}, part.title), text);
-  const show = (told: NewRowReason[]): void => {
-    const most = Math.max(...told.map(({ weight }) => weight)) || 1;
-    const lines = told.map(({ feature: name, weight, sign }) => {
+  const show = (answer: NewRowReason[]): void => {
+    const found = answer.map(({ feature: name, weight, sign }) => {
       const feature = part.features.indexOf(name);
-      return line(actions, { name, weight, sign, feature, column: part.columns[feature] ?? -1, dx: 0, dy: 0 }, most, i);
+      return { name, weight, sign, feature, column: part.columns[feature] ?? -1, dx: 0, dy: 0 };
     });
-    if (lines.length) text.replaceWith(h("ul", { class: "features" }, ...lines), h("p", { class: "muted small" }, part.note));
-    else text.textContent = "No reasons are known for this row.";
+    section.replaceWith(told(actions, part, found, i));
   };
   why(i).then(show, (error: Error) => (text.textContent = error.message));
   return section;

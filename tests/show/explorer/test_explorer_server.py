@@ -181,6 +181,20 @@ def test_arrays_and_points_are_those_of_the_page(page, client, model):
         assert client.ask("GET", f"/point/{wrong.encode().hex() if wrong == '²' else wrong}").status == 404
 
 
+def test_reasons_of_rows_that_were_not_in_the_sample_are_worked_out(data, model, monkeypatch):
+    from manifolia.show.explorer.parts import effects
+
+    X, y = data
+    monkeypatch.setattr(effects, "_PLACEMENTS", 4 * 4 * 30)
+    with mf.explore(model, X, y, live=True, parts=["reasons"]) as page:
+        lines = page.payload.arrays["reasons.feature"].reshape(90, -1)
+        (point, *_) = np.flatnonzero((lines == 2**16 - 1).all(axis=1))
+        told = json.loads(Client(page).ask("GET", f"/point/{point}").body)
+        found = page._placer.describer.effects.of_rows(np.array([told["row"]])).weight[0]
+    assert [reason["feature"] for reason in told["reasons"]] == ["abcd"[f] for f in np.argsort(-found) if found[f] > 0]
+    np.testing.assert_allclose([reason["weight"] for reason in told["reasons"]], -np.sort(-found[found > 0]))
+
+
 def test_the_selection_can_be_read(page, client):
     rows = page.payload.arrays["row"]
     assert client.post("/selection", json.dumps({"points": [5, 3, 5]}).encode()).status == 204

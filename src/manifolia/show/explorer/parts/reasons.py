@@ -18,6 +18,10 @@ __all__ = ["Reasons", "new_reasons", "reasons_part"]
 _TOP = 8
 _BLOCK_NUMBERS = 1 << 21
 _REACH = 0.08  # of the map's longer side: how long most arrows of rows are at most
+_RELIABILITY = (
+    "How much of the ways in which the data varies around this row the map shows: arrows of a row of low reliability "
+    "mean little."
+)
 _MOST_NAMES = 2000  # features that are named even if no row has them
 
 
@@ -98,6 +102,7 @@ def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
     lines = {key: _spread(values, rows, subject.n, key) for key, values in coded.items()}
     reliability = getattr(subject.model, "reliability_", None) if effects.kind == "tangent" else None
     if reliability is not None:
+        meta["reliability_note"] = _RELIABILITY
         lines["reliability"] = np.rint(255 * np.clip(np.nan_to_num(reliability), 0.0, 1.0)).astype(np.uint8)
     mean = dict(zip(effects.names, (total / max(len(rows), 1)).tolist(), strict=True))
     return Reasons(
