@@ -50,6 +50,7 @@ export interface QualityPart {
   q_local: number | null;
   sample: number;
   lines: QualityLine[];
+  note?: string;
   columns: Record<string, number>;
 }
 

@@ -99,6 +99,7 @@ export const quality: MakePanel = (actions) => {
   if (!part) return null;
   const element = h("div", { class: "sections" });
   const drawn = curve(part);
+  const guided = partOf(data, "model")?.columns.predicted !== undefined;
   if (drawn) {
     const sampled = part.sample > 0 && part.sample < data.n ? ` Measured on ${count(part.sample)} of the ${plural(data.n, "row")}, drawn at random.` : "";
     element.append(
@@ -110,7 +111,8 @@ export const quality: MakePanel = (actions) => {
           "p",
           { class: "muted small" },
           "For each K: how many of a row's K nearest rows in the data are also its K nearest in the map. 1 is all of them, 0 as many as in a random map. ",
-          `The AUC averages the curve and counts small neighbourhoods most.${sampled}`,
+          `The AUC averages the curve and counts small neighbourhoods most. ${part.note ?? ""}${sampled}`,
+          guided ? " This map was guided by a target: it keeps what matters for that, and a low curve is then no fault." : null,
         ),
       ),
     );
