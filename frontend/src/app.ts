@@ -49,7 +49,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const live = h("p", { id: "live", class: "visually-hidden", "aria-live": "polite" });
   const toast = h("p", { class: "toast", role: "status", hidden: true });
   const actions = new Actions(data, store, map, live, toast);
-  const help = makeHelp();
+  const help = makeHelp(actions);
   const card = makeColorCard(actions);
   const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeModes(actions), makeZoom(actions), makeTooltip(data, store, map), toast);
   const panelButton = square("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
@@ -64,7 +64,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
       { class: "tools" },
       makeDisplay(actions),
       makeExport(actions),
-      square("help", "Help", "?", () => help.showModal()),
+      square("help", "Help", "?", help.open),
       panelButton,
     ),
   );
@@ -77,7 +77,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   // A click on a point opens the panel where there is room for it; on a narrow screen the card says enough.
   store.on(["pinned"], (state) => state.pinned >= 0 && !NARROW.matches && store.set({ panelOpen: true }));
   arrange();
-  replace(root, frame, help);
+  replace(root, frame, help.dialog);
   const room = (): void => {
     const beside = !NARROW.matches && map.element.clientWidth > 640;
     const left = beside ? card.offsetLeft + card.offsetWidth + 20 : 24;
@@ -99,7 +99,7 @@ async function prepare(data: Data, store: Store): Promise<void> {
   await Promise.all(wanted.map((column) => column?.load()));
 }
 
-function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
+function listenToKeys(actions: Actions, help: ReturnType<typeof makeHelp>): void {
   const { data, store, map } = actions;
   const keys: Record<string, () => void> = {
     "+": () => map.zoomBy(1.6),
@@ -123,11 +123,11 @@ function listenToKeys(actions: Actions, help: HTMLDialogElement): void {
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
     d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),
     p: () => store.set({ panelOpen: !store.state.panelOpen }),
-    "?": () => help.showModal(),
+    "?": help.open,
   };
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
-    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || help.dialog.open) return;
     if (event.key === "Escape") {
       actions.clear();
       return;

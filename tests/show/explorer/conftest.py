@@ -1,9 +1,15 @@
-"""A browser for the tests of the page; what a page must never do is checked after each."""
+"""A browser for the tests of the page; what a page must never do is checked after each.
+
+With MANIFOLIA_SCREENSHOTS set to a folder, every page is photographed as its test left it.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +41,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def show(browser, tmp_path) -> Iterator[Any]:
+def show(browser, tmp_path, request) -> Iterator[Any]:
     """Return a function that opens a payload; at the end the pages must have asked for nothing and not complained."""
     opened = []
 
@@ -63,7 +69,11 @@ def show(browser, tmp_path) -> Iterator[Any]:
         return page
 
     yield open_page
-    for context, address, heard in opened:
+    folder = os.environ.get("MANIFOLIA_SCREENSHOTS")
+    for i, (context, address, heard) in enumerate(opened):
+        if folder:
+            name = re.sub(r"\W+", "_", request.node.name).strip("_")
+            context.pages[0].screenshot(path=Path(folder) / f"{name}_{i}.png")
         context.close()
         # What browsers say of canvases that are read is meant for these tests: the page reads none.
         assert [line for line in heard if not any(word in line for word in READING)] == [f"request {address}"]
