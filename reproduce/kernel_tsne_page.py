@@ -27,6 +27,9 @@ paper, it learns a good map of training rows and places new ones far worse than 
 On letter it fails, here as there. The pre-training tells it nothing: the first machine's reconstructions miss the rows
 by 0.037 (mean square, on a scale of 0 to 1), more than the columns' own variance of 0.024. Logistic units stand for
 values near 0 or 1, such as pixels (USPS: 0.020 of 0.118); letter's counts lie in between.
+
+The default rate of 0.01 was set after a first run with 0.003 and 200 steps, which lost letter (16.4 and 23.1 %) and the
+training rows of MNIST (84.1 %); it was chosen by the cost of training rows, of letter and of scikit-learn's digits.
 """,
     "mappings": """
 All maps of a set have the same training rows, layout and principal components. Bold is the best mean of a column. d is
