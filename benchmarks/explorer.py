@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -177,6 +178,7 @@ def main():
     script = len(static.joinpath("explorer.js").read_bytes()) / 1000
     style = len(static.joinpath("explorer.css").read_bytes()) / 1000
     print(f"script {script:.1f} kB, style {style:.1f} kB; target: script below {BUNDLE_KB:.0f} kB")
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before the first run")
     rows = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         for n in options.rows:
