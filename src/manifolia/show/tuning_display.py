@@ -227,7 +227,8 @@ class SettingDisplay:
         position = np.log10(places) if log else places
         width = 0.02 * (np.ptp(position) or 1.0)
         widths = np.full(len(places), width) if not log else places * (10 ** (width / 2) - 10 ** (-width / 2))
-        ax.set_xscale("log" if log else "linear")
+        if log:
+            _logarithmic(ax.set_xscale, ax.xaxis)
         line = {"color": chosen.text, "linewidth": 0.8}
         self.artist_: Any = ax.boxplot(
             [values for _, values in groups],
@@ -251,9 +252,9 @@ class SettingDisplay:
         grid = [expected[name].to_numpy(dtype=float).reshape(side, side) for name in (x, y)]
         mean = expected["mean"].to_numpy().reshape(side, side)
         self.artist_ = ax.pcolormesh(*grid, mean, cmap=color_map(chosen), shading="gouraud")
-        for values, set_scale in ((grid[0], ax.set_xscale), (grid[1], ax.set_yscale)):
+        for values, set_scale, axis in ((grid[0], ax.set_xscale, ax.xaxis), (grid[1], ax.set_yscale, ax.yaxis)):
             if _is_wide(values):
-                set_scale("log")
+                _logarithmic(set_scale, axis)
         ax.scatter(self.table[x], self.table[y], s=22, color=orange, edgecolors="white", linewidths=0.6, label="tried")
         bar = ax.figure.colorbar(self.artist_, ax=ax)
         bar.set_label(f"expected loss by {self.metric}", color=chosen.text)
@@ -463,6 +464,16 @@ def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
     second: Any = ParetoDisplay if hasattr(tuner, "pareto_") else SensitivityDisplay
     second.from_tuner(tuner).plot(right, theme="light")
     figure.savefig(path, dpi=120)
+
+
+def _logarithmic(set_scale: Any, axis: Any) -> None:
+    """A logarithmic axis with plain numbers at 1, 2 and 5: its own labels lie on each other over one or two decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    set_scale("log")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _is_wide(values: FloatArray) -> bool:
