@@ -11,6 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from manifolia.show.explorer import Payload
+from manifolia.show.explorer.of_model import described_model
+from manifolia.show.explorer.options import PageOptions
+
 MISSING = {"u1": 2**8 - 1, "u2": 2**16 - 1, "u4": 2**32 - 1}
 
 
@@ -99,3 +103,8 @@ def in_rows(meta: dict[str, Any], arrays: dict[str, np.ndarray], points: np.ndar
     found = points.copy()
     found[arrays["row"]] = points[: meta["n_rows"]]
     return found
+
+
+def payload_of_model(model: Any, X: Any = None, y: Any = None, **options: Any) -> Payload:
+    """Return what the page of a model shows."""
+    return described_model(model, X, y, PageOptions(**options))[0]

@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, ModelFileError
 from manifolia.show.explorer import NewRows, build_payload, page_html
-from manifolia.show.explorer.of_model import payload_of_model
-from show.explorer.pages import coordinates, read_page, values
+from show.explorer.pages import coordinates, payload_of_model, read_page, values
 
 
 class Plane(BaseEstimator):

@@ -12,9 +12,9 @@ from manifolia.metrics import auc_r_nx, r_nx, trustworthiness
 from manifolia.runs import Request, make_run
 from manifolia.runs.placing import place_rows
 from manifolia.show.explorer.decode import decode, decode_parts, with_new_rows
-from manifolia.show.explorer.of_model import payload_of_model
 from manifolia.show.explorer.parts.part import NO_FEATURE
 from manifolia.tables import read
+from show.explorer.pages import payload_of_model
 
 
 def by_name(payload):

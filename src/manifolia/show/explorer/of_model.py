@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from manifolia._core.types import ArrayLike
 from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia.show.explorer.building import build_payload
 from manifolia.show.explorer.describing import Describer, prepared_rows, subject_of
+from manifolia.show.explorer.options import PageOptions
 from manifolia.show.explorer.parts.gather import Known, check_parts, gather_parts
 from manifolia.show.explorer.parts.images import check_shape
 from manifolia.show.explorer.parts.told import Told, new_told, told_columns
 from manifolia.show.explorer.payload import NewRows, Payload
 
-__all__ = ["described_model", "payload_of_model"]
+__all__ = ["described_model"]
 
 #: Of a wider table the page gets the columns that matter most.
 _MOST_COLUMNS = 400
@@ -27,85 +27,8 @@ _MOST_PIXELS = 160
 _MOST_CLASSES = 40
 
 
-def payload_of_model(
-    model: Any,
-    X: ArrayLike | None = None,
-    y: ArrayLike | None = None,
-    *,
-    title: str | None = None,
-    color_by: str | None = None,
-    new: ArrayLike | NewRows | None = None,
-    kinds: Mapping[str, str] | None = None,
-    importances: bool | Mapping[str, float] = False,
-    findings: Iterable[str] = (),
-    notes: Iterable[str] = (),
-    parts: str | Sequence[str] | None = "auto",
-    images: Sequence[int] | None = None,
-    study: Any = None,
-    max_mb: float = 25.0,
-) -> Payload:
-    """Gather what the page of a fitted model shows.
-
-    Parameters
-    ----------
-    model : estimator
-        With ``embedding_``, or a pipeline that ends in one.
-    X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
-        The rows that it was fitted on.
-    y : array-like of shape (n,) or (n, n_outputs), default=None
-        Target.
-    title : str, default=None
-        Heading; None: the model's name.
-    color_by : str, default=None
-        Column of the first colouring; None: the target.
-    new : array-like, DataFrame or NewRows, default=None
-        New rows.
-    kinds : mapping of str to {"class", "number", "date", "text"}, default=None
-        What columns are.
-    importances : bool or mapping of str to float, default=False
-        Importance of the features, or True to compute it.
-    findings : iterable of str, default=()
-        Sentences to show first.
-    notes : iterable of str, default=()
-        Sentences to add to how the map was made.
-    parts : "auto", sequence of str or None, default="auto"
-        What the page tells beyond places and columns.
-    images : tuple of int, default=None
-        Height and width, or height, width and channels, if the rows are pictures.
-    study : Tuner or mapping, default=None
-        The study that chose the settings.
-    max_mb : float, default=25.0
-        Size of the page in MB above which parts and columns are left out.
-
-    Returns
-    -------
-    Payload
-        For `manifolia.show.explorer.write_page`.
-    """
-    return described_model(
-        model, X, y, title=title, color_by=color_by, new=new, kinds=kinds, importances=importances, findings=findings,
-        notes=notes, parts=parts, images=images, study=study, max_mb=max_mb,
-    )[0]  # fmt: skip
-
-
-def described_model(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    title: str | None,
-    color_by: str | None,
-    new: Any,
-    kinds: Mapping[str, str] | None,
-    importances: bool | Mapping[str, float],
-    findings: Iterable[str],
-    notes: Iterable[str],
-    parts: str | Sequence[str] | None,
-    images: Sequence[int] | None,
-    study: Any,
-    max_mb: float,
-) -> tuple[Payload, Describer]:
-    """Gather what the page of a fitted model shows, and what describes new rows alike; see `payload_of_model`.
+def described_model(model: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Describer]:
+    """Gather what the page of a fitted model shows, and what describes new rows alike.
 
     Parameters
     ----------
@@ -115,28 +38,8 @@ def described_model(
         The rows that it was fitted on.
     y : array-like or None
         Target.
-    title : str or None
-        Heading.
-    color_by : str or None
-        Column of the first colouring.
-    new : array-like, DataFrame, NewRows or None
-        New rows.
-    kinds : mapping or None
-        What columns are.
-    importances : bool or mapping
-        Importance of the features.
-    findings : iterable of str
-        Sentences to show first.
-    notes : iterable of str
-        Sentences on how the map was made.
-    parts : "auto", sequence of str or None
-        What the page tells beyond places and columns.
-    images : sequence of int or None
-        Shape of pictures.
-    study : Tuner, mapping or None
-        The study that chose the settings.
-    max_mb : float
-        Size of the page in MB.
+    options : PageOptions
+        What is asked for.
 
     Returns
     -------
@@ -144,6 +47,13 @@ def described_model(
         What the page shows.
     describer : Describer
         For new rows.
+
+    Raises
+    ------
+    TypeError
+        If there is nothing to make a map of.
+    ValueError
+        If lengths or names do not match.
     """
     last = model[-1] if hasattr(model, "steps") else model
     if not hasattr(last, "fit"):
@@ -154,11 +64,11 @@ def described_model(
         raise TypeError(message)
     check_is_fitted(last, "embedding_")
     n = len(last.embedding_)
-    ranked = _importances(last, importances, X)
-    bare, names, row_names = _checked_table(X, n, last, images)
+    ranked = _importances(last, options.importances, X)
+    bare, names, row_names = _checked_table(X, n, last, options.images)
     target, target_kinds = _target_columns(y, n, last, names)
     taken = {*names, *target.columns}
-    wanted, _ = check_parts(parts)
+    wanted, _ = check_parts(options.parts)
     told, told_kinds = told_columns(last, n, wanted, taken, target_kinds)
     predicted = {label: name for label, (name, role, _) in told.items() if role == "model"}
     if "predicted" in predicted and len(target.columns) == 1:
@@ -166,11 +76,11 @@ def described_model(
     known = Known(
         y=target.iloc[:, 0].to_numpy() if len(target_kinds) == len(target.columns) == 1 else None,
         importances={name: _mean(value) for name, value in (ranked or {}).items()},
-        pixels=None if images is None else _raw_pixels(bare),
-        pixel_names=[] if images is None else names,
-        images=images,
+        pixels=None if options.images is None else _raw_pixels(bare),
+        pixel_names=[] if options.images is None else names,
+        images=options.images,
         predicted=predicted,
-        study=study,
+        study=options.study,
     )
     described = None
     if X is not None:
@@ -178,31 +88,32 @@ def described_model(
         known_names = sources or (names if np.shape(rows)[1] == len(names) else _feature_names(last, np.shape(rows)[1]))
         described = subject_of(last, rows, sources=known_names, labels=labels)
     subject, completer = described if described is not None else (None, None)
-    gathered = gather_parts(subject, parts, known)
+    gathered = gather_parts(subject, options.parts, known)
     describer = Describer(subject, gathered.effects, gathered.parts, completer)
-    most = _MOST_COLUMNS if images is None else _MOST_PIXELS
+    most = _MOST_COLUMNS if options.images is None else _MOST_PIXELS
     table, left_out = _narrowed(bare, names, n, ranked, gathered.preferred()[: most // 2], most)
     gathered.rename(taken)
     extra = {name: values for name, _, values in told.values()} | gathered.columns
     frames = [part for part in (target, table, pd.DataFrame(extra, index=pd.RangeIndex(n))) if len(part.columns)]
     columns = pd.concat(frames, axis=1) if frames else table
+    color_by = options.color_by
     if color_by is None and len(target.columns):
         color_by = str(target.columns[0])
     payload = build_payload(
         last.embedding_,
         columns,
-        title=type(last).__name__ if title is None else title,
+        title=type(last).__name__ if options.title is None else options.title,
         subtitle=type(last).__name__,
         color_by=color_by,
-        kinds={**target_kinds, **told_kinds, **dict(kinds or {})},
+        kinds={**target_kinds, **told_kinds, **dict(options.kinds or {})},
         row_names=row_names,
-        new=_new_rows(model, new, names, describer, told),
-        notes=[*_how_it_was_made(last), *notes],
-        findings=[*findings, *_what_was_found(last, ranked)],
+        new=_new_rows(model, options.new, names, describer, told),
+        notes=[*_how_it_was_made(last), *options.notes],
+        findings=[*options.findings, *_what_was_found(last, ranked)],
         importances=ranked,
         roles={name: role for name, role, _ in told.values()} | dict.fromkeys(gathered.columns, "quality"),
         parts=gathered.parts,
-        max_mb=max_mb,
+        max_mb=options.max_mb,
     )
     payload.meta["left_out"][:0] = [*left_out, *gathered.left_out]
     return payload, describer

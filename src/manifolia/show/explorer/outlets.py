@@ -13,6 +13,7 @@ from manifolia.exceptions import ModelFileError
 from manifolia.persist import load
 from manifolia.show.explorer.describing import Describer
 from manifolia.show.explorer.of_model import described_model
+from manifolia.show.explorer.options import PageOptions
 from manifolia.show.explorer.page import write_page
 from manifolia.show.explorer.payload import NewRows, Payload
 from manifolia.show.explorer.placing import Placer, describer_of
@@ -114,11 +115,11 @@ def explore(
         raise ValueError(message)
     is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
     later = new if live and is_model else None  # rows that the served page places
-    payload, describer = payload_of(
-        model_or_run, X, y, title=title, color_by=color_by, new=None if later is not None else new, kinds=kinds,
-        importances=importances, findings=findings, notes=notes, parts=parts, images=images, study=study,
-        max_mb=_LIVE_MB if live else max_mb,
+    options = PageOptions(
+        title, color_by, None if later is not None else new, kinds, importances, findings, notes, parts, images, study,
+        _LIVE_MB if live else max_mb,
     )  # fmt: skip
+    payload, describer = payload_of(model_or_run, X, y, options)
     if not live:
         return write_page(payload, path)
     if describer is None:
@@ -129,24 +130,8 @@ def explore(
     return page
 
 
-def payload_of(
-    model_or_run: Any,
-    X: Any,
-    y: Any,
-    *,
-    title: str | None,
-    color_by: str | None,
-    new: Any,
-    kinds: Mapping[str, str] | None,
-    importances: bool | Mapping[str, float],
-    findings: Iterable[str],
-    notes: Iterable[str],
-    parts: str | Sequence[str] | None,
-    images: Sequence[int] | None,
-    study: Any,
-    max_mb: float,
-) -> tuple[Payload, Describer | None]:
-    """Gather what a page shows, of a model or of what was made before; the parameters are those of `explore`.
+def payload_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Describer | None]:
+    """Gather what a page shows, of a model or of what was made before.
 
     Parameters
     ----------
@@ -156,28 +141,8 @@ def payload_of(
         Rows of a model.
     y : array-like or None
         Target.
-    title : str or None
-        Heading.
-    color_by : str or None
-        Column of the first colouring.
-    new : array-like or None
-        New rows.
-    kinds : mapping or None
-        What columns are.
-    importances : bool or mapping
-        Importance of the features.
-    findings : iterable of str
-        Sentences to show first.
-    notes : iterable of str
-        Sentences on how the map was made.
-    parts : "auto", sequence of str or None
-        What the page tells beyond places and columns.
-    images : sequence of int or None
-        Shape of pictures.
-    study : Tuner, mapping or None
-        The study that chose the settings.
-    max_mb : float
-        Size of the page in MB.
+    options : PageOptions
+        What is asked for.
 
     Returns
     -------
@@ -192,22 +157,18 @@ def payload_of(
         If something is given beside a run that only a model needs.
     """
     if isinstance(model_or_run, str | os.PathLike | Payload):
-        only_models = {
-            "X": X, "y": y, "new": new, "kinds": kinds, "importances": importances or None, "images": images,
-            "study": study, "parts": None if parts == "auto" else parts,
-        }  # fmt: skip
+        only_models = {"X": X, "y": y} | {name: getattr(options, name) for name in ("new", "kinds", "images", "study")}
+        only_models["importances"] = options.importances or None
+        only_models["parts"] = None if options.parts == "auto" else options.parts
         given = [name for name, value in only_models.items() if value is not None]
-        if given or tuple(findings) or tuple(notes):
+        if given or tuple(options.findings) or tuple(options.notes):
             message = (
                 f"{', '.join(given) or 'findings and notes'}: a run has all that its page shows. "
                 f"Leave these out, or pass the model instead of the run."
             )
             raise ValueError(message)
-        return _of_run(model_or_run, title, color_by), None
-    payload, describer = described_model(
-        model_or_run, X, y, title=title, color_by=color_by, new=new, kinds=kinds, importances=importances,
-        findings=findings, notes=notes, parts=parts, images=images, study=study, max_mb=max_mb,
-    )  # fmt: skip
+        return _of_run(model_or_run, options.title, options.color_by), None
+    payload, describer = described_model(model_or_run, X, y, options)
     if payload.left_out:
         warn("The page does not hold everything. " + " ".join(payload.left_out))
     return payload, describer

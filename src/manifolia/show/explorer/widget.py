@@ -18,6 +18,7 @@ import numpy as np
 from manifolia._core.optional import import_extra, is_installed
 from manifolia._core.types import ArrayLike, IntArray
 from manifolia._core.validate import check_number
+from manifolia.show.explorer.options import PageOptions
 from manifolia.show.explorer.outlets import payload_of
 from manifolia.show.explorer.page import page_html
 from manifolia.show.explorer.payload import NewRows, Payload
@@ -102,10 +103,8 @@ class Explorer:
         height: int = 640,
     ) -> None:
         self._height = check_number(height, "height", low=100, integer=True)
-        self.payload: Payload = payload_of(
-            model_or_run, X, y, title=title, color_by=color_by, new=new, kinds=kinds, importances=importances,
-            findings=findings, notes=notes, parts=parts, images=images, study=study, max_mb=max_mb,
-        )[0]  # fmt: skip
+        options = PageOptions(title, color_by, new, kinds, importances, findings, notes, parts, images, study, max_mb)
+        self.payload: Payload = payload_of(model_or_run, X, y, options)[0]
         first = self.payload.meta["color_by"]
         self._color_by = None if first is None else str(self.payload.meta["columns"][first]["name"])
         self.widget: Any = None

@@ -20,6 +20,8 @@ __all__ = ["Quality", "quality_part", "score_line"]
 
 _ALL_ROWS = 4000  # up to here every row is judged against every other
 _SAMPLE = 1000  # rows that are judged beyond
+_WORK = 2e10  # judged rows × rows × columns up to which a comparison takes seconds
+_LEAST_ROWS = 200  # that are judged however wide the table is
 _POINTS = 120  # of the curve
 _K = 10
 _CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the comparison
@@ -90,7 +92,9 @@ def quality_part(
     X = _complete(subject.plain)
     if X is None or n < 5:
         return None
-    sample = None if n <= _ALL_ROWS else _SAMPLE
+    affordable = max(_LEAST_ROWS, int(_WORK / (n * X.shape[1])))
+    judged = min(n if n <= _ALL_ROWS else _SAMPLE, affordable)
+    sample = None if judged >= n else judged
     Y = np.asarray(subject.Y, dtype=np.float64)
     seed, jobs = subject.random_state, subject.n_jobs
     found = coranking_scores(
@@ -121,8 +125,8 @@ def quality_part(
         "r_nx": [float(value) for value in curve[ks - 1]],
         "auc": float(found["auc_r_nx"].value),
         "q_local": float(found["q_local"].value),
-        "sample": n if sample is None else sample,
-        "lines": list(lines) if lines is not None else _scores(subject, X, Y, y),
+        "sample": judged,
+        "lines": list(lines) if lines is not None else _scores(subject, X, Y, y, sample),
         "note": f"The map is compared with the {subject.space}.",
     }
     return Quality(Part("quality", meta, columns=named), columns)
@@ -136,7 +140,9 @@ def _complete(plain: Any) -> FloatArray | None:
     return np.asarray(plain)
 
 
-def _scores(subject: Subject, X: FloatArray, Y: FloatArray, y: Array | None) -> list[dict[str, Any]]:
+def _scores(
+    subject: Subject, X: FloatArray, Y: FloatArray, y: Array | None, sample: int | None
+) -> list[dict[str, Any]]:
     if subject.metric != "euclidean":
         return []  # the table of metrics compares by Euclidean distances
     names = [*_LINES, *(_LABELLED if y is not None else ())]
@@ -145,9 +151,9 @@ def _scores(subject: Subject, X: FloatArray, Y: FloatArray, y: Array | None) -> 
     few = min(_PAIRED_ROWS, len(Y))
     lines = [
         line
-        for metrics, sample in ((names, "auto"), (_PAIRED, few))
+        for metrics, rows in ((names, sample), (_PAIRED, few))
         for line in metrics_report(
-            X, Y, labels, metrics=metrics, task="classification", sample=sample, random_state=seed, n_jobs=jobs
+            X, Y, labels, metrics=metrics, task="classification", sample=rows, random_state=seed, n_jobs=jobs
         ).to_dict("records")
     ]
     return [score_line(line) for line in lines]
