@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import pathlib
 import time
 import warnings
 
+import _store
 import numpy as np
 from tuning_pool import Pool, Pooled, carried
 
@@ -21,23 +20,8 @@ TRUE = {"clusters": range(25, 65), "coil:third": range(10, 22)}
 N_REPEATS = 10
 
 
-class Store:
-    """Results by name, each computed once and kept as JSON."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def get(self, name, make):
-        path = self.folder / f"{name}.json"
-        if not path.exists():
-            begin = time.perf_counter()
-            found = make()
-            beside = path.with_suffix(".part")
-            beside.write_text(json.dumps(found), encoding="utf-8")
-            beside.replace(path)
-            print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
-        return json.loads(path.read_text(encoding="utf-8"))
+class Store(_store.Store):
+    """Results by name, and the pools of runs that they come from."""
 
     def pool(self, name, method="tsne", **options):
         return Pool(self.folder / "pool", name, method, **options)
