@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import pathlib
 import platform
 import tempfile
-import time
 import warnings
 
 import numpy as np
 import rf_phate_data
 import sklearn
+from _store import Store
 from rf_phate import errors
 
 import manifolia
@@ -62,17 +61,6 @@ def sets(n_digits):
         ),
         "ames": rf_phate_data.ames(),
     }
-
-
-def kept(folder, name, make):
-    """What a part gave: read from its file, or made and written there."""
-    path = folder / f"{name}.json"
-    if not path.exists():
-        made = make()
-        path.with_suffix(".part").write_text(json.dumps(made), encoding="utf-8")
-        path.with_suffix(".part").rename(path)
-        print(f"{name}: {time.strftime('%H:%M:%S')}", flush=True)
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def family(experiment, seed):
@@ -154,31 +142,44 @@ def picture(experiments, parts, path):
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from PIL import Image
 
     figure, axes = plt.subplots(len(experiments), len(PICTURED), figsize=(11, 8.6), layout="constrained")
-    for line, (name, experiment) in zip(axes, experiments.items(), strict=True):
+    for line, (name, experiment) in enumerate(experiments.items()):
         numeric = experiment.task == "regression"
-        codes = experiment.y if numeric else np.unique(experiment.y, return_inverse=True)[1]
-        for ax, layout in zip(line, PICTURED, strict=True):
-            Y = np.array(parts[name][0][layout]["map"])
-            shown = np.log10(codes) if numeric else codes
-            dots = ax.scatter(*Y.T, c=shown, s=5, cmap="viridis" if numeric else "tab10", linewidths=0)
-            ax.set(xticks=[], yticks=[])
-            if line is axes[0]:
-                ax.set_title(LAYOUTS[layout])
-        line[0].set_ylabel(experiment.name.replace(" with 1000 noise variables", " with noise"))
+        shown = np.log10(experiment.y) if numeric else np.unique(experiment.y, return_inverse=True)[1]
+        colors = {"cmap": "viridis"} if numeric else {"cmap": "tab10", "vmin": 0, "vmax": 9}
+        for ax, layout in zip(axes[line], PICTURED, strict=True):
+            dots = ax.scatter(*np.array(parts[name][0][layout]["map"]).T, c=shown, s=5, linewidths=0, **colors)
+            ax.set(xticks=[], yticks=[], title=LAYOUTS[layout] if line == 0 else "")
+        axes[line, 0].set_ylabel(experiment.name.replace(" with 1000 noise variables", " with noise"))
         if numeric:
-            figure.colorbar(dots, ax=line[-1], label="log10 of the price")
-    figure.savefig(path, dpi=110)
+            figure.colorbar(dots, ax=axes[line, -1], label="log10 of the price")
+    figure.savefig(path, dpi=100)
     plt.close(figure)
+    Image.open(path).convert("RGB").quantize(224, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def best(parts, form, among):
+    """In how many rows of the tables RF-PHATE has the least error among some layouts, and how many rows there are."""
+    won = n = 0
+    for runs in parts.values():
+        for c in range(len(runs[0]["phate"][form])):
+            means = {layout: np.mean([run[layout][form][c] for run in runs]) for layout in among}
+            won, n = won + (min(means, key=means.get) == "phate"), n + 1
+    return f"{won} of {n}"
 
 
 NOTES = """
 ## Reading
 
 The paper finds RF-MDS without global structure, RF-Isomap noisy, RF-LLE without meaning unless it is tuned, and
-RF-PHATE ahead. The tables say how far that holds for the variables that matter to the forest: a cell where another
-layout is bold is one where RF-PHATE is not the best.
+RF-PHATE ahead. The pictures say the same: rows that share no leaf are all at distance 1, and MDS spreads what is
+equally far over a disc; LLE lays most rows onto a line. The tables are less clear. Among the paper's four layouts
+RF-PHATE keeps the variables best in {four} rows as laid out and {four_placed} as placed, with t-SNE and the UMAP-type
+layout beside them in {six} and {six_placed}. k-NN asks for near rows only and is blind to the global shape for which
+RF-PHATE is made. Placing rows through the leaves costs accuracy where trees are weak (Iris
+with noise); it is what makes a new row's place independent of all others.
 
 Petal errors of Table 10 fit neither centimetres nor standard deviations (1.196 for the petal width exceeds its standard
 deviation of 0.76 cm), so they are compared as ratios to the error of PCA in the same table.
@@ -193,13 +194,12 @@ def main():
     parser.add_argument("--parts", default=None, help="folder of the parts; a new one by default")
     parser.add_argument("--out", default=None, help="also write the page to this file, and the picture beside it")
     arguments = parser.parse_args()
-    folder = pathlib.Path(arguments.parts or tempfile.mkdtemp(prefix="forest-family-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    tens = [kept(folder, f"table10-{seed}", lambda s=seed: table_10(s)) for seed in range(arguments.noise_sets)]
+    store = Store(arguments.parts or tempfile.mkdtemp(prefix="forest-family-"))
+    tens = [store.get(f"table10-{seed}", lambda s=seed: table_10(s)) for seed in range(arguments.noise_sets)]
     experiments = sets(arguments.digits)
     parts = {
         name: [
-            kept(folder, f"{name}-{len(experiment.X)}-{seed}", lambda e=experiment, s=seed: family(e, s))
+            store.get(f"{name}-{len(experiment.X)}-{seed}", lambda e=experiment, s=seed: family(e, s))
             for seed in range(arguments.seeds)
         ]
         for name, experiment in experiments.items()
@@ -219,6 +219,13 @@ def main():
         out = pathlib.Path(arguments.out)
         (out.parent / "images").mkdir(exist_ok=True)
         picture(experiments, parts, out.parent / "images" / "forest-family.png")
+        four, six = LAYOUTS.keys() & set(PICTURED), set(LAYOUTS)
+        notes = NOTES.format(
+            four=best(parts, "layout", four),
+            four_placed=best(parts, "placed", four),
+            six=best(parts, "layout", six),
+            six_placed=best(parts, "placed", six),
+        )
         protocol = "Fig. 9 (appendix" + __doc__.split("Fig. 9 (appendix")[1]
         text = [f"# The forest family\n\n{head}\n\n{stamp}\n\n{protocol}"]
         text += [
@@ -226,7 +233,7 @@ def main():
             "Colours: species, digit, price.",
             *lines,
             *more,
-            NOTES,
+            notes,
         ]
         out.write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import spearmanr
+from sklearn.datasets import load_iris
 
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, StoppedByCallbackError
@@ -87,6 +88,16 @@ def test_the_walk_is_that_of_the_same_kernel_as_affinity(fitted):
     new = given.transform(fitted.kernel_[:4])
     P = fitted.kernel_.toarray()[:4]
     np.testing.assert_allclose(new, P @ fitted.embedding_ / P.sum(axis=1, keepdims=True), rtol=1e-10)
+
+
+def test_a_forests_proximities_as_affinity_give_rf_phate():
+    X, y = load_iris(return_X_y=True)
+    expected = mf.RFPHATE(n_trees=40, proximity="oob", damping=1.0, t=6, random_state=0).fit(X, y)
+    found = mf.PHATE(metric="affinity", t=6, random_state=0).fit(expected.proximity_matrix())
+    np.testing.assert_allclose(found.entropy_, expected.entropy_, atol=1e-9)
+    np.testing.assert_allclose(found.stress_, expected.stress_, rtol=1e-5)
+    scale = np.abs(expected.landmark_embedding_).max()
+    np.testing.assert_allclose(found.embedding_, expected.landmark_embedding_, atol=1e-3 * scale)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "precomputed", "stored"])
