@@ -132,6 +132,8 @@ def test_arrows_point_where_a_column_grows(flat):
 
     payload = payload_of_model(Plane(bandwidth=0.3).fit_as(X.to_numpy(), Z), X.to_numpy(), parts=["reasons", "arrows"])
     check_field(payload, {"feature 0": [1, 0], "feature 1": [0, 1], "feature 2": [1, 1], "feature 3": [1, -1]})
+    # What neighbours in the map agree on comes first; noise is last, or not there.
+    assert set(payload.meta["parts"]["arrows"]["features"][:4]) == {f"feature {i}" for i in range(4)}
     forest = mf.RFPHATE(n_trees=30, random_state=0).fit(X, Z[:, 0])
     forest.embedding_ = Z
     payload = payload_of_model(forest, X, parts=["arrows"])

@@ -5,14 +5,22 @@ cell. For the others the field is read off the map: around each cell a plane is 
 squares, with Gaussian weights w, and its slope β is drawn, shortened by how well the plane fits,
 
     min over (a, β) of Σ_i w_i (v_i − a − β·(y_i − cell))²,        arrow = R² β
+
+Which columns have a field: of a map that a target guides, those that matter most for it; of others, those that the map
+shows best, by Moran's I: how far rows agree with the mean v̄_i of their neighbours in the map,
+
+    I = Σ_i (v_i − v̄)(v̄_i − v̄) / Σ_i (v_i − v̄)²
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray
+from manifolia._core.validate import is_sparse
+from manifolia.neighbors import NeighborIndex
 from manifolia.show.explorer.parts.effects import Effects
 from manifolia.show.explorer.parts.part import Part
 from manifolia.show.explorer.parts.subject import Subject
@@ -23,6 +31,7 @@ _CELLS = 40  # along the longer side, at most
 _LEAST_CELLS = 8
 _ROWS_A_CELL = 0.8  # rows for each cell of a square map, so that of few rows several stand behind an arrow
 _TOP = 16  # columns that have a field
+_AGREEING = 10  # neighbours in the map whose agreement counts
 _SAMPLE = 8000  # rows that stand behind a field
 _WIDTH = 1.2  # standard deviation of the weights, in cells
 _LEAST = 3.0  # points, by weight, below which a cell has no arrow
@@ -42,16 +51,17 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
     effects : Effects or None
         Arrows of the method; None, or effects without arrows: slopes over the map.
     ranked : dict of str to float
-        How much each of the user's columns matters; those not named matter least.
+        How much each of the user's columns matters for the target, if there is one; those not named matter least.
+        Empty: by how far neighbours in the map agree.
 
     Returns
     -------
     Part or None
         None if no column can be drawn.
     """
-    features = _chosen(subject, ranked)
     rows = np.sort(as_generator(subject.random_state).permutation(subject.n)[:_SAMPLE])
     Y = subject.plane[rows]
+    features = _chosen(subject, ranked) if ranked else _shown_best(subject, rows, Y)
     low, high = Y.min(axis=0), Y.max(axis=0)
     side = float((high - low).max())
     if not features or side <= 0:
@@ -106,6 +116,27 @@ def _chosen(subject: Subject, ranked: dict[str, float]) -> list[int]:
     """The columns, of those the method got, that have a field: the most important first, a category by its levels."""
     order = sorted(range(len(subject.sources)), key=lambda f: -ranked.get(subject.sources[f], -np.inf))
     return order[:_TOP]
+
+
+def _shown_best(subject: Subject, rows: IntArray, Y: FloatArray) -> list[int]:
+    """The columns that neighbours in the map agree on most (Moran's I with equal weights)."""
+    k = min(_AGREEING, len(rows) - 1)
+    if k < 1:
+        return []
+    near = NeighborIndex(Y, random_state=subject.random_state).neighbors(k, n_jobs=subject.n_jobs).indices
+    W = sp.csr_array((np.full(near.size, 1.0 / k), near.ravel(), np.arange(0, near.size + 1, k)), shape=[len(rows)] * 2)
+    agreement = np.empty(len(subject.sources))
+    narrow = subject.X[rows]
+    for start in range(0, len(agreement), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        cells = narrow[:, part]
+        values = np.asarray(cells.toarray() if is_sparse(cells) else cells, dtype=np.float64)
+        centred = np.where(np.isnan(values), 0.0, values - _known_means(values))
+        squares = (centred**2).sum(axis=0)
+        together = (centred * (W @ centred)).sum(axis=0)
+        agreement[part] = np.divide(together, squares, out=np.zeros_like(squares), where=squares > 1e-12)
+    order = np.argsort(-agreement, kind="stable")[:_TOP]
+    return [int(f) for f in order if agreement[f] > 0]
 
 
 def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatArray:

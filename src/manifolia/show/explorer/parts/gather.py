@@ -196,16 +196,12 @@ def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, kno
         except _CANNOT as error:
             out.left_out.append(f"{name}: could not be computed for this map ({error})".rstrip(".") + ".")
 
-    ranked = dict(known.importances)
-
     def reasons() -> None:
         out.effects = effects_of(subject, known.importances)
         if out.effects is None:
             return
         salient = shape is not None and "saliency" in wanted and out.effects.kind != "substitution"
         found = reasons_part(out.effects, keep_weights=salient)
-        if not ranked:
-            ranked.update(found.mean)
         out.parts.append(found.part)
         if salient and shape is not None and found.weights is not None:
             picture = saliency_part(
@@ -215,7 +211,8 @@ def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, kno
             out.parts += [picture] if picture is not None else []
 
     def arrows() -> None:
-        found = arrows_part(subject, out.effects, ranked)
+        guided = hasattr(subject.model, "forest_")
+        found = arrows_part(subject, out.effects, known.importances if guided else {})
         out.parts += [found] if found is not None else []
 
     kept: list[FloatArray] = []

@@ -32,14 +32,11 @@ class Reasons(NamedTuple):
     ----------
     part : Part
         For the page.
-    mean : dict of str to float
-        Mean weight of each of the user's columns over the rows asked.
     weights : ndarray of shape (n_rows, n_columns) or None
         All weights, if they were asked for.
     """
 
     part: Part
-    mean: dict[str, float]
     weights: FloatArray | None
 
 
@@ -66,14 +63,11 @@ def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
         Rows that were not asked have none.
     """
     subject, rows = effects.subject, effects.rows
-    n_columns = len(effects.names)
-    k = min(_TOP, n_columns)
+    k = min(_TOP, len(effects.names))
     middle = _medians(subject.X)
-    total = np.zeros(n_columns)
     kept, tops = [], []
     for part in row_blocks(len(rows), max(1, _BLOCK_NUMBERS // max(1, subject.X.shape[1]))):
         block = effects.of_rows(rows[part])
-        total += block.weight.sum(axis=0)
         tops.append(_top(effects, block, subject.dense(rows[part]), middle, k))
         if keep_weights:
             kept.append(block.weight.astype(np.float32))
@@ -104,9 +98,8 @@ def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
     if reliability is not None:
         meta["reliability_note"] = _RELIABILITY
         lines["reliability"] = np.rint(255 * np.clip(np.nan_to_num(reliability), 0.0, 1.0)).astype(np.uint8)
-    mean = dict(zip(effects.names, (total / max(len(rows), 1)).tolist(), strict=True))
     return Reasons(
-        Part("reasons", meta, rows=lines, sources=names), mean, np.concatenate(kept) if keep_weights and kept else None
+        Part("reasons", meta, rows=lines, sources=names), np.concatenate(kept) if keep_weights and kept else None
     )
 
 
