@@ -263,7 +263,7 @@ export class MapView {
       // A graphics card draws after the call has come back: what it takes shows between two frames.
       const between = this.before ? started - this.before : 0;
       const took = this.renderer.name === "cpu" ? performance.now() - started : between;
-      this.late = between > LATE;
+      this.late ||= between > LATE; // until the map has come to rest: arrows that come and go would flicker
       this.before = started;
       const slow = this.renderer.name === "cpu" ? SLOW : LATE;
       if (took > slow) this.limit = Math.max(Math.min(FEWEST, this.data.n), Math.floor((limit * slow) / took));
