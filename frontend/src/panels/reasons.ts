@@ -26,11 +26,11 @@ export function showFeature(actions: Actions, name: string, column: number): voi
 
 const SIGNS: Record<string, [string, string]> = { "1": ["\u25b2", "above the median"], "-1": ["\u25bc", "below the median"] };
 
+const glyph = (sign: number): HTMLElement => h("span", { class: sign > 0 ? "sign above" : "sign below", "aria-hidden": "true" }, SIGNS[String(sign)][0]);
+
 export function signed(sign: number): HTMLElement | null {
-  const known = SIGNS[String(sign)];
-  if (!known) return null;
-  const [glyph, words] = known;
-  return h("span", { class: sign > 0 ? "sign above" : "sign below", title: words }, h("span", { "aria-hidden": "true" }, glyph), h("span", { class: "visually-hidden" }, words));
+  const words = SIGNS[String(sign)]?.[1];
+  return words ? h("span", { title: words }, glyph(sign), h("span", { class: "visually-hidden" }, words)) : null;
 }
 
 function unknown(): HTMLElement {
@@ -72,7 +72,8 @@ function told(actions: Actions, part: Reasons["part"], found: Reason[], i: numbe
   const { data } = actions;
   if (!found.length) return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
   const most = Math.max(...found.map((reason) => reason.weight)) || 1;
-  const list = h("ul", { class: "features" }, ...found.map((reason) => line(actions, reason, most, i)));
+  // What has no part in it is in the table.
+  const list = h("ul", { class: "features" }, ...found.filter(({ weight }) => weight > 0).map((reason) => line(actions, reason, most, i)));
   const directed = part.kind === "gradient" && found.some(({ dx, dy }) => dx !== 0 || dy !== 0);
   const numbers = (): HTMLElement =>
     table(
@@ -96,7 +97,7 @@ function told(actions: Actions, part: Reasons["part"], found: Reason[], i: numbe
       { class: "muted small" },
       part.note,
       signs ? " " : null,
-      signs ? h("span", {}, signed(1), " its value is above the median of all rows, ", signed(-1), " below.") : null,
+      signs ? h("span", {}, glyph(1), " its value is above the median of all rows, ", glyph(-1), " below.") : null,
     ),
   );
 }

@@ -85,6 +85,22 @@ def test_the_overview_leads_to_answers(show):
     assert page.locator("#panel-quality").is_visible()
 
 
+def test_rows_that_a_finding_names_are_a_click_away(show):
+    names = ["ann", "bob", "cid", "dan (old)", "eve"]
+    findings = [
+        "2 rows look unlike the rest: look first at cid (0.58), eve (0.56).",
+        "So worth a look: dan (old) (1, looks like 0).",  # brackets in a name: the sentence stays as it is
+        "Nothing to see.",
+    ]
+    payload = build_payload(np.eye(5)[:, :2], {"a": np.arange(5.0)}, row_names=names, findings=findings)
+    page = show(payload)
+    page.wait_for_selector(".findings .link")
+    assert texts(page, ".findings li") == findings
+    assert texts(page, ".findings .link") == ["cid", "eve"]
+    page.click(".findings .link:has-text('eve')")
+    page.wait_for_selector(".row-title:has-text('eve')")
+
+
 # --- the row ----------------------------------------------------------------------------------------------------------
 
 
