@@ -40,6 +40,8 @@ export interface QualityLine {
   high?: number | null;
   k?: number | null;
   direction?: string | null;
+  /** What the figure tells, and what is particular to this one. */
+  means?: string;
   note?: string;
 }
 

@@ -33,32 +33,9 @@ function curve(part: QualityPart): HTMLElement | null {
   return figure(CURVE, reader(chart, CURVE, spots, hint, true), () => table(CURVE, ["K", "R_NX"], points));
 }
 
-/** What the figures mean, by the name of the metric. */
-const MEANS: Record<string, string> = {
-  auc_r_nx: "The curve above as one number: neighbourhoods kept, small ones counted most. 0 is a random map.",
-  q_local: "Share of small neighbourhoods kept.",
-  q_global: "Share of large neighbourhoods kept.",
-  trustworthiness: "Can what lies close in the map be believed? Falls when rows lie together that are far apart in the data.",
-  continuity: "Is what is close in the data still together? Falls when the map tears neighbours apart.",
-  neighbor_recall: "Share of each row's nearest rows in the data that are also nearest in the map.",
-  shepard_goodness: "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs.",
-  normalized_stress: "How far distances in the map are off, after the best common scale.",
-  distance_correlation: "Correlation of distances in the data and in the map.",
-  distance_ratio: "Mean ratio of distances in the map to those in the data.",
-  radius_correlation: "Do dense places stay dense and sparse ones sparse?",
-  anisotropy_correlation: "Do places that are stretched in the data stay stretched?",
-  centroid_triplet_accuracy: "Of three classes: is the same one the nearer in the data and in the map?",
-  knn_accuracy: "Share of rows whose nearest rows in the map vote for their own class.",
-  classification_error: "Share of rows whose neighbours in the map vote for another class.",
-  nmi: "Do clusters found in the map agree with the classes? 1 is complete agreement.",
-  silhouette: "Are classes apart in the map? From \u22121 to 1; around 0 they overlap.",
-  importance_alignment: "Do the features that matter for the target shape the map?",
-  arrow_fidelity: "Do the arrows point to where the feature grows in the map?",
-};
-
 const BETTER: Record<string, string> = { higher: "higher is better", lower: "lower is better" };
 
-function line({ label, name, value, low, high, k, direction, note }: QualityLine): HTMLElement {
+function line({ label, name, value, low, high, k, direction, means, note }: QualityLine): HTMLElement {
   const between = low !== null && low !== undefined && high !== null && high !== undefined;
   const shown = value === null ? "not known" : number(value, 3);
   const better = direction ? (BETTER[direction] ?? direction) : "";
@@ -68,7 +45,7 @@ function line({ label, name, value, low, high, k, direction, note }: QualityLine
     { class: "metric", "data-metric": name },
     said(label, "name"),
     h("span", { class: "figure-number" }, shown, between && h("span", { class: "muted small" }, ` ${number(low, 3)} to ${number(high, 3)}`)),
-    h("p", { class: "muted small" }, [MEANS[name], note, details && `(${details})`].filter(Boolean).join(" ")),
+    h("p", { class: "muted small" }, [means, note, details && `(${details})`].filter(Boolean).join(" ")),
   );
 }
 

@@ -172,7 +172,8 @@ class Whole:
                 "high": 0.925,
                 "k": 10,
                 "direction": "higher",
-                "note": "Are rows that are near in the map near in the data too?",
+                "means": "Are rows that are near in the map near in the data too?",
+                "note": "Judged on 200 rows.",
             },
             {
                 **line,

@@ -341,7 +341,7 @@ def test_the_curve_reads_its_values(show):
     np.testing.assert_allclose(np.array(cells, dtype=float), np.c_[whole.k_values, whole.r_nx])
     said = page.inner_text("#panel-quality")
     assert "Measured on 200 of the 240 rows" in said
-    assert "10 neighbours, higher is better" in said
+    assert "near in the data too? Judged on 200 rows. (10 neighbours, higher is better)" in said
     assert "lower is better" in said
     page.click(".pill:has-text('Neighbours kept')")
     page.wait_for_selector(".pill[aria-pressed=true]")

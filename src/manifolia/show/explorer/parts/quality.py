@@ -43,6 +43,32 @@ _LABELS = {
     "silhouette": "Separation of classes",
     "centroid_triplet_accuracy": "Order of classes kept",
 }
+#: What the figures tell, for readers who have not met them.
+_MEANS = {
+    "auc_r_nx": "The curve above as one number: neighbourhoods kept, small ones counted most. 0 is a random map.",
+    "q_local": "Share of small neighbourhoods kept.",
+    "q_global": "Share of large neighbourhoods kept.",
+    "trustworthiness": (
+        "Can what lies close in the map be believed? Falls when rows lie together that are far apart in the data."
+    ),
+    "continuity": "Is what is close in the data still together? Falls when the map tears neighbours apart.",
+    "neighbor_recall": "Share of each row's nearest rows in the data that are also nearest in the map.",
+    "shepard_goodness": (
+        "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs."
+    ),
+    "normalized_stress": "How far distances in the map are off, after the best common scale.",
+    "distance_correlation": "Correlation of distances in the data and in the map.",
+    "distance_ratio": "Mean ratio of distances in the map to those in the data.",
+    "radius_correlation": "Do dense places stay dense and sparse ones sparse?",
+    "anisotropy_correlation": "Do places that are stretched in the data stay stretched?",
+    "centroid_triplet_accuracy": "Of three classes: is the same one the nearer in the data and in the map?",
+    "knn_accuracy": "Share of rows whose nearest rows in the map vote for their own class.",
+    "classification_error": "Share of rows whose neighbours in the map vote for another class.",
+    "nmi": "Do clusters found in the map agree with the classes? 1 is complete agreement.",
+    "silhouette": "Are classes apart in the map? From −1 to 1; around 0 they overlap.",
+    "importance_alignment": "Do the features that matter for the target shape the map?",
+    "arrow_fidelity": "Do the arrows point to where the feature grows in the map?",
+}
 
 
 class Quality(NamedTuple):
@@ -170,7 +196,7 @@ def score_line(line: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Name, label, value, interval, neighbours, direction and note; None where something is not known.
+        Name, label, value, interval, neighbours, direction, meaning and note; None where something is not known.
     """
 
     def number(key: str) -> float | None:
@@ -188,5 +214,6 @@ def score_line(line: dict[str, Any]) -> dict[str, Any]:
         "high": number("high"),
         "k": int(k) if isinstance(k, int | np.integer) else None,
         "direction": str(line.get("direction") or ""),
+        "means": _MEANS.get(str(line["metric"]), ""),
         "note": " ".join(text for text in said if text),
     }
