@@ -33,6 +33,7 @@ class Script(NamedTuple):
 
 SCRIPTS = {
     "rf-phate": Script("rf_phate.py", "RF-PHATE", ("--seeds", "1", "--noise-sets", "3"), ()),
+    "rf-phate-robustness": Script("rf_phate_robustness.py", "RF-PHATE, settings"),
     "baselines": Script("baselines.py", "RF-PHATE, other methods"),
     "forest-family": Script("forest_family.py", "RF-PHATE, other layouts"),
     "tuning": Script("tuning.py", "Bayesian tuning"),
@@ -65,10 +66,10 @@ def run(name, *, full, folder):
 
 def summary(lines):
     """Print the table of all scripts that were asked for."""
-    print(f"\n{'page':18}{'paper':26}{'won':>6}{'tied':>6}{'lost':>6}{'minutes':>10}")
+    print(f"\n{'page':21}{'paper':26}{'won':>6}{'tied':>6}{'lost':>6}{'minutes':>10}")
     for name, count, seconds, well in lines:
         cells = "".join(f"{number:6d}" for number in count) if count else "   no count yet   "
-        print(f"{name:18}{SCRIPTS[name].paper:26}{cells}{seconds / 60:10.1f}{'' if well else '  failed'}")
+        print(f"{name:21}{SCRIPTS[name].paper:26}{cells}{seconds / 60:10.1f}{'' if well else '  failed'}")
 
 
 def main():
