@@ -38,7 +38,7 @@ def naive_distances(X, k, decay, t, gamma):
     else:
         U = 2.0 / (1.0 - gamma) * walked ** ((1.0 - gamma) / 2.0)
     sizes = np.abs(np.linalg.eigvalsh(K / np.sqrt(np.outer(K.sum(axis=1), K.sum(axis=1)))))
-    eta = sizes[:, None] ** np.arange(1, 101)
+    eta = sizes[:, None] ** np.arange(1, 201)
     eta /= eta.sum(axis=0)
     entropy = -np.sum(np.where(eta > 0, eta * np.log(np.where(eta > 0, eta, 1.0)), 0.0), axis=0)
     return pdist(U), entropy
@@ -94,7 +94,7 @@ def test_a_forests_proximities_as_affinity_give_rf_phate():
     X, y = load_iris(return_X_y=True)
     expected = mf.RFPHATE(n_trees=40, proximity="oob", damping=1.0, t=6, random_state=0).fit(X, y)
     found = mf.PHATE(metric="affinity", t=6, random_state=0).fit(expected.proximity_matrix())
-    np.testing.assert_allclose(found.entropy_, expected.entropy_, atol=1e-9)
+    np.testing.assert_allclose(found.entropy_[:100], expected.entropy_, atol=1e-9)
     np.testing.assert_allclose(found.stress_, expected.stress_, rtol=1e-5)
     scale = np.abs(expected.landmark_embedding_).max()
     np.testing.assert_allclose(found.embedding_, expected.landmark_embedding_, atol=1e-3 * scale)
@@ -118,13 +118,13 @@ def test_other_forms_of_the_same_rows(tree, fitted, kind):
     assert np.abs(found - expected).max() < 0.02 * expected.max()
 
 
-def test_landmarks_are_groups_and_rows_take_two_steps_to_them(tree):
+def test_landmarks_are_groups_and_rows_take_four_steps_to_them(tree):
     model = mf.PHATE(n_landmarks=100, random_state=0).fit(tree.data)
     assert model.landmark_embedding_.shape == (100, 2)
     assert np.bincount(model.landmark_labels_).min() >= 1
     P = model.kernel_.toarray() / model.kernel_.toarray().sum(axis=1, keepdims=True)
-    two_steps = P @ P @ model.landmark_embedding_[model.landmark_labels_]
-    np.testing.assert_allclose(model.embedding_, two_steps, rtol=1e-9, atol=1e-9)
+    steps = np.linalg.matrix_power(P, 4) @ model.landmark_embedding_[model.landmark_labels_]
+    np.testing.assert_allclose(model.embedding_, steps, rtol=1e-9, atol=1e-9)
 
 
 def test_new_rows_go_where_their_like_are(tree):

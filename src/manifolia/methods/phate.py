@@ -12,12 +12,14 @@ step   paper                                                  here
 =====  =====================================================  ================================================
 
 Steps 3 to 5 are those of RF-PHATE, with another kernel. Above 2,000 rows the walk runs on groups of rows
-(`operators.landmarks`), and every row is placed by two steps of the walk: the first, to the groups, gives rows a place
-of their own, the second averages over these, for training rows as for new ones.
+(`operators.landmarks`), and every row is placed by four steps of the walk from it to the groups: the first three give
+rows places of their own, the last averages over these, for training rows as for new ones.
 
-Two departures: the paper reads t off the entropy by a fit of two lines, here it is the point farthest below the line
-from the curve's first to its last point, some more steps; and the groups' chain is the kernel added up over them, not
-the product of the walks to the groups and back. On 5,000 rows of MNIST, both gave more of the digits.
+Three departures. The paper reads t off the entropy by a fit of two lines; here it is the point of the first 200 steps
+that lies farthest below the line from the first to the last, which takes about twice as many. The groups' chain is the
+kernel added up over them, not the product of the walks to the groups and back. And the paper places rows by one step.
+On 5,000 rows of MNIST the longer walk gave a trustworthiness of 0.868 and a 10-NN accuracy of 0.81 where the shorter
+gave 0.858 and 0.78 (two and three seeds); on the tree with 10,000 rows four steps in place of one 0.971 and 0.961.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
 __all__ = ["PHATE"]
 
+_T_CURVE = 200  # steps of the entropy curve from which t is read
+_PLACEMENT_STEPS = 4  # of the walk, from a row to the groups
 _METRICS = ("euclidean", "cosine", "manhattan", "precomputed", "affinity")
 _ENTRIES = 10  # of the kernel's row, times n_neighbors: both directions of a neighbourhood that is twice as wide
 _ENTRY_BYTES = 48.0
@@ -95,7 +99,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Distance of each row's k-th neighbour; not there for ``metric="affinity"``.
     t_ : int
         Steps of the walk.
-    entropy_ : ndarray of shape (100,)
+    entropy_ : ndarray of shape (200,)
         Von Neumann entropy after 1, 2, … steps.
     landmark_embedding_ : ndarray of shape (m, n_components)
         Coordinates of the rows, or groups of rows, on which the walk ran.
@@ -191,15 +195,15 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._X = checked
             self.kernel_ = self._kernel(checked, reporter)
             K, groups = self._chain(m, walk_seed, reporter)
-            walk = walk_distances(K, self.t, kind=float(self.gamma), rule="chord", reporter=reporter)
+            walk = walk_distances(K, self.t, kind=float(self.gamma), rule="chord", n_steps=_T_CURVE, reporter=reporter)
             found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, callback=reporter)
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self.landmark_embedding_ = found.Y.astype(np.float64)
             self._places = placed = self.landmark_embedding_[groups.labels]
             if m is not None:
                 P = markov(self.kernel_)
-                self._places = P @ placed
-                placed = P @ self._places
+                for _ in range(_PLACEMENT_STEPS):
+                    self._places, placed = placed, P @ placed
             reporter.update("placement", 1, 1)
         self.landmark_labels_ = groups.labels
         self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, found.stress

@@ -21,7 +21,6 @@ __all__ = ["SQUARE_ARRAYS", "Walk", "walk_distances"]
 
 #: n × n arrays of doubles that exist together on the way.
 SQUARE_ARRAYS = 6
-_T_CURVE = 100  # steps of the entropy curve from which t is read
 
 
 class Walk(NamedTuple):
@@ -33,7 +32,7 @@ class Walk(NamedTuple):
         Potential distances.
     t : int
         Steps taken.
-    entropy : ndarray of shape (100,)
+    entropy : ndarray of shape (n_steps,)
         Von Neumann entropy after 1, 2, … steps.
     """
 
@@ -49,6 +48,7 @@ def walk_distances(
     kind: str | float = "log",
     damping: float = 1.0,
     rule: str = "slowdown",
+    n_steps: int = 100,
     placement_steps: int = 0,
     reporter: Reporter | None = None,
 ) -> Walk:
@@ -66,6 +66,8 @@ def walk_distances(
         Probability of a step; else the walker jumps to any row.
     rule : str, default="slowdown"
         How ``"auto"`` reads the curve, as for `manifolia.operators.entropy.choose_t`.
+    n_steps : int, default=100
+        Length of the entropy curve from which ``"auto"`` reads them.
     placement_steps : int, default=0
         Steps that ``"auto"`` leaves to what places rows afterwards.
     reporter : Reporter, default=None
@@ -78,7 +80,7 @@ def walk_distances(
     """
     heard = Reporter() if reporter is None else reporter
     heard.step("distances", 0, 2)
-    entropy = von_neumann_entropy(eigenvalues(K), _T_CURVE)
+    entropy = von_neumann_entropy(eigenvalues(K), n_steps)
     steps = max(1, choose_t(entropy, rule=rule) - placement_steps) if isinstance(t, str) else int(t)
     heard.step("distances", 1, 2)
     walked = diffuse(markov(K), steps, damping=damping)
