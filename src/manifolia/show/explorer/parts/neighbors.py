@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors import NeighborIndex
 from manifolia.show.explorer.parts.part import Part
@@ -14,6 +15,7 @@ from manifolia.show.explorer.parts.subject import Subject, plane_of
 __all__ = ["FOREST_SPACE", "Near", "neighbors_part", "new_neighbors", "uses_forest"]
 
 _K = 10
+_BLOCK = 16_384  # rows whose neighbours are compared at once
 _MOST_FOREST_ROWS = 6000  # up to here the forest's proximities of all pairs are computed
 FOREST_SPACE = "forest proximity"
 
@@ -58,7 +60,9 @@ def neighbors_part(subject: Subject) -> Near | None:
     else:
         data = _index(subject).neighbors(k, n_jobs=subject.n_jobs).indices
     around = NeighborIndex(subject.plane, random_state=subject.random_state).neighbors(k, n_jobs=subject.n_jobs).indices
-    kept = np.array([len(np.intersect1d(a, b)) for a, b in zip(data, around, strict=True)]) / k
+    kept = np.empty(n)
+    for rows in row_blocks(n, _BLOCK):
+        kept[rows] = (data[rows, :, None] == around[rows, None, :]).sum(axis=(1, 2)) / k
     part = Part(
         "neighbors",
         {"k": k, "metric": space, "note": f"The {k} nearest rows by {space}, and the {k} nearest in the map."},
