@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import manifolia as mf
 
 
-@pytest.fixture(scope="module")
-def served():
+@contextmanager
+def served() -> Iterator[Any]:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"])
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
     y = (X["a"] > 0).map({True: "yes", False: "no"}).rename("answer")
-    model = mf.RFPHATE(n_trees=30, random_state=0).fit(X, y)
+    model = mf.RFPHATE(n_trees=20, random_state=0).fit(X, y)
     with mf.explore(model, X, y, live=True) as page:
         yield page
 
@@ -30,8 +31,15 @@ def open_live(browser: Any, url: str) -> Any:
     return page
 
 
-def test_pasted_rows_are_placed_flagged_and_explained(browser, served):
-    page = open_live(browser, served.url)
+def test_pasted_rows_are_placed_flagged_and_explained(browser):
+    with served() as live:
+        page = open_live(browser, live.url)
+        paste(page)
+        drop(page)
+        page.context.close()
+
+
+def paste(page: Any) -> None:
     before = page.evaluate("() => manifolia.data.meta.n_new")
     page.click("#tab-new")
     page.click(".place button[type=submit]")
@@ -53,12 +61,9 @@ def test_pasted_rows_are_placed_flagged_and_explained(browser, served):
     page.click("#tab-new")
     page.wait_for_selector(".new-row")
     assert page.locator(".new-row").count() == before + 2
-    page.context.close()
 
 
-def test_a_file_is_dropped(browser, served):
-    page = open_live(browser, served.url)
-    page.click("#tab-new")
+def drop(page: Any) -> None:
     text = '[{"a": 0.5, "b": 0.5, "c": 0.5}]'
     code = """(text) => {
         const data = new DataTransfer();
@@ -69,4 +74,3 @@ def test_a_file_is_dropped(browser, served):
     page.evaluate(code, text)
     page.wait_for_selector(".answer:has-text('1 row placed')")
     assert page.input_value(".paste") == text
-    page.context.close()
