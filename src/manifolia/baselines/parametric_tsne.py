@@ -85,7 +85,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         Weights and biases of the layers.
     hidden_layer_sizes_ : tuple of int
         Units that were used.
-    loss_curve_ : ndarray of shape (n_iter_,)
+    loss_curve_ : ndarray of shape (n_steps,)
         Cost of the batch before each step.
     reconstruction_curves_ : list of ndarray of shape (n_pretrain,)
         For each layer the mean squared error of its reconstructions in each sweep of the pre-training.
