@@ -229,15 +229,7 @@ def large(store, name, part, whole):
 
     found = {"curves": store.get(f"curves-{name}-part", landscape)}
     options = {"n_trials": 25, "n_repeats": 3}
-    found["studies"] = searches(store, pool, "nmi", SURROGATES[:4], 1, **options)
-    other = store.pool(part, "featuremap", figures=figures)
-    found["umap"] = searches(store, other, "nmi", ("gp-ei",), 1, n_trials=45, n_repeats=3)
-    fine = [
-        {"n_neighbors": max(2, round(f * other.n_rows)), "min_dist": d}
-        for f in np.geomspace(2 / other.n_rows, min(0.8, 100 / other.n_rows), 8)
-        for d in (0.0, 0.4, 0.8)
-    ]
-    found["umap grid"] = store.get(f"grid-{name}-umap", lambda: grid(other, "nmi", fine, 0, 3))
+    found["studies"] = searches(store, pool, "nmi", ("gp-ei", "forest"), 1, **options)
 
     def maps():
         chosen = float(np.median([s["chosen"]["perplexity"] for s in found["studies"]["gp-ei"]])) / pool.n_rows
@@ -245,13 +237,13 @@ def large(store, name, part, whole):
         small, big = store.pool(part), store.pool(whole)
         places = {"subsample": (small, chosen * small.n_rows), "all": (big, chosen * big.n_rows), "default": (big, 30)}
         for label, (source, perplexity) in places.items():
-            runs = [source.map({"perplexity": round(perplexity)}, number) for number in range(2)]
+            Y, _ = source.map({"perplexity": round(perplexity)}, 0)
             data = load(source.name)
             out[label] = {
                 "perplexity": round(perplexity),
-                "Y": min(runs, key=lambda run: run[1])[0].tolist(),
+                "Y": Y.tolist(),
                 "y": data.y.tolist(),
-                "figures": [measure(data, Y, figures) for Y, _ in runs],
+                "figures": [measure(data, Y, figures)],
             }
         return out
 

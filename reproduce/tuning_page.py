@@ -310,33 +310,19 @@ def vehicle(found, images):
 def large(found, images, name, title, papers):
     """Text and cells alike."""
     curve, maps, studies = found["curves"], found["maps"], found["studies"]
-    figures.draw_curves(
-        {"a tenth": [curve]}, ("nmi", "classification_error", "auc_r_nx"), images / f"{name}-curves.png"
-    )
+    names = ("nmi", "classification_error", "auc_r_nx")
+    figures.draw_curves({f"{curve['n']} rows": [curve]}, names, images / f"{name}-curves.png")
     lines = ["", title]
-    lines += picture("Losses over the perplexity on a tenth", f"{name}-curves")
+    lines += picture(f"Losses over the perplexity on {curve['n']} rows", f"{name}-curves")
     at, low, _ = least(curve, "nmi")
     lines += ["", f"On {curve['n']} rows the least mean 1 − NMI of a thinned grid ({len(curve['settings'])} × 3) is "
               f"{low:.3f}, at {at:.2f} of the rows.", ""]  # fmt: skip
     lines += head("search", "batches", "runs", "seen", "true", "perplexity")
     lines += [row_of(f"t-SNE, {TITLES[key]}, 5 + 20", some) for key, some in studies.items()]
     panels = {"t-SNE": ({TITLES[k]: v for k, v in studies.items()}, {"thinned grid, seen": low})}
-    if "umap" in found:
-        panels["UMAP"] = (
-            {TITLES[k]: v for k, v in found["umap"].items()}, {"grid, true": found["umap grid"]["true"]},
-        )  # fmt: skip
-        lines += ["", *head("search", "batches", "runs", "seen", "true", "n_neighbors")]
-        for label, some in {
-            f"UMAP, grid of {found['umap grid']['runs'] // 3} × 3": [found["umap grid"]],
-            **found["umap"],
-        }.items():
-            cells = (f"{each(some, 'runs').mean():.0f}", spread(each(some, "observed"), 3))
-            shown = f"UMAP, {TITLES[label]}, 5 + 40" if label in TITLES else label
-            lines.append(
-                line(shown, len(some), *cells, spread(each(some, "true"), 3), quartiles(chosen(some, "n_neighbors")))
-            )
     figures.draw_convergence(panels, images / f"{name}-convergence.png", "1 − NMI")
     lines += picture("Convergence; dotted: the least seen", f"{name}-convergence")
+    lines += ["", "One search of each surrogate and one map of each kind; UMAP was not searched here."]
     best, default = maps["all"], maps["default"]
     shown = {
         f"{curve['n']} rows, perplexity {maps['subsample']['perplexity']}": maps["subsample"],
