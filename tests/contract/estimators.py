@@ -57,9 +57,6 @@ ESTIMATORS: dict[str, Entry] = {
         lambda: mf.ForestFeatures(max_trees=50, n_features_out=64, missing="split")
     ),
     'ForestMap("mds")': Entry(lambda: mf.ForestMap("mds", n_trees=20), _FOREST_CHECKS),
-    'ForestMap("umap", proximity="oob")': Entry(
-        lambda: mf.ForestMap("umap", proximity="oob", n_trees=20), _FOREST_CHECKS
-    ),
     "KernelMap": Entry(lambda: mf.KernelMap()),
     'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
     'KernelMap(n_centers=9, centers="kmeans", metric="manhattan")': Entry(

@@ -95,6 +95,13 @@ def test_rows_go_to_the_mean_place_of_their_leaves_members(forest, layout):
     np.testing.assert_allclose(model.transform(new), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("layout", ["isomap", "lle", "umap"])
+def test_bits_do_not_depend_on_threads(forest, layout):
+    one, two = (fit(layout, forest, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(one.layout_embedding_, two.layout_embedding_)
+    np.testing.assert_array_equal(one.transform(X[3:4]), two.transform(X)[3:4])
+
+
 @pytest.mark.parametrize("layout", ["mds", "umap"])
 def test_rows_without_a_label_are_placed(layout):
     y = Y_TRUE.astype(float)
