@@ -63,9 +63,12 @@ def neighbors_part(subject: Subject) -> Near | None:
     kept = np.empty(n)
     for rows in row_blocks(n, _BLOCK):
         kept[rows] = (data[rows, :, None] == around[rows, None, :]).sum(axis=(1, 2)) / k
+    note = f"The {k} nearest rows by {space}, and the {k} nearest in the map."
+    if space == FOREST_SPACE:
+        note += " The map also brings together rows that have many rows near them in common, so it keeps few of these."
     part = Part(
         "neighbors",
-        {"k": k, "metric": space, "note": f"The {k} nearest rows by {space}, and the {k} nearest in the map."},
+        {"k": k, "metric": space, "note": note},
         links={"data": data.astype(np.int64), "map": around.astype(np.int64)},
     )
     return Near(part, kept)
