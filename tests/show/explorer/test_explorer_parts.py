@@ -196,7 +196,8 @@ def test_featuremap_gives_its_own_importance_and_saliency(rng):
     X = rng.uniform(size=(120, 6))
     X[:, 2] = 0.0  # a pixel that does not vary
     model = mf.FeatureMAP(n_neighbors=10, n_epochs=20, random_state=0).fit(X)
-    payload = payload_of_model(model, X, images=(2, 3), parts=["reasons", "arrows", "images", "saliency", "model"])
+    names = ["reasons", "arrows", "images", "saliency", "model"]
+    payload = payload_of_model(model, X, images=(2, 3), parts=names, new=X[:3] + 0.01)
     parts = by_name(payload)
     importance = np.asarray(model.feature_importance(), dtype=float)
     found = weights_of(parts["reasons"], 6)
@@ -208,6 +209,9 @@ def test_featuremap_gives_its_own_importance_and_saliency(rng):
     saliency = parts["saliency"].rows["values"] / 255 * parts["saliency"].meta["scale"]
     np.testing.assert_allclose(saliency, importance, atol=parts["saliency"].meta["scale"] / 254)
     assert (parts["images"].meta["height"], parts["images"].meta["width"]) == (2, 3)
+    new = payload.arrays["saliency.values"].reshape(123, 6)[120:] / 255 * parts["saliency"].meta["scale"]
+    expected = np.minimum(model.feature_importance(X=X[:3] + 0.01), parts["saliency"].meta["scale"])
+    np.testing.assert_allclose(new, expected, atol=parts["saliency"].meta["scale"] / 254)
 
 
 def test_a_category_counts_as_one_column_and_new_rows_of_a_run_are_told_alike():

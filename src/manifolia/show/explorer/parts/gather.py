@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.types import Array, FloatArray
 from manifolia.show.explorer.parts.arrows import arrows_part
 from manifolia.show.explorer.parts.effects import Effects, effects_of
-from manifolia.show.explorer.parts.images import check_shape, images_part, pixels_of, saliency_part
+from manifolia.show.explorer.parts.images import check_shape, images_part, pixels_of, saliency_part, salient_pixels
 from manifolia.show.explorer.parts.neighbors import neighbors_part, new_neighbors, uses_forest
 from manifolia.show.explorer.parts.part import NO_FEATURE, Part
 from manifolia.show.explorer.parts.quality import quality_part
@@ -275,6 +276,10 @@ def gather_new(
             out.append(new_reasons(effects, X, part.meta))
         elif part.name == "neighbors" and subject is not None:
             out.append(new_neighbors(subject, X, plain, Y, part.meta))
+        elif part.name == "saliency" and effects is not None and "at" in part.meta:
+            found = [effects.of_new(X[rows]).weight for rows in row_blocks(X.shape[0], 256)]
+            values = salient_pixels(np.concatenate(found), part.meta)
+            out.append(Part("saliency", dict(part.meta), rows={"values": values}))
         elif part.name == "images" and pixels is not None:
             out.append(Part("images", dict(part.meta), rows={"pixels": pixels_of(pixels, part.meta)}))
     return out

@@ -13,7 +13,7 @@ from manifolia._core.validate import check_number, is_sparse
 from manifolia.show.explorer.parts.part import Part
 from manifolia.tables import Table
 
-__all__ = ["check_shape", "images_part", "pixels_of", "pixels_of_table", "saliency_part"]
+__all__ = ["check_shape", "images_part", "pixels_of", "pixels_of_table", "saliency_part", "salient_pixels"]
 
 
 def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
@@ -151,16 +151,39 @@ def saliency_part(
     at = np.array([place.get(name, -1) for name in names])
     if (at < 0).any():
         return None
-    scale = float(weights.max()) or 1.0
+    meta = {
+        "height": height, "width": width, "channels": channels, "scale": float(weights.max()) or 1.0, "note": note,
+        "at": at.tolist(),
+    }  # fmt: skip
     values = np.zeros((n, height * width), dtype=np.uint8)
-    for start in range(0, len(rows), 1024):
-        part = rows[start : start + 1024]
-        wide = np.zeros((len(part), height * width * channels), dtype=np.float32)
-        wide[:, at] = weights[start : start + 1024]
-        strength = wide.reshape(len(part), height * width, channels).max(axis=2)
-        values[part] = np.rint(255 * np.clip(strength / scale, 0.0, 1.0))
-    meta = {"height": height, "width": width, "scale": scale, "note": note}
+    values[rows] = salient_pixels(weights, meta)
     return Part("saliency", meta, rows={"values": values})
+
+
+def salient_pixels(weights: FloatArray, meta: dict[str, Any]) -> Any:
+    """Code which pixels matter, as for the pictures of the map.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, g)
+        How much each column counts for each row.
+    meta : dict
+        Of the map's saliency; ``at`` is the pixel of each column.
+
+    Returns
+    -------
+    ndarray of uint8 of shape (m, height * width)
+        The largest of a pixel's channels; 0 for pixels that do not vary.
+    """
+    n_pixels, channels = meta["height"] * meta["width"], meta["channels"]
+    values = np.zeros((len(weights), n_pixels), dtype=np.uint8)
+    for start in range(0, len(weights), 1024):
+        part = weights[start : start + 1024]
+        wide = np.zeros((len(part), n_pixels * channels), dtype=np.float32)
+        wide[:, meta["at"]] = part
+        strength = wide.reshape(len(part), n_pixels, channels).max(axis=2)
+        values[start : start + 1024] = np.rint(255 * np.clip(strength / meta["scale"], 0.0, 1.0))
+    return values
 
 
 def _numbers(pixels: Any) -> FloatArray:
