@@ -120,7 +120,7 @@ def draw_heat(panels, path):
         ax.set_xticks(range(len(shares)), [f"{s:.2f}" for s in shares], fontsize=7)
         ax.set_yticks(range(len(spreads)), [f"{d:g}" for d in spreads], fontsize=7)
         best = np.unravel_index(np.argmin(means), means.shape)
-        ax.plot(best[0], best[1], "o", markersize=9, markerfacecolor="none", color="white", markeredgewidth=1.8)
+        ax.plot(best[0], best[1], "o", markersize=9, markerfacecolor="none", color="black", markeredgewidth=1.8)
         ax.set(xlabel="n_neighbors, fraction of the rows", ylabel="min_dist")
         ax.set_title(title, fontsize=10)
         figure.colorbar(shown, ax=ax, shrink=0.85, label="1 − AUC")
