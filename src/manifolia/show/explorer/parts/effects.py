@@ -209,7 +209,8 @@ def _by_substitution(subject: Subject, importances: dict[str, float]) -> Effects
         f"to high{_UNIT}."
     )
     if len(chosen) < len(names):
-        note += f" Tried for {len(chosen)} of {len(names):,} columns, those of the greatest importance."
+        which = "those of the greatest importance" if importances else "the first ones: their importance is not known"
+        note += f" Tried for {len(chosen)} of {len(names):,} columns, {which}."
     if n_rows < n:
         note += f" Known for a fair sample of {n_rows:,} rows."
     found = Effects(subject, "substitution", [names[g] for g in chosen], rows, "What moves this row", note)
