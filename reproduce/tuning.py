@@ -247,7 +247,14 @@ def large(store, name, part, whole):
             }
         return out
 
+    def same_number():
+        big = store.pool(whole)
+        perplexity = found["maps"]["subsample"]["perplexity"]
+        Y, _ = big.map({"perplexity": perplexity}, 0)
+        return {"perplexity": perplexity, "figures": [measure(load(whole), Y, figures)]}
+
     found["maps"] = store.get(f"maps-{name}", maps)
+    found["same number"] = store.get(f"number-{name}", same_number)
     return found
 
 
