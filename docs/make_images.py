@@ -47,6 +47,9 @@ def photograph_page() -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.goto(Path(folder, "demo", "map.html").absolute().as_uri())
         page.wait_for_timeout(1000)
+        for _ in range(9):
+            page.keyboard.press("]")  # the next row: its panel says why it is where it is
+        page.wait_for_timeout(1500)
         page.screenshot(path=FOLDER / "page.png")
         browser.close()
 
