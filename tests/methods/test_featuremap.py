@@ -367,3 +367,40 @@ def test_a_crafted_file_is_refused(digits):
         model._spaces = wrong
         with pytest.raises(ValueError, match="do not fit its map"):
             model._check_restored()
+
+
+# --- novelty ---------------------------------------------------------------------------------------------------------
+
+
+def test_novelty_is_the_share_of_rows_whose_fifth_neighbour_is_nearer(digits, fitted):
+    X = digits[0]
+    own = np.sort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1)[:, 5]  # the row itself comes first
+    np.testing.assert_allclose(fitted.novelty(), (own[:, None] > own[None]).sum(axis=1) / (len(X) + 1), atol=2 / len(X))
+    new = load_digits().data[700:740]
+    there = np.sort(np.linalg.norm(new[:, None] - X[None], axis=2), axis=1)[:, 4]
+    expected = (there[:, None] > own[None]).sum(axis=1) / (len(X) + 1)
+    np.testing.assert_allclose(fitted.novelty(new), expected, atol=2 / len(X))
+    np.testing.assert_array_equal(fitted.novelty(X[:30]), fitted.novelty()[:30])  # a row is no neighbour of itself
+    assert fitted.novelty_threshold_ == pytest.approx(0.99, abs=0.005)
+    assert (fitted.novelty(20 - new) >= fitted.novelty_threshold_).all()
+    assert np.mean(fitted.novelty(new) >= fitted.novelty_threshold_) < 0.2
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_what_principal_components_leave_of_a_row_is_novel_too(rng, kind):
+    X = np.concatenate([rng.normal(size=(300, 3)) * [9, 6, 3], 0.1 * rng.normal(size=(300, 4))], axis=1)
+    model = small(pca=3, n_epochs=5).fit(kind(X))
+    strange = X[:6].copy()
+    strange[:, 3:] += 8.0  # at right angles to the components: their scores hardly change
+    assert (model.novelty(kind(strange)) >= model.novelty_threshold_).all()
+    whole = model.novelty(kind(strange + 0.01))
+    alone = np.concatenate([model.novelty(kind(row[None] + 0.01)) for row in strange])
+    np.testing.assert_array_equal(whole, alone)
+
+
+def test_novelty_survives_saving(tmp_path, digits, fitted):
+    new = load_digits().data[700:720]
+    mf.save(fitted, tmp_path / "map.mfa")
+    loaded = mf.load(tmp_path / "map.mfa")
+    np.testing.assert_array_equal(loaded.novelty(new), fitted.novelty(new))
+    np.testing.assert_array_equal(loaded.novelty(), fitted.novelty())

@@ -1,4 +1,4 @@
-"""What a fitted FeatureMAP says about features: importance, arrows, reliability; of training rows and of new ones.
+"""What a fitted FeatureMAP says about features and rows: importance, arrows, reliability, novelty; of all rows.
 
 The mix-in reads the fitted state that ``FeatureMAP.fit`` leaves: the rows in which neighbours were searched, their
 tangent spaces and the pull-backs, and it describes new rows by the same formulas, each alone.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from manifolia._core.blocks import standard_project
+from manifolia._core.blocks import row_blocks, standard_project
 from manifolia._core.memory import require
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -20,12 +20,15 @@ from manifolia.affinity.fuzzy import memberships
 from manifolia.explain import gradients
 from manifolia.explain.embedded import EmbeddedGauges, embedded_pullback, place_gauges
 from manifolia.explain.pullback import Pullback, pullback
+from manifolia.extension.yardstick import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.operators.tangent import TangentSpaces, row_numbers, tangent_spaces
 
 __all__ = ["FeatureAnswers", "NewRows", "Projection"]
 
 _NOT_SAVED = ("_index",)
+_REMOTE = 5  # the neighbour whose distance is a row's novelty
+_BLOCK = 256  # rows whose distance to the principal components is measured at once
 
 
 class Projection(NamedTuple):
@@ -79,6 +82,7 @@ class FeatureAnswers:
     _pullback: Pullback
     _embedded: EmbeddedGauges | None
     _mean_distance: float
+    _yardstick: FloatArray
     _search_seed: int
     _index: NeighborIndex
 
@@ -203,6 +207,50 @@ class FeatureAnswers:
         found = self._Z[points][:, columns]
         return np.asarray(found.toarray() if sp.issparse(found) else found)
 
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
+        """Tell how unlike the rows of ``fit`` rows are, by the distance to their fifth neighbour among these.
+
+        With ``pca=`` and Euclidean distances, what the principal components leave of a row counts too.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            Rows; None: those of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Share of the rows of ``fit`` that are nearer to theirs: 1 − novelty is the probability that such a row is
+            as far.
+        """
+        check_is_fitted(self, "embedding_")
+        if X is None:
+            return tail_share(self._yardstick, self._yardstick)
+        checked = self._check_new(X)
+        with threads(self.n_jobs):
+            new = self._describe(checked)
+            return tail_share(self._remoteness(checked, new.Q, new.neighbors.distances), self._yardstick)
+
+    @property
+    def novelty_threshold_(self) -> float:
+        """Novelty from which on a row is called unlike those of ``fit``: one in a hundred of these is."""
+        check_is_fitted(self, "embedding_")
+        return threshold(len(self._yardstick))
+
+    def _remoteness(self, X: Any, Q: Any, distances: FloatArray) -> FloatArray:
+        """Distance to the fifth neighbour, and at right angles to it the distance to the principal components."""
+        near = distances[:, min(_REMOTE, distances.shape[1]) - 1].astype(np.float64)
+        if self._projection is None or self.metric != "euclidean":
+            return near
+        mean = self._projection.mean.astype(np.float64)
+        out = np.empty(len(near))
+        for rows in row_blocks(len(near), _BLOCK):
+            block = X[rows].toarray() if sp.issparse(X) else X[rows]
+            whole = np.square(block.astype(np.float64) - mean).sum(axis=1)
+            kept = np.square(Q[rows].astype(np.float64)).sum(axis=1)
+            out[rows] = np.sqrt(np.square(near[rows]) + np.maximum(whole - kept, 0.0))
+        return out
+
     @property
     def _lift(self) -> FloatArray | None:
         return None if self._projection is None else self._projection.components
@@ -323,6 +371,7 @@ class FeatureAnswers:
         fits = fits and spaces.indices.dtype == np.intp and spaces.indices.min() >= 0 and spaces.indices.max() < n
         fits = fits and 1 <= self.intrinsic_dim_ <= m and k < n
         fits = fits and self._pullback.B.shape[:2] == (n, c) and self._pullback.reliability.shape == (n,)
+        fits = fits and self._yardstick.shape == (n,)
         if self._projection is not None:
             fits = fits and self._projection.components.shape[1] == self.n_features_in_ == self._projection.mean.size
         if not fits:

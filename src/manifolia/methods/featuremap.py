@@ -230,6 +230,7 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
             near = self._search(given, reporter)
             graph = fuzzy_graph(near)
             self._mean_distance = mean_neighbor_distance(near.distances)
+            self._yardstick = self._remoteness(checked, self._Z, near.distances)
             spaces = self._span(near, graph, reporter)
             self._lay_out(graph, spaces, start_seed, layout_seed, reporter)
             self._tie(graph, spaces, gauge_seed, reporter)

@@ -113,7 +113,7 @@ def far_rows(model: Any) -> str:
         return "A row far from all is put at the place of its nearest rows."
     if far == "nan":
         return "A row far from all has no place."
-    return ""
+    return "A row far from all is put among its nearest rows." if hasattr(model, "novelty") else ""
 
 
 def told_columns(
