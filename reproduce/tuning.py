@@ -23,7 +23,8 @@ Verdicts. A figure is won if ours is at or better than the paper's, tied if with
 place of an optimum is won if ours is within a factor of 1.35 of the paper's, tied if the loss at the paper's place is
 within two standard errors of the least, else lost. A claim ("tuned is as good as the grid") is won if it holds in the
 mean over batches (of true values on text and cells, over the four runs of the only batch), tied if it fails by less
-than two standard errors, else lost. Spreads of four samples are tied within a factor of 1.5.
+than two standard errors, else lost; maps of all text and cells are one of each, so that such a claim is never tied.
+Spreads of four samples are tied within a factor of 1.5.
 """
 
 from __future__ import annotations
