@@ -37,6 +37,15 @@ def test_what_is_written_is_read_back(run, tmp_path):
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
 
+def test_no_figure_stays_open(run, tmp_path):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    write_run(run, tmp_path / "run")
+    assert (tmp_path / "run" / "map.png").stat().st_size > 1000
+    assert plt.get_fignums() == before
+
+
 def test_a_write_that_fails_leaves_what_was_there(run, tmp_path, monkeypatch):
     path = write_run(run, tmp_path / "run")
     before = {file.name: file.read_bytes() for file in path.iterdir()}
