@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from manifolia._core.optional import import_extra, is_installed
+from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
 from manifolia.persist import load, save
@@ -145,7 +145,7 @@ def _write_rows(rows: Any, path: Path) -> None:
 
 
 def _draw(run: Run, folder: Path) -> None:
-    from manifolia.show import MapDisplay
+    from manifolia.show.map_display import MapDisplay, write_map_picture
 
     names = [name for name in column_names(_n_components(run.coordinates)) if name in run.coordinates]
     if len(names) > _PICTURE_LIMIT:
@@ -158,14 +158,8 @@ def _draw(run: Run, folder: Path) -> None:
         color,
         kind="class" if is_classes else "auto",
         name=str(targets[0]) if targets else None,
-    ).plot()
-    try:
-        display.ax_.set_title(run.payload.meta["title"], parse_math=False)
-        for suffix in ("png", "svg"):
-            display.figure_.savefig(folder / f"map.{suffix}", dpi=200)
-    finally:
-        # pyplot keeps every figure that it made until it is told to let it go.
-        import_extra("matplotlib.pyplot", extra="plot", purpose="the picture of a run").close(display.figure_)
+    )
+    write_map_picture(display, [folder / f"map.{suffix}" for suffix in ("png", "svg")], run.payload.meta["title"])
 
 
 def _n_components(coordinates: pd.DataFrame) -> int:

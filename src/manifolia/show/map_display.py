@@ -6,7 +6,8 @@ no ticks, both axes have one scale, and points are drawn in a shuffled order, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from manifolia.show._style import LEGEND_NAME, THEMES, axis_names, choose_compon
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Classes", "MapDisplay", "Values"]
+__all__ = ["Classes", "MapDisplay", "Values", "write_map_picture"]
 
 _KINDS = ("auto", "class", "continuous")
 _SQUARE = 4.8  # inches of a new figure, without what stands beside the map
@@ -359,3 +360,25 @@ def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
     if shape != (n,):
         message = f"{name} must have one entry for each of {n} rows, got shape {shape}."
         raise ValueError(message)
+
+
+def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str]], title: str) -> None:
+    """Write a map to files, and let its figure go.
+
+    Parameters
+    ----------
+    display : MapDisplay
+        What to draw.
+    paths : iterable of str or path
+        The files; their suffixes choose the formats.
+    title : str
+        Heading, as it is.
+    """
+    display.plot()
+    try:
+        display.ax_.set_title(title, parse_math=False)
+        for path in paths:
+            display.figure_.savefig(path, dpi=200)
+    finally:
+        # pyplot keeps every figure that it made until it is told to let it go.
+        import_extra("matplotlib.pyplot", extra="plot", purpose="the picture of a map").close(display.figure_)
