@@ -374,11 +374,11 @@ def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str
     title : str
         Heading, as it is.
     """
-    display.plot()
+    figure: Any = display.plot().figure_
     try:
         display.ax_.set_title(title, parse_math=False)
         for path in paths:
-            display.figure_.savefig(path, dpi=200)
+            figure.savefig(path, dpi=200)
     finally:
         # pyplot keeps every figure that it made until it is told to let it go.
-        import_extra("matplotlib.pyplot", extra="plot", purpose="the picture of a map").close(display.figure_)
+        import_extra("matplotlib.pyplot", extra="plot", purpose="the picture of a map").close(figure)
