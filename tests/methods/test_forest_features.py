@@ -252,11 +252,14 @@ def test_other_ensembles(forest):
     )
 
 
-@pytest.mark.parametrize("forest", [HistGradientBoostingClassifier(), LinearSVC(), RandomForestClassifier, "forest"])
+@pytest.mark.parametrize(
+    "forest",
+    [HistGradientBoostingClassifier(), LinearSVC(random_state=0, max_iter=20_000), RandomForestClassifier, "forest"],
+)
 def test_what_has_no_nodes_is_refused(forest):
     with pytest.raises(TypeError, match="forest must be a tree or an ensemble of trees"):
         ForestFeatures(forest=forest).fit(X, Y)
-    fitted_stumps = BaggingRegressor(LinearSVC(), n_estimators=2).fit(X, Y)
+    fitted_stumps = BaggingRegressor(LinearSVC(random_state=0, max_iter=20_000), n_estimators=2).fit(X, Y)
     with pytest.raises(TypeError, match="forest must be"):
         ForestFeatures(forest=fitted_stumps).fit(X, Y)
 
@@ -324,7 +327,9 @@ def test_categories_as_one_hot_columns_or_by_their_frequency():
         verbose_feature_names_out=False,
     )
     for coded, asked in ((hot, "color_red ≤ 0.5"), (ranks, "color > 1.5")):
-        pipe = make_pipeline(coded, ForestFeatures(20, random_state=0), LinearSVC()).fit(frame[:200], y[:200])
+        pipe = make_pipeline(coded, ForestFeatures(20, random_state=0), LinearSVC(random_state=0, max_iter=20_000)).fit(
+            frame[:200], y[:200]
+        )
         assert pipe.score(frame[200:], y[200:]) > 0.95
         names = coded.get_feature_names_out()
         table = pipe[1]._table
@@ -368,7 +373,9 @@ def test_codes_can_be_projected(projection):
 
 
 def test_in_a_pipeline():
-    pipe = make_pipeline(ForestFeatures(20, random_state=0), LinearSVC()).fit(X[::2], Y[::2])
+    pipe = make_pipeline(ForestFeatures(20, random_state=0), LinearSVC(random_state=0, max_iter=20_000)).fit(
+        X[::2], Y[::2]
+    )
     assert pipe.score(X[1::2], Y[1::2]) > 0.9
     frozen = FrozenEstimator(RandomForestClassifier(5, random_state=0).fit(X, Y))
     assert ForestFeatures(forest=frozen).fit(X, Y).n_trees_ == 5
