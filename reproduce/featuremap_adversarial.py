@@ -166,8 +166,7 @@ def page(found):
         "there, that the attack moves each image little, is only half of it"
         + (
             ": here the classes come apart *better* than before the attack. The sign of the gradient depends on the "
-            "true class, so that FGSM stamps the class on the image; it misleads the classifier, and the map groups by "
-            "it."
+            "true class, so the attack may stamp the class on the image; that this is the reason was not tested."
             if torn > kept
             else "."
         ),

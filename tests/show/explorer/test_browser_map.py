@@ -253,7 +253,7 @@ def test_colors_and_the_row_under_the_pointer_on_both_renderers(show_on, backend
     np.testing.assert_allclose(coordinates(meta, arrays), Y, atol=1e-5)
 
 
-@pytest.mark.slow  # drawn in software, Chromium now and then takes more than a minute to report the loss
+@pytest.mark.slow  # in software it once waited a minute for the change in vain; why is not known
 def test_a_lost_card_is_replaced_by_the_processor(show_on):
     Y, columns = five_thousand()
     page = show_on(build_payload(Y, columns), "webgl2")
