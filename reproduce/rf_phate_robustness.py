@@ -260,8 +260,8 @@ def main():
         )
     lines += [
         "",
-        "The map depends little on t. It depends on mtry where the variable is numeric: with twice the default its error "
-        "on Ames is about a sixth lower. One seed; why was not tested.",
+        "The map depends little on t. It depends on mtry where the variable is numeric: with twice the default its "
+        "error on Ames is about a sixth lower. One seed; why was not tested.",
     ]
     lines += ["", "## The number of trees", "", f"| data | variable |{'|'.join(f' {n} ' for n in TREES)}|"]
     lines.append("|---" * (2 + len(TREES)) + "|")
