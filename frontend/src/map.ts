@@ -58,6 +58,7 @@ export class MapView {
   private field: Field | null = null;
   private reasons: Reasons | null = null;
   neighbors: Neighbors | null = null;
+  private lost = false;
 
   constructor(
     readonly data: Data,
@@ -110,9 +111,9 @@ export class MapView {
     this.ask();
   }
 
-  /** Draw with a graphics card, if there is one. */
+  /** Draw with a graphics card, if there is one that has not been lost before. */
   upgrade(): void {
-    if (this.renderer.name === "webgl2" || this.store.state.density) return;
+    if (this.renderer.name === "webgl2" || this.store.state.density || this.lost) return;
     const fresh = h("canvas", { class: "points" });
     const better = betterRenderer(fresh, this.data.n, this.canvas.width * this.canvas.height);
     if (better) this.use(fresh, better);
@@ -124,12 +125,19 @@ export class MapView {
     this.use(fresh, new CpuRenderer(fresh));
   }
 
+  /** A card that was lost once is not asked again: the upgrade after the first picture may still be on its way. */
+  private lose(canvas: HTMLCanvasElement): void {
+    if (canvas !== this.canvas) return; // one that was laid aside
+    this.lost = true;
+    this.fallBack();
+  }
+
   private use(canvas: HTMLCanvasElement, renderer: Renderer): void {
     this.canvas.replaceWith(canvas);
     this.canvas = canvas;
     this.renderer = renderer;
     this.element.dataset.renderer = renderer.name;
-    if (renderer.name === "webgl2") canvas.addEventListener("webglcontextlost", () => this.fallBack());
+    if (renderer.name === "webgl2") canvas.addEventListener("webglcontextlost", () => this.lose(canvas));
     renderer.setPoints(this.data.x.subarray(0, this.data.n), this.data.y.subarray(0, this.data.n));
     renderer.setColors(this.coloring.colors);
     renderer.setStates(this.states);
