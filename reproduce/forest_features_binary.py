@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import time
+
 import forest_features_data as sets
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
@@ -21,9 +24,8 @@ WIDTHS = (100, 10, 1, 0.1, 0.01)
 SHARES = (0.2, 1.0, 5.0)
 SIZES = (100, 200, 500, 1000, 2000)
 MISSING = ("random", "split", "native")
-_STEPS = (
-    10**6
-)  # of libsvm: on a few sets the linear SVM of the original features takes a hundred times more with C ≥ 100
+_STEPS = 10**6  # of libsvm: the linear SVM of a few sets' original features takes a hundred times more with C ≥ 100
+_MOST = 1000  # trees
 
 
 def sized(X, y, held_out, seed):
@@ -54,19 +56,62 @@ def svm(train, test, y, y_test, C):
 
 
 def best_cost(K, K_val, y, y_val):
-    scores = [(machine(C).fit(K, y).predict(K_val) == y_val).mean() for C in COSTS]
-    return COSTS[int(np.argmax(scores))]
+    """The C of the best accuracy on held-out rows, the least of several; none is tried after one without errors."""
+    best, found = -1.0, COSTS[0]
+    for C in COSTS:
+        score = (machine(C).fit(K, y).predict(K_val) == y_val).mean()
+        if score > best:
+            best, found = score, C
+        if best == 1:
+            break
+    return found
+
+
+def first(forest, n_trees):
+    """The first trees of a forest: the forest that the same seed would have grown with so many."""
+    cut = copy.copy(forest)
+    cut.estimators_ = forest.estimators_[:n_trees]
+    return cut.set_params(n_estimators=n_trees)
+
+
+def rootless(kappa, own, other, n_trees):
+    """The normalised kernel of codes without the roots, which all rows share, from κ and both sides' own κ(x, x)."""
+    return (kappa - n_trees) / np.sqrt(np.outer(own - n_trees, other - n_trees))
+
+
+def both_sizes(X, y, held_out, seed):
+    """Section III-A: a forest on X, and its trees until the mean change of the Gram matrix of the held-out rows is
+    below 0.01, with the roots in the code and without."""
+    model = RandomForestClassifier(STEP, max_features=int(np.ceil(np.sqrt(X.shape[1]))), random_state=seed)
+    model.set_params(warm_start=True)
+    rows, kappa, n_trees = single_precision(held_out), 0.0, 0
+    before, sizes = [None, None], [None, None]
+    while None in sizes and n_trees < _MOST:
+        grown, n_trees = n_trees, n_trees + STEP
+        model.set_params(n_estimators=n_trees).fit(X, y)
+        kappa = kappa + path_kernel(table_of_trees(model.estimators_[grown:]), rows, normalize=None, missing="native")
+        own = np.diag(kappa)
+        now = [rootless(kappa, own, own, roots) for roots in (0, n_trees)]
+        for i in range(2):
+            if sizes[i] is None and grown and np.abs(now[i] - before[i]).mean() < 0.01:
+                sizes[i] = n_trees
+        before = now
+    return model.set_params(warm_start=False), *(size or n_trees for size in sizes)
 
 
 def fold(task, train, test, seed):
-    """All figures of one fold; names that end in 0 are those of the original features."""
+    """All figures of one fold, with the roots in the code and without; names that end in 0: the original features."""
     rng = np.random.default_rng(seed)
     rest, val = train[(part := rng.permutation(len(train)))[len(train) // 9 :]], train[part[: len(train) // 9]]
     X, Z, y = task.X, task.filled, task.y
-    inner, size = sized(X[rest], y[rest], X[val], seed)
+    grown, size, plain_size = both_sizes(X[rest], y[rest], X[val], seed)
+    inner = ForestFeatures(forest=first(grown, size), random_state=seed).fit(X[rest], y[rest])
     C = best_cost(inner.kernel(X[rest]), inner.kernel(X[val], X[rest]), y[rest], y[val])
     C0 = best_cost(Z[rest] @ Z[rest].T, Z[val] @ Z[rest].T, y[rest], y[val])
-    model = ForestFeatures(size, random_state=seed).fit(X[train], y[train])
+    whole = ForestFeatures(max(size, plain_size), random_state=seed).fit(X[train], y[train]).forest_
+    model, plain = (
+        ForestFeatures(forest=first(whole, n), random_state=seed).fit(X[train], y[train]) for n in (size, plain_size)
+    )
     K, D = model.kernel(X[test], X[train]), squared(Z[test], Z[train])
     unit = Z[test] / np.linalg.norm(Z[test], axis=1, keepdims=True).clip(1e-12)
     out = {"trees": size, "alignment": target_alignment(model.kernel(X[test]), y[test])}
@@ -83,7 +128,17 @@ def fold(task, train, test, seed):
     said0, out["acc0"] = svm(Z[train] @ Z[train].T, Z[test] @ Z[train].T, y[train], y[test], C0)
     out["auc"], out["auc0"] = roc_auc_score(y[test], said), roc_auc_score(y[test], said0)
     out["auc_forest"] = roc_auc_score(y[test], model.forest_.predict_proba(X[test])[:, 1])
-    return out
+    return {"uci": out, "alignment": without_roots(plain, task, train, test)}
+
+
+def without_roots(model, task, train, test):
+    """Table II and Fig. 6 again with codes that leave out the roots."""
+    X, y, n_trees = task.X, task.y, model.n_trees_
+    among, across = model.kernel(X[test], normalize=None), model.kernel(X[test], X[train], None)
+    own, other = np.diag(among), np.asarray(model.transform(X[train]).sum(axis=1)).ravel()
+    K = rootless(across, own, other, n_trees)
+    out = {"trees": n_trees, "alignment": target_alignment(rootless(among, own, own, n_trees), y[test])}
+    return out | {f"nn{k}": (nearest(-K, y[train], k) == y[test]).mean() for k in (1, 3, 5)}
 
 
 def folds(X, y, seed):
@@ -91,52 +146,18 @@ def folds(X, y, seed):
 
 
 def uci(name, seed):
-    """Tables II and III, Figs. 6 and 7: lists of ten folds."""
+    """Tables II and III, Figs. 6 and 7, with the roots ("uci") and without ("alignment"): lists of ten folds."""
     task = sets.load(name)
     rows = [fold(task, train, test, 100 * seed + f) for f, (train, test) in enumerate(folds(task.X, task.y, seed))]
-    return {key: [float(row[key]) for row in rows] for key in rows[0]}
+    return {kind: {key: [float(row[kind][key]) for row in rows] for key in rows[0][kind]} for kind in rows[0]}
 
 
-def rootless(kappa, own, other, n_trees):
-    """The normalised kernel of codes without the roots, which all rows share, from κ and both sides' own κ(x, x)."""
-    return (kappa - n_trees) / np.sqrt(np.outer(own - n_trees, other - n_trees))
-
-
-def rootless_size(X, y, held_out, seed):
-    """Section III-A without the roots in the code: trees until the mean change of the Gram matrix is below 0.01."""
-    model = RandomForestClassifier(STEP, max_features=int(np.ceil(np.sqrt(X.shape[1]))), random_state=seed)
-    model.set_params(warm_start=True)
-    kappa, before, size = 0.0, None, 0
-    while size < 1000:
-        model.set_params(n_estimators=size + STEP).fit(X, y)
-        kappa = kappa + path_kernel(
-            table_of_trees(model.estimators_[size:]), single_precision(held_out), normalize=None, missing="native"
-        )
-        size += STEP
-        now = rootless(kappa, np.diag(kappa), np.diag(kappa), size)
-        if before is not None and np.abs(now - before).mean() < 0.01:
-            break
-        before = now
-    return size
-
-
-def alignment(name, seed):
-    """Table II and Fig. 6 again with codes that leave out the roots, sizes chosen by them; lists of ten folds."""
+def times(name, seed):
+    """Section III-C.5: processor seconds of a forest of 200 trees on the whole set and of the codes of its rows."""
     task = sets.load(name)
-    X, y = task.X, task.y
-    rows = []
-    for f, (train, test) in enumerate(folds(X, y, seed)):
-        part = np.random.default_rng(100 * seed + f).permutation(len(train))
-        val, rest = train[part[: len(train) // 9]], train[part[len(train) // 9 :]]
-        size = rootless_size(X[rest], y[rest], X[val], 100 * seed + f)
-        model = ForestFeatures(size, random_state=100 * seed + f).fit(X[train], y[train])
-        among, across = model.kernel(X[test], normalize=None), model.kernel(X[test], X[train], None)
-        own, other = np.diag(among), np.asarray(model.transform(X[train]).sum(axis=1)).ravel()
-        K = rootless(across, own, other, size)
-        out = {"trees": size, "alignment": target_alignment(rootless(among, own, own, size), y[test])}
-        out |= {f"nn{k}": (nearest(-K, y[train], k) == y[test]).mean() for k in (1, 3, 5)}
-        rows.append(out)
-    return {key: [float(row[key]) for row in rows] for key in rows[0]}
+    begin = time.process_time()
+    ForestFeatures(200, random_state=seed).fit(task.X, task.y).transform(task.X)
+    return {"seconds": time.process_time() - begin}
 
 
 def noisy(task, share, seed):

@@ -1,4 +1,4 @@
-"""Forest features: Figs. 4 to 8, drawn anew."""
+"""Forest features: Figs. 3 to 8, drawn anew."""
 
 from __future__ import annotations
 
@@ -55,6 +55,23 @@ def learning(found, folder):
     save(figure, folder, "learning")
 
 
+def data(folder):
+    """Fig. 3: rows of both classes, more of them where the border swings, and the places of Fig. 4."""
+    drawn = datasets.make_sin_inverse(2000, random_state=0)
+    X, y = np.asarray(drawn.data), np.asarray(drawn.target)
+    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    ax = figure.subplots()
+    for label, color in ((1, "#0072b2"), (0, "#e69f00")):
+        name = "1: on or above sin(1/x)" if label else "0: below"
+        ax.plot(*X[y == label].T, "o", color=color, markersize=2.5, alpha=0.7, label=f"class {name}")
+    border = np.geomspace(X[:, 0].min(), X[:, 0].max(), 20_000)
+    ax.plot(border, np.sin(1 / border), color="0.3", linewidth=0.6)
+    ax.plot(*np.array(_PLACES).T, "+", color="black", markersize=13, markeredgewidth=2.5, label="places of Fig. 4")
+    ax.set(title="sin(1/x): 2000 rows (Fig. 3)", xlabel="x", ylabel="y")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, markerscale=1.5)
+    save(figure, folder, "data")
+
+
 def shapes(folder):
     """Fig. 4: the kernel around four places, two where the border swings and two where it hardly moves."""
     drawn = datasets.make_sin_inverse(2000, random_state=0)
@@ -99,6 +116,7 @@ def pictures(found, folder):
         scatter(found["uci"], "nn1", "1-NN accuracy (Fig. 6)", "nearest", folder)
         scatter(found["uci"], "acc", "linear SVM, accuracy (Fig. 7)", "svm", folder)
     if "sin" in found:
+        data(folder)
         learning(found["sin"], folder)
         shapes(folder)
     if "projection" in found:
