@@ -30,7 +30,7 @@ def save(figure, path):
 
 
 def draw_maps(name, found, path):
-    """Fig. 4 and 6: training rows on the left, all rows on the right; a line for each method."""
+    """Fig. 4 to 6: training rows on the left, all rows on the right; a line for each method."""
     figure, axes = plt.subplots(len(found), 2, figsize=(8.4, 4.1 * len(found)), layout="constrained", squeeze=False)
     for line, (method, one) in zip(axes, found.items(), strict=True):
         train = one["train"]
@@ -39,7 +39,8 @@ def draw_maps(name, found, path):
             MapDisplay.from_map(one["Y"][rows], color=one["y"][rows], kind="class").plot(
                 ax, theme="light", legend=False
             )
-            ax.set_title(f"{name}, {title}", fontsize=10)
+            ax.set_title(title, fontsize=10)
+    figure.suptitle(name, fontsize=12)
     save(figure, path)
 
 
@@ -90,17 +91,20 @@ def draw_shares(shares, seconds, quality, path):
 
 
 def draw_densities(edges, train, tests, path):
-    """Fig. 3, zoomed in: training rows above zero, placed rows below."""
-    figure, axes = plt.subplots(1, len(tests), figsize=(8.8, 3.4), layout="constrained", sharey=True)
+    """Fig. 3: training rows above zero, placed rows below; the whole on the left, then zoomed in."""
+    figure, axes = plt.subplots(1, 1 + len(tests), figsize=(9.6, 3.4), layout="constrained")
     middle, width = (np.asarray(edges[1:]) + edges[:-1]) / 2, edges[1] - edges[0]
     top = 1.15 * max(np.max(values[5:]) for values in (train, *tests.values()))
-    for ax, (label, values) in zip(axes, tests.items(), strict=True):
+    first = next(iter(tests))
+    for ax, (label, values) in zip(axes, ((first, tests[first]), *tests.items()), strict=True):
+        whole = ax is axes[0]
         ax.bar(middle, train, width, color=COLORS[0], label="training rows")
         ax.bar(middle, -np.asarray(values), width, color=COLORS[1], label="test rows")
         ax.axhline(0.0, color="black", linewidth=0.6)
-        ax.set(ylim=(-top, top), xlabel="q on a scale where points in one place have 1")
-        ax.set_title(label, fontsize=10)
-        ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):.4f}")
+        limit = 1.1 * max(train[0], values[0]) if whole else top
+        ax.set(ylim=(-limit, limit), xlabel="q (1: points in one place)")
+        ax.set_title(("the whole:\n" if whole else "zoomed in:\n") + label.replace(", pseudo-inverse", ""), fontsize=9)
+        ax.yaxis.set_major_formatter(lambda value, _, digits=1 if whole else 4: f"{abs(value):.{digits}f}")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("share of pairs")
     axes[0].legend(fontsize=8, frameon=False)
