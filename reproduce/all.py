@@ -12,32 +12,36 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import time
 from typing import NamedTuple
 
+import _counts
+
 HERE = pathlib.Path(__file__).resolve().parent
-COUNT = re.compile(r"won (\d+), tied (\d+), lost (\d+)")
 
 
 class Script(NamedTuple):
-    """A script, the paper it follows, and what a quick and a full run add to its command line."""
+    """A script, the paper it follows, and what a quick and a full run add to its command line.
+
+    A paper's first page begins with the count over all of its pages; the others, its parts, each have their own.
+    """
 
     file: str
     paper: str
+    part: str = ""
     quick: tuple[str, ...] = ()
     full: tuple[str, ...] = ("--full",)
 
 
 SCRIPTS = {
-    "rf-phate": Script("rf_phate.py", "RF-PHATE", ("--seeds", "1", "--noise-sets", "3"), ()),
-    "rf-phate-robustness": Script("rf_phate_robustness.py", "RF-PHATE, settings"),
-    "baselines": Script("baselines.py", "RF-PHATE, other methods"),
-    "forest-family": Script("forest_family.py", "RF-PHATE, other layouts"),
+    "rf-phate": Script("rf_phate.py", "RF-PHATE"),
+    "rf-phate-robustness": Script("rf_phate_robustness.py", "RF-PHATE", "settings"),
+    "baselines": Script("baselines.py", "RF-PHATE", "other methods"),
+    "forest-family": Script("forest_family.py", "RF-PHATE", "other layouts"),
     "tuning": Script("tuning.py", "Bayesian tuning"),
-    "forest-features": Script("forest_features.py", "forest features", ("--repeats", "1")),
+    "forest-features": Script("forest_features.py", "forest features", quick=("--repeats", "1")),
     "kernel-tsne": Script("kernel_tsne.py", "kernel t-SNE"),
     "featuremap": Script("featuremap.py", "FeatureMAP"),
 }
@@ -45,8 +49,7 @@ SCRIPTS = {
 
 def counted(page):
     """The first count of won, tied and lost cells of a page, or None."""
-    found = COUNT.search(page.read_text(encoding="utf-8")) if page.exists() else None
-    return None if found is None else tuple(int(number) for number in found.groups())
+    return _counts.counted(page.read_text(encoding="utf-8")) if page.exists() else None
 
 
 def run(name, *, full, folder):
@@ -64,12 +67,23 @@ def run(name, *, full, folder):
     return time.perf_counter() - begin, done.returncode == 0
 
 
-def summary(lines):
-    """Print the table of all scripts that were asked for."""
+def cells(count):
+    """A count in columns."""
+    return "".join(f"{number:6d}" for number in count) if count else "   no count yet   "
+
+
+def summary(lines, folder):
+    """Print the table of all pages that were asked for, and the counts of their papers."""
     print(f"\n{'page':21}{'paper':26}{'won':>6}{'tied':>6}{'lost':>6}{'minutes':>10}")
-    for name, count, seconds, well in lines:
-        cells = "".join(f"{number:6d}" for number in count) if count else "   no count yet   "
-        print(f"{name:21}{SCRIPTS[name].paper:26}{cells}{seconds / 60:10.1f}{'' if well else '  failed'}")
+    for name, seconds, well in lines:
+        script = SCRIPTS[name]
+        of = f"{script.paper}, {script.part}" if script.part else script.paper
+        count = cells(counted(folder / f"{name}.md"))
+        print(f"{name:21}{of:26}{count}{seconds / 60:10.1f}{'' if well else '  failed'}")
+    print(f"\n{'paper, all its pages':47}{'won':>6}{'tied':>6}{'lost':>6}")
+    for paper in dict.fromkeys(SCRIPTS[name].paper for name, *_ in lines):
+        page = next(name for name, script in SCRIPTS.items() if script.paper == paper)
+        print(f"{paper:47}{cells(counted(folder / f'{page}.md'))}")
 
 
 def main():
@@ -89,8 +103,8 @@ def main():
     lines = []
     for name in chosen:
         seconds, well = (0.0, True) if arguments.count else run(name, full=arguments.full, folder=folder)
-        lines.append((name, counted(folder / f"{name}.md"), seconds, well))
-    summary(lines)
+        lines.append((name, seconds, well))
+    summary(lines, folder)
     print(f"pages: {folder}")
     return int(not all(well for *_, well in lines))
 

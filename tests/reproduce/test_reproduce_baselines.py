@@ -1,7 +1,8 @@
-"""The protocol behind the page on baselines: ranks, verdicts and marks by hand, and one set from end to end."""
+"""The protocol behind the pages of the RF-PHATE paper: ranks and verdicts by hand, and one set from end to end."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 
@@ -21,65 +22,151 @@ def script(monkeypatch):
     return module
 
 
-def test_equal_errors_share_the_better_rank(script):
-    assert script.rank([0.2, 0.1, None, 0.3], 0.2) == 2
-    assert script.rank([0.2, 0.1, 0.3], 0.1) == 1
-    assert script.rank([0.2, 0.1, 0.3], 0.4) == 4
+@pytest.fixture
+def page(script):
+    return script.baselines_page
+
+
+def test_equal_errors_share_the_better_rank(page):
+    assert page.rank([0.2, 0.1, None, 0.3], 0.2) == 2
+    assert page.rank([0.2, 0.1, 0.3], 0.1) == 1
+    assert page.rank([0.2, 0.1, 0.3], 0.4) == 4
 
 
 @pytest.mark.parametrize(
     ("means", "sd", "said"),
     [([0.1, 0.2, 0.3], 0.0, "won"), ([0.25, 0.2, 0.3], 0.06, "tied"), ([0.25, 0.2, 0.3], 0.01, "lost")],
 )
-def test_verdicts_compare_ranks(script, means, sd, said):
-    mine, theirs, verdict = script.verdict(means, sd, (5.0, 6.0, 7.0))
+def test_verdicts_compare_ranks(page, means, sd, said):
+    mine, theirs, verdict = page.verdict(means, sd, (5.0, 6.0, 7.0))
     assert (theirs, verdict) == (1, said)
     assert mine == (1 if said == "won" else 2)
 
 
-def test_what_is_far_from_the_paper_is_marked(script):
-    assert script.shown(0.2, 0.1) == "*0.1 / 0.2*"
-    assert script.shown(0.1, 0.2) == "*0.2 / 0.1*"
-    assert script.shown(3.5, 3.4) == "3.4 / 3.5"
-    assert script.shown(0.004, 0.0) == "0 / 0.004"  # a few rows
-    assert script.shown(None, None) == "N/A"
+def test_what_is_far_from_the_paper_is_marked(page):
+    assert page.shown(0.2, 0.1) == "*0.1 / 0.2*"
+    assert page.shown(0.1, 0.2) == "*0.2 / 0.1*"
+    assert page.shown(3.5, 3.4) == "3.4 / 3.5"
+    assert page.shown(0.004, 0.0) == "0 / 0.004"  # a few rows
+    assert page.shown(None, None) == "N/A"
+
+
+def test_targets_are_met_at_nine_of_ten_rows_and_at_all_rows(page):
+    lines = page.targets([(1, 2)] * 9 + [(1, 3)], [(1, 1), (1, 1)])
+    assert "9 of 10 rows (90%; the paper's own figures: 10), met" in lines[0]
+    assert "2 of 2 rows (the paper's own figures: 2), met" in lines[1]
+    lines = page.targets([(3, 2)] * 8 + [(1, 3)] * 2, [(1, 1), (1, 2)])
+    assert "8 of 10 rows (80%; the paper's own figures: 2), missed" in lines[0]
+    assert lines[1].endswith("missed.")
 
 
 def test_the_papers_tables_are_complete(script):
-    assert {len(figures) for both in script.PAPER.values() for figures in both} == {len(script.ORDER)}
-    assert script.in_units("petal width (cm)", 0.298) == pytest.approx(1.0)
-    assert script.in_units("Sex", 0.5) == 0.5
-    assert script.in_units("Quality", None) is None
+    tables = importlib.import_module("rf_phate_tables")
+    for table, methods in (
+        (tables.SUPERVISED, tables.METHODS),
+        (tables.UNSUPERVISED, tables.UNSUPERVISED_METHODS),
+    ):
+        assert {len(figures) for lines in table.values() for figures in lines} == {len(methods)}
+    assert list(script.ORDER) == ["RF-PHATE", *script.METHODS]
+    assert tables.own("Class") == (0.0154, 0.0112, 0.0169, 0.0126)
+    assert script.rf_phate.in_units("petal width (cm)", 0.298) == pytest.approx(1.0)
+    assert script.rf_phate.in_units("Sex", 0.5) == 0.5
+    assert script.rf_phate.in_units("Quality", None) is None
 
 
-def test_one_set_from_end_to_end(script, monkeypatch, rng):
+@pytest.fixture
+def toy(script, monkeypatch, rng):
     """Rows whose first column tells the class, as a set of the paper's."""
     y = np.arange(60) % 3
-    X = rng.normal(size=(60, 4)) + 4.0 * y[:, np.newaxis] * np.array([1.0, 0.0, 0.0, 0.0])
+    X = rng.normal(size=(60, 6)) + 4.0 * y[:, np.newaxis] * np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     cell = script.rf_phate_data.Cell("V43", X[:, 0], False, ())
     experiment = script.rf_phate_data.Experiment("toy", X, y, "classification", [cell])
     monkeypatch.setitem(script.rf_phate_data.EXPERIMENTS, "toy", lambda: experiment)
 
-    def maps(X, y, dimensions, seed, task):
-        return [X[:, :d] for d in dimensions], [None for _ in dimensions], type("Model", (), {"oob_score_": 0.9})
+    def maps(X, y, dims, seed, task):
+        return [X[:, :d] for d in dims], [None for _ in dims], type("Model", (), {"oob_score_": 0.9, "t_": 3})
 
     monkeypatch.setattr(script.rf_phate, "maps", maps)
-    found = script.one("toy", 0, None)
-    assert set(script.ORDER) <= set(found)
-    assert script.WRITTEN not in found
-    assert all(np.shape(found[method]) == (2, 1) for method in script.ORDER)
-    counts = {}
-    lines = script.report("Toy", [found], counts)
+    return experiment
+
+
+def test_one_set_from_end_to_end(script, toy, tmp_path):
+    found = script.runs(script.Store(tmp_path), "toy", full=False)
+    assert len(found) == script.rf_phate.SEEDS[False]
+    assert all(np.shape(found[0][method]) == (4, 1) for method in script.ORDER)
+    counts, ranks = {}, []
+    lines = script.baselines_page.report("Toy", found, (2, 3, 4, 5), counts, ranks)
     assert lines[1] == "## Toy"
-    assert [line.split(" | ")[0] for line in lines[-2:]] == ["| V43 (2)", "| V43 (3)"]
-    assert sum(counts.values()) == 2
+    assert [line.split(" | ")[0] for line in lines[-4:]] == [f"| V43 ({d})" for d in (2, 3, 4, 5)]
+    assert sum(counts.values()) == len(ranks) == 4
+    own = script.rf_phate.runs(script.Store(tmp_path), "toy", full=False)
+    counts = {}
+    assert script.rf_phate.report("toy", own, counts)[-1].startswith("| V43 | 5 | 3.313 |")
+    assert sum(counts.values()) == 4
+
+
+def test_the_first_columns_of_a_map_without_seed_are_the_map_of_fewer_dimensions(script, toy):
+    maps, _ = script.unseeded("toy", 0, None)
+    assert set(maps) == set(script.METHODS) - {"SNMF"}
+    experiment, _ = script.load("toy", 0, None)
+    for method, Y in maps.items():
+        fewer = script.placed(method, experiment, 2, 0)
+        for column in range(2):  # but for the sign
+            gap = min(np.abs(Y[:, column] - sign * fewer[:, column]).max() for sign in (1, -1))
+            assert gap < 1e-4 * np.abs(fewer).max(), method
 
 
 def test_a_sample_keeps_rows_together(script, rng):
     X = rng.normal(size=(30, 2))
     cell = script.rf_phate_data.Cell("V43", X[:, 1], False, ())
     experiment = script.rf_phate_data.Experiment("toy", X, X[:, 0], "regression", [cell])
-    some = script.sampled(experiment, 10)
+    some = script.rf_phate_data.sampled(experiment, 10)
     np.testing.assert_array_equal(some.X, np.column_stack([some.y, some.cells[0].values]))
     assert len(some.X) == 10
-    assert script.sampled(experiment, None) is experiment
+    assert script.rf_phate_data.sampled(experiment, None) is experiment
+
+
+def test_a_setting_is_first_where_its_mean_is_least(script):
+    noise = script.baselines_noise
+    others = [{method: [[2.0, 2.0]] for method in script.ORDER} for _ in range(2)]
+    assert noise.first([{"gap, placed": [[1.0, 3.0]]}, {"gap, placed": [[2.5, 2.0]]}], others) == (1, 2)
+
+
+def test_the_papers_page_sums_its_parts(script, tmp_path):
+    parts = script.rf_phate_parts
+    path = tmp_path / "rf-phate.md"
+    own = "won 2, tied 1, lost 0 of the 3 cells of its own\n\nand the rest\n"
+    path.write_text("\n".join(["# RF-PHATE", "", *parts.head({}), "", own]), encoding="utf-8")
+    (tmp_path / "baselines.md").write_text(
+        "# B\n\nwon 1, tied 0, lost 4 rows\n\nTarget, all: missed.\n", encoding="utf-8"
+    )
+    for _ in range(2):  # twice is as good as once
+        parts.refresh(tmp_path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert lines[:3] == [
+            "# RF-PHATE",
+            "",
+            "won 3, tied 1, lost 4 of the 8 cells that are counted, all parts together",
+        ]
+        assert lines.count("* Target, all: missed.") == 1
+        assert any(line.endswith("| this page | 2 | 1 | 0 |") for line in lines)
+        assert any(line.endswith("| [baselines](baselines.md) | 1 | 0 | 4 |") for line in lines)
+        assert sum("not run here" in line for line in lines) == len(parts.PARTS) - 2
+        assert lines[-3:] == own.splitlines()
+    (tmp_path / "rf-phate.md").unlink()
+    parts.refresh(tmp_path)
+    assert not path.exists()
+
+
+def test_papers_are_counted_by_their_first_page(script, tmp_path, capsys):
+    every = importlib.import_module("all")
+    (tmp_path / "rf-phate.md").write_text("won 3, tied 1, lost 4\n", encoding="utf-8")
+    (tmp_path / "baselines.md").write_text("won 1, tied 0, lost 4\n", encoding="utf-8")
+    every.summary([("rf-phate", 60.0, True), ("baselines", 0.0, False), ("tuning", 0.0, True)], tmp_path)
+    pages, papers = capsys.readouterr().out.split("paper, all its pages")
+    assert "other methods" in pages
+    assert "failed" in pages
+    assert [line.split() for line in papers.splitlines()[1:]] == [
+        ["RF-PHATE", "3", "1", "4"],
+        ["Bayesian", "tuning", "no", "count", "yet"],
+    ]
