@@ -13,8 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-#: Modules that appear in docstrings without being listed as submodules of their package.
-ALSO = {"manifolia.affinity": ["leaves"]}
+#: Modules that pages or docstrings send readers to, without being listed as submodules of their package.
+ALSO = {
+    "manifolia.affinity": ["forest_size", "leaves", "node_paths", "node_table", "path_kernel"],
+    "manifolia.baselines": ["parametric_tsne"],
+    "manifolia.explain": ["embedded", "gradients", "pullback"],
+    "manifolia.show": ["explorer"],
+    "manifolia.show.explorer": ["payload"],
+}
 
 
 class Page(NamedTuple):

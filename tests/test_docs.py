@@ -287,7 +287,7 @@ def test_a_folder_without_pages_is_no_success(tmp_path, capsys):
 
 def test_blocks_of_a_page():
     page = "a\n<!-- given:\nx = 1\n-->\n```python\ny = x\n```\n<!-- not run: why -->\n\n```python\n1 / 0\n```\n"
-    assert load("run_pages").blocks(page) == [(3, "x = 1\n"), (6, "y = x\n")]
+    assert load("run_pages").blocks(page) == [(3, "python", "x = 1\n"), (6, "python", "y = x\n")]
 
 
 def test_a_page_runs_as_one_program_in_a_folder_of_its_own(tmp_path, monkeypatch):

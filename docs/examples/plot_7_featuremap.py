@@ -39,7 +39,7 @@ print(f"new rows, by ten training rows:  {new_accuracy:.3f}")
 
 # %%
 # One pixel's arrows, smoothed into a field. The points are coloured by the pixel itself:
-# arrows lead from where it is pale to where it is dark. Most arrows of a map say little,
+# arrows lead to where it is larger. Most arrows of a map say little,
 # because a pixel that does not vary along the map has no direction there; those that are
 # unreliable, or disagree with their neighbours, are hidden.
 

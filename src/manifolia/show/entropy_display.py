@@ -57,7 +57,7 @@ class EntropyDisplay:
     >>> from manifolia.show import EntropyDisplay
     >>> entropy = von_neumann_entropy(np.array([1.0, 0.9, 0.5, 0.2, 0.1]))
     >>> EntropyDisplay.from_values(entropy).t
-    3
+    4
     """
 
     def __init__(self, entropy: FloatArray, t: int, *, knee: int | None = None) -> None:

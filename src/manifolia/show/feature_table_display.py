@@ -65,8 +65,9 @@ class FeatureTableDisplay:
     >>> import numpy as np
     >>> from manifolia.show import FeatureTableDisplay
     >>> X = np.array([[0.0, 1.0, 5.0], [1.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 0.0, 1.0]])
-    >>> FeatureTableDisplay.from_map(X, X[:, :2], top=2, feature_names=["a", "b", "c"]).names
-    ['a', 'b']
+    >>> Y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]])
+    >>> FeatureTableDisplay.from_map(X, Y, top=2, feature_names=["a", "b", "c"]).names
+    ['c', 'a']
     """
 
     def __init__(
