@@ -2,7 +2,7 @@
 
     python reproduce/baselines.py [--full] [--sets titanic,iris] [--work DIR] [--out docs/results/baselines.md]
 
-Without ``--full`` a sample of 1,500 Optical Digits, two seeds and three noise sets; with it all 5,620 digits, three
+Without ``--full`` a sample of 1,500 Optical Digits, one seed and two noise sets; with it all 5,620 digits, three
 seeds and the paper's ten noise sets. Results are kept in ``--work``, one file for each seed of a set, and not computed
 again until it is emptied; RF-PHATE's own are those of ``reproduce/rf_phate.py``.
 
