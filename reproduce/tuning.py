@@ -1,30 +1,12 @@
 """Tuning: the paper's experiments on t-SNE and UMAP, with its figures beside ours.
 
-    python reproduce/tuning.py [--parts clusters,coil,...] [--work DIR] [--out docs/results/tuning.md]
+    python reproduce/tuning.py [--full] [--parts clusters,coil,...] [--work DIR] [--out docs/results/tuning.md]
 
-Runs of a map are kept in ``--work`` and serve the grid and every search alike; results too, one file for each piece of
-work. Nothing is computed again until the folder is emptied, so the whole may be cut into parts. From an empty folder it
-takes about half an hour of one processor; with umap-learn importable its heat map is drawn too.
-
-Protocol: a search gets five pilots and the rest as proposals; a setting up to ten runs with different random starts
-(fewer where it cannot win: halving and racing, the tuner's defaults; no more than four on the sine set, vehicle and by
-UMAP, three on text and cells). The surrogate works on a logarithmic axis of the fraction of the rows. "Seen" is the
-least mean of a setting's runs, the figure that the paper prints; it is the least of many noisy means, and too good.
-"True" is the mean of runs that no search ever got, and the figure to compare. Every search draws its runs from a pool
-that is computed once for each setting (25 runs on the two clusters, 10 on COIL's third, 8 elsewhere), as if they had
-just been made, now and then the same one twice; the true value comes from other runs (40, 12, 4).
-
-t-SNE is exact, over all pairs, so that any perplexity below the number of rows means what it says: 1,000 iterations
-from a random start, the schedule of scikit-learn's `method="exact"` (`reproduce/tuning_tsne.py`, which ends at the same
-divergence as scikit-learn's within its scatter). UMAP is `FeatureMAP(density_weight=0)` from its own start; only its
-sampling is random.
-
-Verdicts. A figure is won if ours is at or better than the paper's, tied if within two standard errors, else lost. The
-place of an optimum is won if ours is within a factor of 1.35 of the paper's, tied if the loss at the paper's place is
-within two standard errors of the least, else lost. A claim ("tuned is as good as the grid") is won if it holds in the
-mean over batches (of true values on text and cells, over the four runs of the only batch), tied if it fails by less
-than two standard errors, else lost; maps of all text and cells are one of each, so that such a claim is never tied.
-Spreads of four samples are tied within a factor of 1.5.
+Without ``--full`` there are fewer searches, thinner grids and smaller samples, which takes about ten minutes of one
+processor from an empty folder; with it an hour. Runs of a map are kept in ``--work`` (those of a quick run in its
+folder ``quick``) and serve the grid and every search alike; results too, one file for each piece of work. Nothing is
+computed again until the folder is emptied, so the whole may be cut into parts. With umap-learn importable its heat map
+is drawn too.
 """
 
 from __future__ import annotations
@@ -43,35 +25,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+import tuning_large_page as large_page
 import tuning_page as page
+from tuning_large import SURROGATES, large
 from tuning_pool import Pooled, carried, load, measure
-from tuning_studies import Store, grid, grid_settings, loss_of, searches, space_of, true_numbers
+from tuning_studies import (
+    FULL,
+    N_PILOT,
+    QUICK,
+    Store,
+    curves,
+    grid,
+    grid_settings,
+    loss_of,
+    pairs,
+    searched,
+    searches,
+    setting_of,
+    space_of,
+)
 
 import manifolia
 from manifolia import Tuner
 from manifolia.exceptions import ManifoliaError
-
-FRACTIONS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-NEIGHBORS = (0.03, 0.06, 0.1, 0.15, 0.25, 0.4, 0.6, 0.8)
-SPREADS = (0.0, 0.25, 0.5, 0.75, 1.0)
-SURROGATES = ("gp-ei", "gp-pi", "gp-lcb", "forest", "random")
-
-
-def perplexities(pool, fractions=FRACTIONS):
-    n = pool.n_rows
-    return [{"perplexity": p} for p in dict.fromkeys(min(max(2, round(f * n)), n - 1) for f in fractions)]
-
-
-def curves(store, name, figures, n_runs, settings=None, method="tsne"):
-    """Losses over settings: for each figure (settings, runs)."""
-
-    def make():
-        pool = store.pool(name, method, **({} if method == "tsne" else {"figures": figures}))
-        some = perplexities(pool) if settings is None else settings(pool)
-        found = {figure: pool.curve(some, range(n_runs), figure).tolist() for figure in figures}
-        return {"n": pool.n_rows, "settings": [list(s.values()) for s in some], **found}
-
-    return store.get(f"curves-{name.replace(':', '-')}-{method}", make)
 
 
 def several_curves(store, whole, how, samples, n_runs, figures):
@@ -82,14 +58,16 @@ def several_curves(store, whole, how, samples, n_runs, figures):
 def clusters(store):
     """Fig. 2 to 4, and the claim against single runs."""
     pool = store.pool("clusters")
-    every = grid_settings(pool, 60)
+    every = grid_settings(pool, store.scale.grid)
+    most, others, single = store.scale.batches
+    runs = store.scale.searched[0]
     found = {
-        "curves": curves(store, "clusters", ("auc_r_nx", "distance_ratio", "nmi"), 25, lambda p: every),
-        "grid": [store.get(f"grid-clusters-{b}", lambda b=b: grid(pool, "nmi", every, b)) for b in range(20)],
-        "studies": searches(store, pool, "nmi", ("gp-ei",), 20),
+        "curves": curves(store, "clusters", ("auc_r_nx", "distance_ratio", "nmi"), runs, lambda p: every),
+        "grid": [store.get(f"grid-clusters-{b}", lambda b=b: grid(pool, "nmi", every, b)) for b in range(most)],
+        "studies": searches(store, pool, "nmi", ("gp-ei",), most),
     }
-    found["studies"] |= searches(store, pool, "nmi", SURROGATES[1:], 5)
-    found["single"] = searches(store, pool, "nmi", ("gp-ei",), 10, n_repeats=1)["gp-ei"]
+    found["studies"] |= searches(store, pool, "nmi", SURROGATES[1:], others)
+    found["single"] = searches(store, pool, "nmi", ("gp-ei",), single, n_repeats=1)["gp-ei"]
     found["best"] = min(loss_of(pool, s, "nmi") for s in every)
     found["front"] = store.get("front-clusters", lambda: front(pool))
     return found
@@ -98,8 +76,8 @@ def clusters(store):
 def front(pool):
     """Fig. 4: area against average ratio."""
     tuner = Tuner(
-        Pooled(pool, 25), space_of(pool), carried(pool, "auc_r_nx", "distance_ratio"), n_trials=20, refit=False,
-        random_state=0, n_jobs=1, aggregate="mean",
+        Pooled(pool, searched(pool)), space_of(pool), carried(pool, "auc_r_nx", "distance_ratio"), refit=False,
+        n_trials=pool.scale.trials, n_repeats=pool.scale.repeats[0], random_state=0, n_jobs=1, aggregate="mean",
     ).fit(np.zeros((60, 2)))  # fmt: skip
     columns = ["auc_r_nx_loss", "distance_ratio_loss"]
     expected = tuner.expected_front()
@@ -116,20 +94,22 @@ def coil(store):
     """Fig. 6, 7 and 12."""
     figures = ("auc_r_nx", "q_global", "distance_ratio", "nmi", "classification_error")
     pool, whole = store.pool("coil:third"), store.pool("coil")
-    every = grid_settings(pool, 60)
+    scale = store.scale
+    every, most, samples = grid_settings(pool, scale.grid), scale.batches[0], scale.samples
     found = {
-        "full": curves(store, "coil", figures, 4),
-        "uniform": several_curves(store, "coil:third", "uniform", 4, 2, figures),
-        "leverage": several_curves(store, "coil:third", "leverage", 4, 2, figures),
-        "grid": [store.get(f"grid-coil-{b}", lambda b=b: grid(pool, "auc_r_nx", every, b)) for b in range(20)],
-        "studies": searches(store, pool, "auc_r_nx", ("gp-ei",), 20),
+        "full": curves(store, "coil", figures, scale.curve[0]),
+        "uniform": several_curves(store, "coil:third", "uniform", samples, scale.curve[1], figures),
+        "leverage": several_curves(store, "coil:third", "leverage", samples, scale.curve[1], figures),
+        "grid": [store.get(f"grid-coil-{b}", lambda b=b: grid(pool, "auc_r_nx", every, b)) for b in range(most)],
+        "studies": searches(store, pool, "auc_r_nx", ("gp-ei",), most),
         "best": min(loss_of(pool, s, "auc_r_nx") for s in every),
     }
 
     def carry():
         chosen = int(np.median([one["chosen"]["perplexity"] for one in found["studies"]["gp-ei"]]))
         ways = {"same number": chosen, "between": round((3 * chosen * chosen) ** 0.5), "same fraction": 3 * chosen}
-        losses = {way: whole.curve([{"perplexity": p}], range(6), "auc_r_nx")[0].tolist() for way, p in ways.items()}
+        numbers = range(scale.carried)
+        losses = {way: whole.curve([{"perplexity": p}], numbers, "auc_r_nx")[0].tolist() for way, p in ways.items()}
         return {"chosen": chosen, "perplexities": ways, "losses": losses}
 
     def maps():
@@ -146,66 +126,52 @@ def coil(store):
     return found
 
 
-def pairs(pool, neighbors=NEIGHBORS, spreads=SPREADS):
-    """A grid for UMAP."""
-    return [{"n_neighbors": max(2, round(f * pool.n_rows)), "min_dist": d} for f in neighbors for d in spreads]
-
-
-def true_runs(pool, figure, **found):
-    """Losses of the runs that tell the true value of what searches and grids chose."""
-    return {
-        way: pool.curve([one["chosen"] for one in some], true_numbers(pool), figure).ravel().tolist()
-        for way, some in found.items()
-    }
-
-
-def umap_searches(store, name, pool, figure, settings, batches, n_repeats):
-    """UMAP by the tuner, 45 settings, and by a grid; and the runs that tell the true value of what they chose."""
-    found = {
-        "studies": searches(store, pool, figure, ("gp-ei",), batches, n_trials=45, n_repeats=n_repeats)["gp-ei"],
-        "grid": [
-            store.get(f"grid-{name}-umap-{b}", lambda b=b: grid(pool, figure, settings, b, n_repeats))
-            for b in range(batches)
-        ],
-    }
-    return {**found, "true": true_runs(pool, figure, **found), "rows": pool.n_rows}
-
-
 def umap(store):
     """Fig. 5 and 7b, Tables 2 and 3."""
-    found = {}
+    found, scale = {}, store.scale
     methods = ["featuremap"] + (["umap-learn"] if importlib.util.find_spec("umap") else [])
     for method in methods:
         for name in ("coil", "coil:third"):
             if method == "umap-learn" and name == "coil":
                 continue
-            key = f"{method} {name}"
-            found[key] = curves(store, name, ("auc_r_nx",), 3 if method == "featuremap" else 2, pairs, method)
+            key, runs = f"{method} {name}", scale.umap_runs if method == "featuremap" else min(2, scale.umap_runs)
+            found[key] = curves(store, name, ("auc_r_nx",), runs, pairs, method)
     pool = store.pool("coil:third", "featuremap", figures=("auc_r_nx",))
-    fine = pairs(pool, np.geomspace(2 / pool.n_rows, 0.8, 12), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
-    found |= umap_searches(store, "coil", pool, "auc_r_nx", fine, 3, 4)
+    across, along = scale.umap_grid
+    fine = pairs(pool, np.geomspace(2 / pool.n_rows, 0.8, across), np.linspace(0.0, 1.0, along).round(2).tolist())
+    repeats, batches = scale.repeats[1], range(scale.umap_batches)
+    options = {"n_trials": scale.umap_trials, "n_repeats": repeats}
+    found["studies"] = searches(store, pool, "auc_r_nx", ("gp-ei",), len(batches), **options)["gp-ei"]
+    found["grid"] = [
+        store.get(f"grid-coil-umap-{b}", lambda b=b: grid(pool, "auc_r_nx", fine, b, repeats)) for b in batches
+    ]
+    found["rows"] = pool.n_rows
     found["tables"] = {
-        name: store.get(f"sobol-{name.replace(':', '-')}", lambda n=name: sobol(store, n))
-        for name in ("clusters", "coil:third")
+        f"{name} {way}": store.get(f"sobol-{name.replace(':', '-')}-{way}", lambda n=name, w=way: sobol(store, n, w))
+        for name in ("clusters", "coil", "coil:third")
+        for way in ("search", "design")
     }
     return found
 
 
-def sobol(store, name):
-    """Tables 2 and 3: indices of the surrogate, or why there are none."""
-    pool = store.pool(name, "featuremap", figures=("auc_r_nx",))
+def sobol(store, name, way):
+    """Tables 2 and 3: indices of the surrogate of a search, as in the paper, or of a design, or why there are none."""
+    pool, n_trials = store.pool(name, "featuremap", figures=("auc_r_nx",)), store.scale.umap_trials
     tuner = Tuner(
-        Pooled(pool, 6), space_of(pool), carried(pool, "auc_r_nx"), n_trials=45, n_repeats=4, refit=False,
-        random_state=0, n_jobs=1, race=False,
+        Pooled(pool, 6), space_of(pool), carried(pool, "auc_r_nx"), n_trials=n_trials,
+        n_pilot=n_trials if way == "design" else N_PILOT, n_repeats=store.scale.sobol[name == "coil"], n_confirm=1,
+        refit=False, random_state=0, n_jobs=1, race=False,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tuner.fit(np.zeros((pool.n_rows, 2)))
+    settings = {tuple(setting_of(pool, one).values()) for one in tuner.trials_[list(tuner.space)].to_dict("records")}
+    found = {"settings": len(settings), "runs": len(tuner.runs_), "r2": tuner.r2_}
     try:
         table = tuner.sensitivity()
     except ManifoliaError as refusal:
-        return {"refused": str(refusal), "r2": tuner.r2_}
-    return {"r2": table.r2, "table": table.table.reset_index(names="parameter").to_dict("records")}
+        return {**found, "refused": str(refusal)}
+    return {**found, "table": table.table.reset_index(names="parameter").to_dict("records")}
 
 
 def sine(store):
@@ -213,17 +179,18 @@ def sine(store):
     figures = ("auc_r_nx", "q_global", "q_local", "distance_ratio")
     found = {}
     for name in ("sine", "sine:third"):
-        found[name] = curves(store, name, figures, 8)
-        pool = store.pool(name)
-        found[f"{name} studies"] = searches(store, pool, "q_global", ("gp-ei",), 2, n_repeats=4)["gp-ei"]
+        found[name] = curves(store, name, figures, store.scale.curve[2])
+        pool, options = store.pool(name), {"n_repeats": store.scale.repeats[1]}
+        found[f"{name} studies"] = searches(store, pool, "q_global", ("gp-ei",), store.scale.few, **options)["gp-ei"]
     return found
 
 
 def vehicle(store):
     """Fig. 15 and 16."""
-    found = {"third": curves(store, "vehicle:third", ("auc_r_nx", "q_global", "nmi", "classification_error"), 5)}
-    pool = store.pool("vehicle:third")
-    found["studies"] = searches(store, pool, "auc_r_nx", ("gp-ei",), 2, n_repeats=4)["gp-ei"]
+    figures = ("auc_r_nx", "q_global", "nmi", "classification_error")
+    found = {"third": curves(store, "vehicle:third", figures, store.scale.curve[3])}
+    pool, options = store.pool("vehicle:third"), {"n_repeats": store.scale.repeats[1]}
+    found["studies"] = searches(store, pool, "auc_r_nx", ("gp-ei",), store.scale.few, **options)["gp-ei"]
 
     def maps():
         out = {}
@@ -237,67 +204,12 @@ def vehicle(store):
     return found
 
 
-def large(store, name, part, whole):
-    """Text and cells: few rows, then many (Fig. 8 to 11 and 17)."""
-    figures = ("nmi", "classification_error", "auc_r_nx")
-    pool = store.pool(part, figures=figures)
-    numbers = range(3)
-
-    def landscape():
-        some = perplexities(pool)
-        values = {figure: pool.curve(some, numbers, figure).tolist() for figure in figures}
-        return {"n": pool.n_rows, "settings": [list(s.values()) for s in some], **values}
-
-    found = {"curves": store.get(f"curves-{name}-part", landscape)}
-    options = {"n_trials": 25, "n_repeats": 3}
-    found["studies"] = searches(store, pool, "nmi", ("gp-ei", "forest"), 1, **options)
-
-    def thinned():
-        means = np.mean(found["curves"]["nmi"], axis=1)
-        chosen = perplexities(pool)[int(np.argmin(means))]
-        true = loss_of(pool, chosen, "nmi")
-        return {"chosen": chosen, "observed": means.min(), "true": true, "runs": len(means) * len(numbers)}
-
-    found["grid"] = [store.get(f"grid-{name}", thinned)]
-    found["true"] = true_runs(pool, "nmi", studies=found["studies"]["gp-ei"], grid=found["grid"])
-    neighbors = store.pool(part, "featuremap", figures=("nmi",))
-    n = neighbors.n_rows
-    coarse = pairs(neighbors, np.geomspace(2 / n, 100 / n, 8))
-    found["umap"] = umap_searches(store, name, neighbors, "nmi", coarse, 1, len(numbers))
-
-    def maps():
-        chosen = float(np.median([s["chosen"]["perplexity"] for s in found["studies"]["gp-ei"]])) / pool.n_rows
-        out = {"fraction": chosen, "rows": len(load(whole).X)}
-        small, big = store.pool(part), store.pool(whole)
-        places = {"subsample": (small, chosen * small.n_rows), "all": (big, chosen * big.n_rows), "default": (big, 30)}
-        for label, (source, perplexity) in places.items():
-            Y, _ = source.map({"perplexity": round(perplexity)}, 0)
-            data = load(source.name)
-            out[label] = {
-                "perplexity": round(perplexity),
-                "Y": Y.tolist(),
-                "y": data.y.tolist(),
-                "figures": [measure(data, Y, figures)],
-            }
-        return out
-
-    def same_number():
-        big = store.pool(whole)
-        perplexity = found["maps"]["subsample"]["perplexity"]
-        Y, _ = big.map({"perplexity": perplexity}, 0)
-        return {"perplexity": perplexity, "figures": [measure(load(whole), Y, figures)]}
-
-    found["maps"] = store.get(f"maps-{name}", maps)
-    found["same number"] = store.get(f"number-{name}", same_number)
-    return found
-
-
 def text(store):
-    return large(store, "reuters", "reuters:twentieth", "reuters:third")
+    return large(store, *store.scale.text, store.scale.maps[0])
 
 
 def cells(store):
-    return large(store, "cells", "cells:tenth", "cells")
+    return large(store, "cells:tenth", "cells", store.scale.maps[1])
 
 
 PARTS = {
@@ -321,15 +233,17 @@ def stamp():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="all searches, the grids and samples of the page")
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "manifolia-tuning")
     parser.add_argument("--out", type=pathlib.Path, help="write the page to this file, and its pictures beside it")
     arguments = parser.parse_args()
-    store = Store(arguments.work)
+    store = Store(arguments.work, FULL) if arguments.full else Store(arguments.work / "quick", QUICK)
     images = (arguments.out.parent if arguments.out else store.folder) / "images" / "tuning"
     lines, verdicts = [], []
     for name in arguments.parts.split(","):
-        more, said = getattr(page, name)(PARTS[name](store), images)
+        module = large_page if name in ("text", "cells") else page
+        more, said = getattr(module, name)(PARTS[name](store), images, store.scale)
         lines += more
         verdicts += said
         print("\n".join(more), flush=True)
@@ -340,7 +254,7 @@ def main():
         "",
         stamp(),
         "",
-        "Protocol" + __doc__.split("Protocol", 1)[1].rstrip(),
+        *page.protocol(store.scale),
         "",
     ]
     top += page.summary(verdicts)

@@ -50,7 +50,7 @@ def draw_boxes(curve, figures, path, papers):
     save(figure, path)
 
 
-def draw_curves(groups, figures, path, papers=None):
+def draw_curves(groups, figures, path, papers=None, *, log=False):
     """Losses over the perplexity: a line for each way the rows were taken, with the range of its samples."""
     figure, axes = plt.subplots(1, len(figures), figsize=(3.6 * len(figures), 3.4), layout="constrained", squeeze=False)
     for ax, name in zip(axes[0], figures, strict=True):
@@ -62,7 +62,7 @@ def draw_curves(groups, figures, path, papers=None):
                 ax.fill_between(places, np.min(lines, axis=0), np.max(lines, axis=0), color=color, alpha=0.18, lw=0)
         if papers and name in papers:
             ax.axvline(papers[name], **PAPER, label="paper's optimum")
-        ax.set(xlabel="perplexity, fraction of the rows", ylabel=NAMES[name])
+        ax.set(xlabel="perplexity, fraction of the rows", ylabel=NAMES[name], xscale="log" if log else "linear")
         plain(ax)
     axes[0, 0].legend(fontsize=7, frameon=False)
     save(figure, path)
@@ -74,7 +74,7 @@ def draw_convergence(panels, path, ylabel):
     for ax, (title, (studies, lines)) in zip(axes[0], panels.items(), strict=True):
         for color, (label, batches) in zip(COLORS, studies.items(), strict=False):
             histories = np.array([[step[:3] for step in one["history"]] for one in batches])
-            trials = np.arange(3, histories.shape[1] + 3)
+            trials = batches[0].get("steps", range(3, histories.shape[1] + 3))
             ax.plot(trials, histories[:, :, 2].mean(axis=0), color=color, label=f"{label}, true")
             ax.plot(trials, histories[:, :, 1].mean(axis=0), color=color, linestyle=":", linewidth=1.2)
         for style, (label, value) in zip(("-", ":"), lines.items(), strict=False):
@@ -127,19 +127,33 @@ def draw_heat(panels, path):
     save(figure, path)
 
 
-def draw_maps(panels, path, highlight=None):
-    """Maps side by side; with ``highlight`` these classes in colour and the others grey."""
-    figure, axes = plt.subplots(1, len(panels), figsize=(3.9 * len(panels), 4.0), layout="constrained", squeeze=False)
-    for ax, (title, (Y, y)) in zip(axes[0], panels.items(), strict=True):
-        Y, y = np.asarray(Y), np.asarray(y).astype(str)
-        if highlight is None:
-            MapDisplay.from_map(Y, color=y, kind="class").plot(ax, theme="light", legend=False)
-        else:
-            ax.scatter(*Y.T, s=3, color="0.85", linewidths=0)
-            for color, name in zip(COLORS, highlight, strict=False):
-                ax.scatter(*Y[y == name].T, s=6, color=color, linewidths=0, label=name)
-            ax.set(xticks=[], yticks=[])
-            ax.set_aspect("equal", adjustable="datalim")
-            ax.legend(fontsize=7, markerscale=2, frameon=False)
-        ax.set_title(title, fontsize=9)
+def draw_map(ax, title, Y, y, highlight=None):
+    """One map; with ``highlight`` these classes in colour and the others grey."""
+    Y, y = np.asarray(Y), np.asarray(y).astype(str)
+    if highlight is None:
+        MapDisplay.from_map(Y, color=y, kind="class").plot(ax, theme="light", legend=False)
+    else:
+        size = 6 if len(Y) < 5000 else 3
+        ax.scatter(*Y.T, s=size / 2, color="0.85", linewidths=0)
+        for color, name in zip(COLORS, highlight, strict=False):
+            ax.scatter(*Y[y == name].T, s=size, color=color, linewidths=0, label=name)
+        ax.set(xticks=[], yticks=[])
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.legend(fontsize=7, markerscale=2, frameon=False)
+    ax.set_title(title, fontsize=9)
+
+
+def draw_maps(panels, path):
+    """Maps side by side."""
+    draw_map_rows([panels], path)
+
+
+def draw_map_rows(rows, path, highlight=None):
+    """Lines of maps, all of the same number."""
+    shape = len(rows), len(rows[0])
+    size = 3.9 * shape[1], 4.0 * shape[0]
+    figure, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
+    for line, panels in zip(axes, rows, strict=True):
+        for ax, (title, (Y, y)) in zip(line, panels.items(), strict=True):
+            draw_map(ax, title, Y, y, highlight)
     save(figure, path)

@@ -5,28 +5,50 @@ from __future__ import annotations
 import numpy as np
 import tuning_figures as figures
 from kernel_tsne_page import head, line, spread
+from tuning_studies import FULL, N_PILOT
 
 TITLES = {"gp-ei": "GP, EI", "gp-pi": "GP, PI", "gp-lcb": "GP, LCB", "forest": "forest, EI", "random": "random"}
 SOBOL = """
 The paper's Table 2 has total indices of 1.0 with an interval of 1e25 and its Table 3 one of 1.9, which cannot be for
-independent parameters. Ours lie between 0 and 1, and first-order ones are not above total ones.
+independent parameters. Ours lie between 0 and 1, and first-order ones are not above total ones. "Search" is the
+paper's way, the surrogate of the settings that a search tried, most of them near its optimum; "design" is as many
+settings spread over the space, so that the surrogate knows all of it.
 """
-COLLAPSED = 1e-3  # standard deviation of a map that is one point
-COLLAPSE = """
-At the same fraction the map is a single point: affinities are then nearly equal, the phase of exaggeration draws all
-rows together, and the map does not part again (nor does it in double precision, tried on 1,300 rows). So a fraction
-that was best on few rows can be useless on many, which is why the tuner tries what it found on all rows in several ways
-before it delivers a map.
+PROTOCOL = """
+Protocol: a search gets five pilots and the rest as proposals; a setting up to {repeats[0]} runs with different random
+starts (fewer where it cannot win: halving and racing, the tuner's defaults; no more than {repeats[1]} on the sine set,
+vehicle and by UMAP, {repeats[2]} on text and cells). The surrogate works on a logarithmic axis of the fraction of the
+rows. "Seen" is the least mean of a setting's runs, the figure that the paper prints; it is the least of many noisy
+means, and too good. "True" is the mean of runs that no search ever got, and the figure to compare. Every search draws
+its runs from a pool that is computed once for each setting ({searched[0]} runs on the two clusters, {searched[1]} on
+COIL's third, {searched[2]} elsewhere), as if they had just been made, now and then the same one twice; the true value
+comes from other runs ({true[0]}, {true[1]}, {true[2]}). On text and cells perplexities are rounded to whole numbers 5 %
+apart and neighbours to numbers 10 % apart, so that searches share their runs, and `min_dist` is a fifth, as in the
+paper.
+
+t-SNE is exact, over all pairs, on text and cells of all rows too, so that any perplexity below the number of rows means
+what it says: 1,000 iterations from a random start, the schedule of scikit-learn's `method="exact"`
+(`reproduce/tuning_tsne.py`, which ends at the same divergence as scikit-learn's within its scatter). UMAP is
+`FeatureMAP(density_weight=0)` from its own start; only its sampling is random.
+
+Verdicts. A figure is won if ours is at or better than the paper's, tied if within two standard errors, else lost. The
+place of an optimum is won if ours is within a factor of 1.35 of the paper's (a search's: of the grid's), tied if the
+loss at that other place is within two standard errors of the least, else lost. A claim ("tuned is as good as the grid")
+is won if it holds in the mean over batches (or over the runs on all rows), tied if it fails by less than two standard
+errors, else lost. Where there is one batch only, no claim is tied. Spreads of {samples} samples are tied within a
+factor of 1.5.
 """
-TEXT = """
-Searched on a twentieth of the documents (the paper: a tenth), then drawn for a third of them (the paper: all). tf-idf
-of 5,000 words, 50 singular directions, rows of length 1.
-"""
-CELLS = """
-Searched on a tenth of the cells, then drawn for all. log(1 + x) of equal depth, 2,000 genes, 50 principal components.
+QUICK = """
+A quick run: fewer searches, thinner grids and smaller samples than in the pages of the documentation.
 """
 NEAR = 1.35  # factor within which two optima are called the same
 SHARES = ("search", "batches", "runs", "seen", "true", "fraction of the rows", "min_dist")
+
+
+def protocol(scale):
+    """How it was done and what the verdicts mean."""
+    lines = [] if scale == FULL else [*QUICK.strip().split("\n"), ""]
+    return lines + PROTOCOL.strip().format(**scale._asdict()).split("\n")
 
 
 def picture(text, name):
@@ -108,16 +130,11 @@ def share_of(label, studies, n):
     )  # fmt: skip
 
 
-def umap_rows(found, n_repeats, name=""):
-    """The grid's row and the tuner's."""
-    grid, n = found["grid"], found["rows"]
-    return [
-        share_of(f"{name}grid of {grid[0]['runs'] // n_repeats} × {n_repeats}", grid, n),
-        share_of(f"{name}GP, EI, 5 + 40", found["studies"], n),
-    ]
+def budget(n_trials):
+    return f"{N_PILOT} + {n_trials - N_PILOT}"
 
 
-def clusters(found, images):
+def clusters(found, images, scale):
     curve, studies, grid = found["curves"], found["studies"], found["grid"]
     papers = {"auc_r_nx": 0.155, "distance_ratio": 0.75, "nmi": 0.155}
     figures.draw_boxes(curve, tuple(papers), images / "clusters-boxes.png", papers)
@@ -131,9 +148,10 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
     lines += picture("Losses over the perplexity on two clusters", "clusters-boxes")
     lines += ["", "1 − NMI, mean and standard deviation over batches; quartiles of the perplexity chosen:", ""]
     lines += head("search", "batches", "runs", "seen", "true", "perplexity")
-    lines.append(row_of("grid of 59 × 10", grid))
+    repeats, trials = scale.repeats[0], budget(scale.trials)
+    lines.append(row_of(f"grid of {grid[0]['runs'] // repeats} × {repeats}", grid))
     for name, batches in studies.items():
-        lines.append(row_of(f"{TITLES[name]}, 5 + 15", batches))
+        lines.append(row_of(f"{TITLES[name]}, {trials}", batches))
     lines.append(row_of("GP, EI, one run a setting", found["single"]))
     ei = studies["gp-ei"]
     lucky, honest = each(ei, "true") - each(ei, "observed"), each(ei, "true") - each(ei, "fresh")
@@ -150,11 +168,11 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
     figures.draw_convergence(panel, images / "clusters-convergence.png", "1 − NMI")
     lines += picture("Convergence on two clusters; dotted: the least seen", "clusters-convergence")
     one, ten = found["single"], ei
-    lines += ["", "One run a setting against ten, GP with EI:", ""]
+    lines += ["", f"One run a setting against {repeats}, GP with EI:", ""]
     lines += head(
         "runs a setting", "standard deviation of the chosen perplexity", "true loss", "its standard deviation"
     )
-    for label, some in (("1", one), ("up to 10", ten)):
+    for label, some in (("1", one), (f"up to {repeats}", ten)):
         true = each(some, "true")
         lines.append(line(label, f"{chosen(some).std(ddof=1):.1f}", f"{true.mean():.3f}", f"{true.std(ddof=1):.3f}"))
     figures.draw_front(found["front"], images / "clusters-front.png")
@@ -170,21 +188,23 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
               each(grid, "observed"), seen),
         claim("two clusters: true 1 − NMI, tuned against grid", "not given", each(ei, "true"), each(grid, "true"),
               true),
-        claim("two clusters: ten runs a setting against one, true 1 − NMI", "steadier", each(ten, "true"),
+        claim(f"two clusters: {repeats} runs a setting against one, true 1 − NMI", "steadier", each(ten, "true"),
               each(one, "true"), f"{each(ten, 'true').mean():.3f} against {each(one, 'true').mean():.3f}"),
     ]  # fmt: skip
     return lines, verdicts
 
 
-def coil(found, images):
+def coil(found, images, scale):
     full, studies, grid = found["full"], found["studies"]["gp-ei"], found["grid"]
+    repeats = scale.repeats[0]
     groups = {"all 360": [full], "a third, uniform": found["uniform"], "a third, by leverage": found["leverage"]}
     names = ("auc_r_nx", "q_global", "classification_error")
     figures.draw_curves(groups, names, images / "coil-curves.png", {"auc_r_nx": 0.12, "q_global": 0.9})
     lines = ["", "## COIL: 360 images of 5 objects (Example 2)", ""]
-    lines += """
-Objects 1 to 5 (the paper does not say which), 50 principal components. Bands are the range of four samples.
-""".strip().split("\n")
+    lines.append(
+        "Objects 1 to 5 (the paper does not say which), 50 principal components. Bands are the range of "
+        f"{scale.samples} samples."
+    )
     lines += picture("Losses over the perplexity on COIL", "coil-curves")
     lines += ["", "Where the mean is least, as a fraction of the rows:", ""]
     lines += head("rows", "1 − AUC", "1 − Q-global", "classification error", "1 − AUC at its least")
@@ -205,10 +225,10 @@ Objects 1 to 5 (the paper does not say which), 50 principal components. Bands ar
         "The search on a third (the first sample), 1 − AUC:",
         "",
         *head("search", "batches", "runs", "seen", "true", "perplexity"),
-        row_of(f"grid of {grid[0]['runs'] // 10} × 10", grid),
-        row_of("GP, EI, 5 + 15", studies),
+        row_of(f"grid of {grid[0]['runs'] // repeats} × {repeats}", grid),
+        row_of(f"GP, EI, {budget(scale.trials)}", studies),
         "",
-        "The grid takes all ten runs of its pool and is the same in every batch.",
+        f"The grid takes all {repeats} runs of its pool and is the same in every batch.",
     ]
     panel = {"COIL, a third": ({"GP, EI": studies}, {
         "grid, true": each(grid, "true").mean(), "grid, seen": each(grid, "observed").mean(),
@@ -216,7 +236,11 @@ Objects 1 to 5 (the paper does not say which), 50 principal components. Bands ar
     figures.draw_convergence(panel, images / "coil-convergence.png", "1 − AUC")
     lines += picture("Convergence on a third of COIL; dotted: the least seen", "coil-convergence")
     carry = found["carry"]
-    lines += ["", f"The perplexity {carry['chosen']} of the third, carried over to all rows, 1 − AUC of 6 runs:", ""]
+    lines += [
+        "",
+        f"The perplexity {carry['chosen']} of the third, carried over to all rows, 1 − AUC of {scale.carried} runs:",
+        "",
+    ]
     lines += head("way", "perplexity", "1 − AUC")
     for way, perplexity in carry["perplexities"].items():
         lines.append(line(way, perplexity, spread(np.array(carry["losses"][way]), 3)))
@@ -236,7 +260,7 @@ Objects 1 to 5 (the paper does not say which), 50 principal components. Bands ar
     return lines, verdicts
 
 
-def umap(found, images):
+def umap(found, images, scale):
     panels = {key: one for key, one in found.items() if isinstance(one, dict) and "settings" in one}
     names = {"featuremap coil": "COIL, all rows", "featuremap coil:third": "COIL, a third",
              "umap-learn coil:third": "umap-learn, a third"}  # fmt: skip
@@ -264,7 +288,8 @@ def umap(found, images):
         "Searches on a third, 1 − AUC:",
         "",
         *head(*SHARES),
-        *umap_rows(found, 4),
+        share_of(f"grid of {grid[0]['runs'] // scale.repeats[1]} × {scale.repeats[1]}", grid, found["rows"]),
+        share_of(f"GP, EI, {budget(scale.umap_trials)}", studies, found["rows"]),
     ]
     seen, true = each(studies, "observed"), each(studies, "true")
     verdicts += [
@@ -274,15 +299,36 @@ def umap(found, images):
               each(grid, "true"), f"{true.mean():.3f} against {each(grid, 'true').mean():.3f}"),
     ]  # fmt: skip
     lines += ["", "### Tables 2 and 3: which of the two matters for 1 − AUC", ""]
-    lines += head("rows", "R²", "parameter", "S1", "interval", "ST", "interval", "Shapley effect")
-    for name, one in found["tables"].items():
+    return lines + sobol_lines(found["tables"]), verdicts
+
+
+def sobol_lines(tables):
+    """Tables 2 and 3, and in words which of ours tell nothing and which were refused."""
+    named = {"clusters": "two clusters", "coil": "COIL, all rows", "coil:third": "COIL, a third"}
+    lines = head("trials", "settings", "R²", "parameter", "S1", "interval", "ST", "interval", "Shapley effect")
+    silent, refused = [], []
+    for key, one in tables.items():
+        name, _, way = key.partition(" ")
+        what = f"{named[name]}, {way}"
+        first = (what, one["settings"], f"{one['r2']:.2f}")
         if "refused" in one:
-            lines.append(line(name, f"{one['r2']:.2f}", f"refused: {one['refused']}", "", "", "", "", ""))
+            lines.append(line(*first, "refused", "", "", "", "", ""))
+            refused.append(f"{what}: {one['refused']}")
             continue
-        for row in one["table"]:
-            lines.append(line(name, f"{one['r2']:.2f}", row["parameter"], *sobol_cells(row)))
+        lines += [line(*first, row["parameter"], *sobol_cells(row)) for row in one["table"]]
+        if all(covers(row, index) for row in one["table"] for index in ("S1", "ST")):
+            silent.append(what)
     lines += ["", *SOBOL.strip().split("\n")]
-    return lines, verdicts
+    if silent:
+        lines += ["", f"Of {' and of '.join(silent)} every interval goes from 0 to 1: these indices tell nothing."]
+    if refused:
+        lines += ["", "The tuner refused a table, in its words:", "", *(f"- {reason}" for reason in refused)]
+    return lines
+
+
+def covers(row, index):
+    """Whether an interval leaves nothing out."""
+    return row[f"{index} low"] < 0.05 and row[f"{index} high"] > 0.95
 
 
 def sobol_cells(row):
@@ -292,7 +338,7 @@ def sobol_cells(row):
     return (f"{row['S1']:.2f}", pair("S1"), f"{row['ST']:.2f}", pair("ST"), f"{row['Shapley']:.2f}")
 
 
-def sine(found, images):
+def sine(found, images, scale):
     whole, third = found["sine"], found["sine:third"]
     names = ("auc_r_nx", "q_global", "q_local", "distance_ratio")
     papers = {"auc_r_nx": 0.5, "q_global": 0.5, "q_local": 0.5, "distance_ratio": 0.8}
@@ -309,7 +355,7 @@ def sine(found, images):
     }
     figures.draw_convergence(panels, images / "sine-convergence.png", "1 − Q-global")
     lines += picture("Convergence by Q-global; dotted: the least seen", "sine-convergence")
-    lines += ["", "GP with EI, 5 + 15, by Q-global:", ""]
+    lines += ["", f"GP with EI, {budget(scale.trials)}, by Q-global:", ""]
     lines += head("rows", "batches", "runs", "seen", "true", "perplexity")
     lines += [row_of(label, found[f"{key} studies"]) for label, key in (("all 200", "sine"), ("a third", "sine:third"))]
     verdicts = [place(f"sine: optimum by {figures.NAMES[name][4:]}", whole, name, papers[name]) for name in names]
@@ -320,7 +366,7 @@ def sine(found, images):
     return lines, verdicts
 
 
-def vehicle(found, images):
+def vehicle(found, images, scale):
     third, studies = found["third"], found["studies"]
     figures.draw_curves(
         {"a third": [third]}, ("auc_r_nx", "q_global", "classification_error"), images / "vehicle-curves.png",
@@ -329,7 +375,7 @@ def vehicle(found, images):
     lines = ["", "## Vehicle: 846 silhouettes of four kinds (SM E)"]
     lines += picture("Losses over the perplexity on a third of vehicle", "vehicle-curves")
     lines += ["", *head("search", "batches", "runs", "seen", "true", "perplexity of 282 rows")]
-    lines.append(row_of("GP, EI, 5 + 15, by AUC", studies))
+    lines.append(row_of(f"GP, EI, {budget(scale.trials)}, by AUC", studies))
     titles = {"vehicle": "perplexity 51, as it is", "vehicle_scaled": "perplexity 51, scaled"}
     maps = found["maps"]
     figures.draw_maps({titles[k]: (one["Y"], one["y"]) for k, one in maps.items()}, images / "vehicle-maps.png")
@@ -340,88 +386,3 @@ def vehicle(found, images):
         lines.append(line(titles[name], f"{1 - figure[0]:.3f}", f"{1 - figure[4]:.3f}", f"{figure[5]:.3f}"))
     lines += ["", f"In {sum(one['flat'] for one in studies)} of {len(studies)} searches the landscape was called flat."]
     return lines, [place("vehicle, a third: optimum by AUC", third, "auc_r_nx", 0.06)]
-
-
-def large(found, images, name, title, papers):
-    """Text and cells alike."""
-    curve, maps, studies, grid, by_umap = (found[key] for key in ("curves", "maps", "studies", "grid", "umap"))
-    names = ("nmi", "classification_error", "auc_r_nx")
-    figures.draw_curves({f"{curve['n']} rows": [curve]}, names, images / f"{name}-curves.png")
-    lines = ["", title, "", *papers["rows"].strip().split("\n")]
-    lines += picture(f"Losses over the perplexity on {curve['n']} rows", f"{name}-curves")
-    at = least(curve, "nmi")[0]
-    lines += ["", f"1 − NMI on {curve['n']} rows, thinned grids against searches; the optimum is the perplexity or "
-              "n_neighbors as a fraction of the rows:", ""]  # fmt: skip
-    lines += head(*SHARES)
-    lines.append(share_of(f"t-SNE, grid of {len(curve['settings'])} × 3", grid, curve["n"]))
-    lines += [share_of(f"t-SNE, {TITLES[key]}, 5 + 20", some, curve["n"]) for key, some in studies.items()]
-    lines += umap_rows(by_umap, 3, "UMAP, ")
-    panels = {
-        method: (some, {"grid, true": by_grid[0]["true"], "grid, seen": by_grid[0]["observed"]})
-        for method, some, by_grid in (
-            ("t-SNE", {TITLES[k]: v for k, v in studies.items()}, grid),
-            ("UMAP", {TITLES["gp-ei"]: by_umap["studies"]}, by_umap["grid"]),
-        )
-    }
-    figures.draw_convergence(panels, images / f"{name}-convergence.png", "1 − NMI")
-    lines += picture("Convergence; dotted: the least seen", f"{name}-convergence")
-    lines += ["", "One search and one map of each kind; UMAP with 2 to 100 neighbours. So thin a grid costs no more "
-              "than a search: what is compared is whether the search finds as good a setting."]  # fmt: skip
-    best, default = maps["all"], maps["default"]
-    shown = {
-        f"{curve['n']} rows, perplexity {maps['subsample']['perplexity']}": maps["subsample"],
-        f"{maps['rows']:,} rows, perplexity {best['perplexity']}": best,
-        f"{maps['rows']:,} rows, perplexity 30": default,
-    }
-    figures.draw_maps({k: (one["Y"], one["y"]) for k, one in shown.items()}, images / f"{name}-maps.png")
-    lines += picture("Maps at the optimum and at the default", f"{name}-maps")
-    if papers["highlight"]:
-        large_ones = {k: (one["Y"], one["y"]) for k, one in list(shown.items())[1:]}
-        figures.draw_maps(large_ones, images / f"{name}-classes.png", papers["highlight"])
-        lines += picture("Three classes of the same maps", f"{name}-classes")
-    a, b = np.array(best["figures"]), np.array(default["figures"])
-    lines += ["", *head(f"{maps['rows']:,} rows", "NMI", "classification error", "AUC")]
-    number = found["same number"]
-    rows = (
-        (f"perplexity {best['perplexity']}, the same fraction", a),
-        (f"perplexity {number['perplexity']}, the same number", np.array(number["figures"])),
-        ("perplexity 30, the default", b),
-    )
-    for label, one in rows:
-        lines.append(line(label, *(f"{value:.3f}" for value in one.mean(axis=0))))
-    if np.std(best["Y"]) < COLLAPSED:
-        lines += ["", *COLLAPSE.strip().split("\n")]
-    share = np.median([c / curve["n"] for some in studies.values() for c in chosen(some)])
-    verdicts = [
-        claim(f"{papers['name']}: NMI at the tuned fraction against perplexity 30", papers["nmi"], -a[:, 0], -b[:, 0],
-              f"{a[:, 0].mean():.3f} against {b[:, 0].mean():.3f}"),
-        claim(f"{papers['name']}: classification error, the same", papers["error"], a[:, 1], b[:, 1],
-              f"{a[:, 1].mean():.3f} against {b[:, 1].mean():.3f}"),
-    ]  # fmt: skip
-    for method, true, one, two in (
-        ("t-SNE", found["true"], studies["gp-ei"][0], grid[0]),
-        ("UMAP", by_umap["true"], by_umap["studies"][0], by_umap["grid"][0]),
-    ):
-        text = f"{one['true']:.3f} against {two['true']:.3f}, {one['runs']} runs against {two['runs']}"
-        what = f"{papers['name']}, {method}: true 1 − NMI, tuned against a thinned grid"
-        verdicts.append(claim(what, "comparable", true["studies"], true["grid"], text))
-    if papers["place"]:
-        verdicts.insert(0, place(f"{papers['name']}: optimum of the grid by NMI", curve, "nmi", papers["place"][0]))
-        near = max(share / at, at / share) <= NEAR
-        verdicts.insert(1, (f"{papers['name']}: the search ends near the grid's optimum", "0.45 and 0.47",
-                            f"{share:.2f} and {at:.2f}", "won" if near else "lost"))  # fmt: skip
-    return lines, verdicts
-
-
-def text(found, images):
-    papers = {"name": "text", "nmi": "0.243 against 0.205", "error": "0.310 against 0.324", "place": (0.47, 0.45),
-              "highlight": ("earn", "acq", "crude"), "rows": TEXT}  # fmt: skip
-    title = "## Text: Reuters R52 in place of Reuters-English (Example 3)"
-    return large(found, images, "text", title, papers)
-
-
-def cells(found, images):
-    papers = {"name": "cells", "nmi": "better", "error": "not given", "place": None, "highlight": None,
-              "rows": CELLS}  # fmt: skip
-    title = "## Cells: pbmc3k in place of Tasic et al. (Example 4)"
-    return large(found, images, "cells", title, papers)

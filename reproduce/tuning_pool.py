@@ -28,6 +28,7 @@ FIGURES = ("auc_r_nx", "q_global", "q_local", "distance_ratio", "nmi", "classifi
 LABELLED = ("nmi", "classification_error")
 #: Ten points of standard deviation 0.3 at a distance of 2.3 from the middle of fifty of standard deviation 1.
 DIMENSION, APART, TIGHT = 5, 2.3, 0.3
+KEPT = 1500  # rows of a set up to which probabilities of several perplexities are held
 
 
 class Data(NamedTuple):
@@ -105,6 +106,19 @@ def load(name):
     return Data(X[rows], None if y is None else y[rows])
 
 
+@functools.lru_cache(maxsize=128)
+def affinities(name, perplexity):
+    """Joint probabilities of a small set, which several searches ask for."""
+    return joint(load(name).X, perplexity)
+
+
+def nearest_level(value, factor):
+    """The nearest whole number of a row in which each is about ``factor`` times the last."""
+    k = round(float(np.log(value) / np.log(factor)))
+    around = {max(1, round(factor**step)) for step in range(k - 1, k + 2)}
+    return min(sorted(around), key=lambda level: abs(np.log(level / value)))
+
+
 def measure(data, Y, names=FIGURES):
     """The figures of a map; NaN for those that need classes which the set has not."""
     found = []
@@ -119,11 +133,13 @@ def measure(data, Y, names=FIGURES):
 class Pool:
     """Runs of one method on one set, kept in a folder with a file for each setting.
 
-    ``figures`` are computed for every run. Settings are dictionaries of whole numbers and of numbers with two digits.
+    ``figures`` are computed for every run. Settings are dictionaries of whole numbers and of numbers with two digits;
+    with ``factor`` perplexities and neighbours are rounded to whole numbers so far apart, so that searches meet in the
+    same settings, and minimal distances to fifths, as in the paper on its large sets.
     """
 
-    def __init__(self, folder, name, method="tsne", figures=FIGURES):
-        self.name, self.method, self.figures = name, method, figures
+    def __init__(self, folder, name, method="tsne", figures=FIGURES, factor=None):
+        self.name, self.method, self.figures, self.factor = name, method, figures, factor
         some = "" if figures == FIGURES else "-" + "-".join(figure[:3] for figure in figures)
         self.folder = pathlib.Path(folder) / f"{name.replace(':', '-')}-{method}{some}"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +169,10 @@ class Pool:
 
     def _compute(self, setting, numbers):
         data = load(self.name)
-        P = joint(data.X, setting["perplexity"]) if self.method == "tsne" else None
+        P = None
+        if self.method == "tsne":
+            small = len(data.X) <= KEPT
+            P = affinities(self.name, setting["perplexity"]) if small else joint(data.X, setting["perplexity"])
         for number in numbers:
             start = time.process_time()
             Y, loss = self.map(setting, number, P)
@@ -184,12 +203,13 @@ class Pool:
 class Pooled(BaseEstimator):
     """A method over a pool; its "map" carries the figures to the metrics of `carried`."""
 
-    def __init__(self, pool=None, size=30, perplexity=30, n_neighbors=15, min_dist=0.1, random_state=None):
+    def __init__(self, pool=None, size=30, perplexity=30, n_neighbors=15, min_dist=0.1, fifths=None, random_state=None):
         self.pool = pool
         self.size = size
         self.perplexity = perplexity
         self.n_neighbors = n_neighbors
         self.min_dist = min_dist
+        self.fifths = fifths
         self.random_state = random_state
 
     def __repr__(self):
@@ -199,9 +219,13 @@ class Pooled(BaseEstimator):
         return Pooled(**self.get_params(deep=False))
 
     def setting(self):
+        def whole(value):
+            return round(value) if self.pool.factor is None else nearest_level(value, self.pool.factor)
+
         if self.pool.method == "tsne":
-            return {"perplexity": round(self.perplexity)}
-        return {"n_neighbors": round(self.n_neighbors), "min_dist": round(20 * self.min_dist) / 20}
+            return {"perplexity": whole(self.perplexity)}
+        min_dist = round(20 * self.min_dist) / 20 if self.fifths is None else self.fifths / 5
+        return {"n_neighbors": whole(self.n_neighbors), "min_dist": min_dist}
 
     def fit_transform(self, X):
         found = self.pool.runs(self.setting(), [int(self.random_state) % self.size])[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import NamedTuple
 
 import _store
 import numpy as np
@@ -14,25 +15,101 @@ from manifolia.tune.answer import expected_losses
 from manifolia.tune.proposal import Evidence
 from manifolia.tune.space import Space
 
-#: Runs of a setting that searches draw from, and numbers of those that tell its true value.
-SEARCHED = {"clusters": 25, "coil:third": 10}
-TRUE = {"clusters": range(25, 65), "coil:third": range(10, 22)}
-N_REPEATS = 10
+FRACTIONS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+NEIGHBORS = (0.03, 0.06, 0.1, 0.15, 0.25, 0.4, 0.6, 0.8)
+SPREADS = (0.0, 0.25, 0.5, 0.75, 1.0)
+FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+N_PILOT = 5
+
+
+class Scale(NamedTuple):
+    """How much is computed; the values are those of a full run."""
+
+    searched: tuple = (25, 10, 8)  # runs of a setting that searches draw from: two clusters, COIL's third, elsewhere
+    true: tuple = (40, 12, 4)  # further runs that tell its true value
+    repeats: tuple = (10, 4, 3)  # most runs of a setting in a search: two clusters and COIL, small sets, large sets
+    trials: int = 20
+    batches: tuple = (20, 5, 10)  # searches by GP with EI, by the others, with a single run a setting
+    few: int = 2  # searches on the sine set and on vehicle
+    grid: int = 60
+    fractions: tuple = FRACTIONS
+    curve: tuple = (4, 2, 8, 5)  # runs of a point of a curve: COIL, a sample of it, sine, vehicle
+    samples: int = 4
+    carried: int = 6
+    neighbors: tuple = NEIGHBORS
+    spreads: tuple = SPREADS
+    umap_runs: int = 3
+    umap_batches: int = 3
+    umap_trials: int = 45
+    umap_grid: tuple = (12, 6)
+    sobol: tuple = (4, 2)  # runs of a setting: on small sets, on all of COIL
+    large: tuple = (25, 40, 12)  # text and cells: trials of t-SNE, perplexities and neighbours of the thinned grids
+    large_batches: int = 3
+    every: tuple = (2, 4)  # after so many trials of t-SNE, of UMAP, their convergence is looked at
+    maps: tuple = (3, 3)  # runs on all text, on all cells
+    text: tuple = ("reuters:tenth", "reuters")
+
+
+FULL = Scale()
+QUICK = Scale(
+    searched=(8, 5, 4), true=(10, 5, 3), repeats=(5, 2, 2), trials=12, batches=(3, 1, 3), few=1, grid=20,
+    fractions=FRACTIONS[::2], curve=(2, 1, 2, 2), samples=2, carried=2, neighbors=NEIGHBORS[::2], spreads=SPREADS[::2],
+    umap_runs=1, umap_batches=2, umap_trials=15, umap_grid=(6, 3), sobol=(2, 2), large=(12, 12, 5), large_batches=1,
+    every=(3, 4), maps=(1, 2), text=("reuters:twentieth", "reuters:third"),
+)  # fmt: skip
 
 
 class Store(_store.Store):
     """Results by name, and the pools of runs that they come from."""
 
+    def __init__(self, folder, scale=FULL):
+        super().__init__(folder)
+        self.scale = scale
+
     def pool(self, name, method="tsne", **options):
-        return Pool(self.folder / "pool", name, method, **options)
+        found = Pool(self.folder / "pool", name, method, **options)
+        found.scale = self.scale
+        return found
+
+
+def _kind(pool):
+    return {"clusters": 0, "coil:third": 1}.get(pool.name, 2) if pool.method == "tsne" else 2
 
 
 def searched(pool):
-    return SEARCHED.get(pool.name, 8) if pool.method == "tsne" else 8
+    """How many runs of a setting searches draw from."""
+    return pool.scale.searched[_kind(pool)]
 
 
 def true_numbers(pool):
-    return TRUE.get(pool.name, range(8, 12)) if pool.method == "tsne" else range(8, 12)
+    """Numbers of the runs that tell the true value of a setting."""
+    first = searched(pool)
+    return range(first, first + pool.scale.true[_kind(pool)])
+
+
+def perplexities(pool):
+    """Perplexities for a curve: fractions of the rows."""
+    n = pool.n_rows
+    return [{"perplexity": p} for p in dict.fromkeys(min(max(2, round(f * n)), n - 1) for f in pool.scale.fractions)]
+
+
+def pairs(pool, neighbors=None, spreads=None):
+    """A grid for UMAP: fractions of the rows, and minimal distances."""
+    shares = pool.scale.neighbors if neighbors is None else neighbors
+    near = pool.scale.spreads if spreads is None else spreads
+    return [{"n_neighbors": max(2, round(f * pool.n_rows)), "min_dist": d} for f in shares for d in near]
+
+
+def curves(store, name, figures, n_runs, settings=None, method="tsne"):
+    """Losses over settings: for each figure (settings, runs)."""
+
+    def make():
+        pool = store.pool(name, method, **({} if method == "tsne" else {"figures": figures}))
+        some = perplexities(pool) if settings is None else settings(pool)
+        found = {figure: pool.curve(some, range(n_runs), figure).tolist() for figure in figures}
+        return {"n": pool.n_rows, "settings": [list(s.values()) for s in some], **found}
+
+    return store.get(f"curves-{name.replace(':', '-')}-{method}", make)
 
 
 def space_of(pool):
@@ -42,15 +119,15 @@ def space_of(pool):
         least = 1 if pool.name == "clusters" else 2
         high = (n - 1) / n if pool.name == "clusters" else 0.9
         return {"perplexity": Normalized(least / n, high, integer=True)}
-    return {"n_neighbors": Normalized(2 / n, min(0.8, 100 / n), integer=True), "min_dist": (0.0, 1.0)}
+    spread = {"min_dist": (0.0, 1.0)} if pool.factor is None else {"fifths": (0, 5)}
+    return {"n_neighbors": Normalized(2 / n, min(0.8, 100 / n), integer=True), **spread}
 
 
 def setting_of(pool, setting):
     """What is run for a setting of the search."""
-    given = {name: value * pool.n_rows if name != "min_dist" else value for name, value in setting.items()}
-    return Pooled(
-        pool, **{name: max(1, value) if name != "min_dist" else value for name, value in given.items()}
-    ).setting()
+    fractions = ("perplexity", "n_neighbors")
+    given = {name: max(1, value * pool.n_rows) if name in fractions else value for name, value in setting.items()}
+    return Pooled(pool, **given).setting()
 
 
 def loss_of(pool, setting, figure):
@@ -58,13 +135,15 @@ def loss_of(pool, setting, figure):
     return float(pool.curve([setting], true_numbers(pool), figure).mean())
 
 
-def study(pool, figure, surrogate, batch, *, n_trials=20, n_repeats=N_REPEATS, **options):
+def study(pool, figure, surrogate, batch, *, n_trials=None, n_repeats=None, every=1, **options):
     """One search: what it recommends, what it saw, what that is worth."""
+    n_trials = pool.scale.trials if n_trials is None else n_trials
+    n_repeats = pool.scale.repeats[0] if n_repeats is None else n_repeats
     tuner = Tuner(
         Pooled(pool, searched(pool)),
         space_of(pool),
         carried(pool, figure),
-        n_pilot=5,
+        n_pilot=N_PILOT,
         n_trials=n_trials,
         n_repeats=n_repeats,
         aggregate="mean",
@@ -91,18 +170,24 @@ def study(pool, figure, surrogate, batch, *, n_trials=20, n_repeats=N_REPEATS, *
         "seconds": seconds,
         "flat": tuner.flat_,
         "r2": tuner.r2_,
-        "history": history(pool, figure, tuner),
+        "steps": steps(len(trials), every),
+        "history": history(pool, figure, tuner, steps(len(trials), every)),
     }
 
 
-def history(pool, figure, tuner):
-    """After each trial: runs so far, the least loss seen, and the true loss of what the surrogate expects most of."""
+def steps(n, every):
+    """Numbers of trials after which a search is looked at: the last one always."""
+    return list(range(n, 2, -every))[::-1]
+
+
+def history(pool, figure, tuner, after):
+    """After some trials: runs so far, the least loss seen, and the true loss of what the surrogate expects most of."""
     trials, space = tuner.trials_, Space(tuner.space)
     settings = trials[space.names].to_dict("records")
     losses = trials[f"{figure}_loss"].to_numpy()
     values = [group[figure].to_numpy() for _, group in tuner.runs_.groupby("slot")]
     out = []
-    for k in range(3, len(settings) + 1):
+    for k in after:
         several = [v for v in values[:k] if len(v) > 1]
         noise = None
         if several:
@@ -116,8 +201,9 @@ def history(pool, figure, tuner):
     return out
 
 
-def grid(pool, figure, settings, batch, n_repeats=N_REPEATS):
+def grid(pool, figure, settings, batch, n_repeats=None):
     """Every setting, so many runs each: the one with the least mean."""
+    n_repeats = pool.scale.repeats[0] if n_repeats is None else n_repeats
     rng = np.random.default_rng([batch, 77])
     size = searched(pool)
     numbers = [rng.choice(size, min(n_repeats, size), replace=False).tolist() for _ in settings]
@@ -127,7 +213,7 @@ def grid(pool, figure, settings, batch, n_repeats=N_REPEATS):
         "chosen": chosen,
         "observed": min(means),
         "true": loss_of(pool, chosen, figure),
-        "runs": len(settings) * n_repeats,
+        "runs": sum(map(len, numbers)),
     }
 
 
@@ -141,7 +227,7 @@ def grid_settings(pool, n):
 
 def searches(store, pool, figure, surrogates, batches, **options):
     """Studies of several surrogates, each batch kept by itself."""
-    label = f"{pool.name.replace(':', '-')}-{pool.method}-{figure}"
+    label = f"{pool.name.replace(':', '-')}-{pool.method}-{figure}{'' if pool.factor is None else '-rounded'}"
     more = "-".join(str(value) for value in options.values())
     return {
         surrogate: [
