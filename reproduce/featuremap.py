@@ -1,11 +1,11 @@
-"""FeatureMAP's tables and figures with the paper's beside them: Table 1, Fig. 1, 4 to 12, 15 to 19.
+"""FeatureMAP's tables and figures with the paper's beside them: Table 1 and Fig. 1, 4 to 19.
 
-    python reproduce/featuremap.py [--full | --rows 10000] [--only table-mnist] [--out docs/results/featuremap.md]
+    python reproduce/featuremap.py [--full | --rows 3000] [--only table-mnist] [--out docs/results/featuremap.md]
 
 ``--full`` takes whole sets, as the paper did; without it larger ones are sampled. Every part is kept in ``--parts``
 when it is done, so that a run that was stopped goes on where it was; ``--again PATTERN`` computes parts anew whose name
-holds the pattern. umap-learn's maps are in the page if it is installed. Pictures go to ``images/featuremap`` beside
-the page.
+holds the pattern. Other packages' maps are in the page if they are installed (``pip install -e '.[peers,tsne]'``).
+Pictures go to ``images/featuremap`` beside the page.
 
 The PBMC set is another than the paper's RNA set and has no figure beside it. The paper names no set for Fig. 7 (here
 MNIST and its digit 1) and no way to find the clusters of Fig. 9 and 10 (here k-means).
@@ -14,7 +14,9 @@ MNIST and its digit 1) and no way to find the clusters of Fig. 9 and 10 (here k-
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -24,6 +26,8 @@ import time
 
 import featuremap_adversarial as adversarial
 import featuremap_figures as figures
+import featuremap_gallery as gallery
+import featuremap_peers as peers
 import featuremap_table as table
 
 import manifolia
@@ -32,10 +36,14 @@ import manifolia
 def parts(n_rows):
     """Every part by name, the default maps first."""
     found = {}
-    for method in (*table.WEIGHTS, *table.PEERS):
+    for method in peers.ALL:
         for name in table.SETS:
             found[f"table-{name}-{method}"] = lambda name=name, method=method: table.table_part(name, n_rows, method)
+    for n in gallery.sizes(n_rows):
+        for method in gallery.TIMED:
+            found[f"time-{n}-{method}"] = lambda n=n, method=method: gallery.time_part(n, method)
     for name in table.SETS:
+        found[f"gallery-{name}"] = lambda name=name: gallery.gallery_part(name)
         found[f"limit-{name}"] = lambda name=name: table.limit_part(name, n_rows)
         found[f"fidelity-{name}"] = lambda name=name: table.fidelity_part(name, n_rows)
     for name, make in figures.PARTS.items():
@@ -73,26 +81,39 @@ def write(found, out, n_rows):
     lines = [
         "# FeatureMAP: the paper's figures beside ours",
         "",
-        f"{table.tally(found)}. The lost ones are explained below the table. One seed, COIL-20 five.",
+        f"{table.tally(found)}. One seed; of COIL-20 as many as the table says, and means over them.",
         "",
         f"Made by `reproduce/featuremap.py {whole}` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
-        f"Python {platform.python_version()}. "
+        f"Python {platform.python_version()}{_versions(found)}. "
         + ("Whole sets, as in the paper. " if n_rows is None else f"Sets are sampled to {n_rows:,} rows. ")
         + f"Of more than {table.EXACT_ROWS:,} rows, trustworthiness and continuity (7 neighbours) are estimated from "
         f"{table.RANKED:,} rows ranked among all, and Shepard goodness from {table.PAIRS:,} pairs; k-NN accuracy (10, "
         "the row itself left out) and triplets of class centres are exact, and so is everything on smaller sets.",
         "",
         *table.page(found),
+        *gallery.page(found, n_rows),
         *figures.page(found),
         *(["", *adversarial.page(found["fig6"])] if "fig6" in found else []),
     ]
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
+def _versions(found):
+    """The other packages whose maps are in the page."""
+    named = []
+    for package in dict.fromkeys(peers.PACKAGES.values()):
+        methods = [method for method, its in peers.PACKAGES.items() if its == package]
+        if any(f"table-{name}-{method}" in found for name in table.SETS for method in methods):
+            distribution = peers.INSTALLED_AS.get(package, package)
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                named.append(f"{distribution} {importlib.metadata.version(distribution)}")
+    return "".join(f", {one}" for one in named)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--rows", type=int, default=10_000)
+    size.add_argument("--rows", type=int, default=3_000)
     size.add_argument("--full", action="store_true")
     parser.add_argument("--only", default="", help="names of parts, or pieces of them, with commas")
     parser.add_argument("--again", default="", help="the same: computed anew")
@@ -101,6 +122,7 @@ def main():
     arguments = parser.parse_args()
     n_rows = None if arguments.full else arguments.rows
     kept = arguments.parts or pathlib.Path(tempfile.gettempdir()) / f"manifolia-featuremap-{n_rows or 'full'}"
+    peers.FOLDER = kept / "maps"
     figures.FOLDER = (arguments.out.parent if arguments.out else kept) / "images" / "featuremap"
     only, again = ([one for one in text.split(",") if one] for text in (arguments.only, arguments.again))
     found = run(n_rows, kept, only, again)

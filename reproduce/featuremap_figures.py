@@ -10,7 +10,8 @@ import io
 import pathlib
 
 import numpy as np
-from featuremap_table import ARROWS, OURS, PEERS, fit, load
+from featuremap_peers import OURS, fit
+from featuremap_table import ARROWS, load
 from matplotlib.figure import Figure
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -221,7 +222,7 @@ def density_part(n_rows):
     maps = {"FeatureMAP, default": model.embedding_}
     for weight in (0.5, 0.0):
         maps[f"FeatureMAP, λ = {weight:g}"] = FeatureMAP(random_state=0, density_weight=weight).fit(X).embedding_
-    maps |= {name: map_of_ones(name) for name in PEERS}
+    maps |= {name: map_of_ones(name) for name in ("UMAP", "densMAP")}
     maps = {name: np.asarray(Y, dtype=float) for name, Y in maps.items() if Y is not None}
     components = PCA(50, random_state=0).fit_transform(X)
     clusters = KMeans(N_CLUSTERS, n_init=10, random_state=0).fit_predict(components)

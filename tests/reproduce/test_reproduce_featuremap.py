@@ -1,0 +1,96 @@
+"""The counts and measures behind the page on FeatureMAP, on figures that can be told by hand."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manifolia import metrics
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+FOLDER = Path(__file__).parents[2] / "reproduce"
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    found = importlib.import_module("featuremap")
+    monkeypatch.setattr(found.peers, "FOLDER", tmp_path / "maps")
+    monkeypatch.setattr(found.figures, "FOLDER", tmp_path / "images")
+    return found
+
+
+def part(figure, **changes):
+    keys = ("trust", "continuity", "knn", "shepard", "triplets", "stress", "raw_stress")
+    timing = {"rows": 70_000, "wall": 20.0, "cpu": 10.0, "seeds": 1, "knn_range": [figure, figure]}
+    return {**timing, **dict.fromkeys(keys, figure), "by_k": [figure] * 4, **changes}
+
+
+def test_cells_are_won_tied_and_lost_to_two_digits(script):
+    # The paper's FeatureMAP on MNIST: 0.95, 0.98, 0.97, 0.43, 0.70.
+    ours = part(0.0, trust=0.946, continuity=0.99, knn=0.964, shepard=0.4349, triplets=0.7)
+    found = {"table-mnist-FeatureMAP": ours}
+    said = [verdict for *_, verdict in script.table.verdicts(found)]
+    assert said == ["tied", "won", "lost", "tied", "tied"]
+    assert script.table.tally(found).startswith("won 1, tied 3, lost 1 of 5 cells")
+
+
+def test_no_lower_than_umap_is_counted_rounded_and_not(script):
+    found = {
+        "table-mnist-FeatureMAP": part(0.9, trust=0.958, knn=0.944),
+        "table-mnist-UMAP": part(0.9, trust=0.961, knn=0.946),
+        "table-coil20-UMAP": part(1.0),  # no map of ours beside it
+    }
+    assert script.table.against(found, "FeatureMAP") == (4, 3, 5)
+
+
+def test_distances_of_pairs_are_those_of_the_library(script, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5)).astype(np.float32)
+    Y = (X[:, :2] * 3 + rng.normal(size=(300, 2))).astype(np.float32)
+    monkeypatch.setattr(script.table, "load", lambda name, n_rows=None: (X, None))
+    monkeypatch.setattr(script.table, "PAIRS", 200_000)
+    monkeypatch.setattr(script.table, "EXACT_ROWS", 100)
+    script.table.pairs_of.cache_clear()
+    sampled = script.table.far("any", None, X, Y)
+    script.table.pairs_of.cache_clear()
+    exact = (
+        metrics.shepard_goodness(X, Y),
+        metrics.normalized_stress(X, Y, squared=True),
+        metrics.normalized_stress(X, Y, scale="none", squared=True),
+    )
+    np.testing.assert_allclose(sampled, exact, atol=0.01)
+
+
+def test_what_is_not_installed_is_left_out_and_named(script, monkeypatch):
+    monkeypatch.setitem(script.peers.PACKAGES, "PaCMAP", "no_such_package_at_all")
+    assert script.peers.fit("PaCMAP", np.zeros((5, 2))) is None
+    assert script.peers.timed("PaCMAP", np.zeros((5, 2))) is None
+    found = {f"table-{name}-UMAP": part(0.9) for name in script.table.SETS}
+    found["table-mnist-h-NNE"] = {"failed": "E: x"}
+    left_out = " ".join(script.table._left_out(found))
+    assert "no_such_package_at_all (PaCMAP)" in left_out
+    assert "PHATE (mnist, fashion_mnist, coil20, scrna_pbmc3k)" in left_out
+    assert " UMAP (" not in left_out
+    assert "h-NNE failed on mnist: E: x." in left_out
+
+
+def test_the_page_of_a_small_run(script, tmp_path):
+    rng = np.random.default_rng(0)
+    found = {}
+    for method, cpu in (("FeatureMAP", 10.0), ("UMAP", 25.0)):
+        found[f"table-mnist-{method}"] = part(0.96, cpu=cpu)
+        found[f"time-1000-{method}"] = {"rows": 1000, "wall": 0.2, "cpu": cpu / 70}
+        script.peers.keep("mnist", method, rng.normal(size=(60, 2)), np.arange(60) % 10)
+    found["gallery-mnist"] = script.gallery.gallery_part("mnist")
+    assert script.gallery.gallery_part("coil20") is None
+    script.write(found, tmp_path / "page.md", None)
+    lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
+    assert lines[2].startswith("won ")
+    assert "| UMAP | 0.4 (2.5 ×) / 0.2 | 25.0 (2.5 ×) / 20.0 | 1.00 |" in lines
+    assert "![MNIST by every method](images/featuremap/fig13_mnist.png)" in lines
+    assert {path.name for path in (tmp_path / "images").iterdir()} == {"fig13_mnist.png", "fig14.png"}
