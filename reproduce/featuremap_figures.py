@@ -53,17 +53,17 @@ def save(figure, name, dpi=80):
 
 
 @functools.cache
-def digit_one():
-    """The images of digit 1, and our map of them."""
+def digit_one(n_rows=None):
+    """The images of digit 1, all or the first of them, and our map."""
     X, y = load("mnist")
-    one = np.ascontiguousarray(X[y.astype(int) == 1])
+    one = np.ascontiguousarray(X[y.astype(int) == 1][:n_rows])
     return one, FeatureMAP(random_state=0).fit(one)
 
 
 @functools.cache
-def map_of_ones(method):
+def map_of_ones(method, n_rows=None):
     """Another map of digit 1; None if it cannot be had."""
-    X, model = digit_one()
+    X, model = digit_one(n_rows)
     if method == OURS:
         return model.embedding_
     if method == "PCA":
@@ -79,7 +79,7 @@ def map_of_ones(method):
 
 def gradients_part(n_rows):
     """Fig. 1: digit 1, a row with its ten largest arrows, its saliency, the gauges, and the field of one pixel."""
-    X, model = digit_one()
+    X, model = digit_one(n_rows)
     row = int(np.random.default_rng(0).integers(len(X)))
     figure = Figure(figsize=(13.0, 8.4), layout="constrained")
     (a, b, c), (d, e, f) = figure.subplots(2, 3)
@@ -183,14 +183,14 @@ def objects_part(n_rows):
 def sweep_part(n_rows):
     """Fig. 7: the weight of the density term."""
     X, _ = load("mnist", min(n_rows or SWEPT, SWEPT))
-    one = digit_one()[0][:SWEPT]
+    one = digit_one(n_rows)[0][:SWEPT]
     found = {}
     for name, data in (("MNIST", X), ("digit 1", one)):
         near = kneighbors(data, 15, random_state=0)
         lines = []
         for weight in LAMBDAS:
             model = FeatureMAP(random_state=0, density_weight=weight, neighbors=near).fit(data)
-            trust = metrics.trustworthiness(data, model.embedding_, 10, sample=MEASURED, random_state=0)
+            trust = metrics.trustworthiness(data, model.embedding_, 10, sample=min(MEASURED, len(data)), random_state=0)
             along = [float(rho) for rho in model.radius_correlation_]
             lines.append([weight, *along, float(model.anisotropy_correlation_), float(trust)])
         found[name] = {"rows": len(data), "lines": lines}
@@ -218,18 +218,18 @@ def radii(data, k=15):
 
 def density_part(n_rows):
     """Fig. 9, 10, 12: local radii of digit 1 in data and maps, and its sparse cluster."""
-    X, model = digit_one()
+    X, model = digit_one(n_rows)
     maps = {"FeatureMAP, default": model.embedding_}
     for weight in (0.5, 0.0):
         maps[f"FeatureMAP, λ = {weight:g}"] = FeatureMAP(random_state=0, density_weight=weight).fit(X).embedding_
-    maps |= {name: map_of_ones(name) for name in ("UMAP", "densMAP")}
+    maps |= {name: map_of_ones(name, n_rows) for name in ("UMAP", "densMAP")}
     maps = {name: np.asarray(Y, dtype=float) for name, Y in maps.items() if Y is not None}
     components = PCA(50, random_state=0).fit_transform(X)
     clusters = KMeans(N_CLUSTERS, n_init=10, random_state=0).fit_predict(components)
     in_data = np.log(radii(X))
     sparse = int(np.argmax([np.median(in_data[clusters == one]) for one in range(N_CLUSTERS)]))
     inside = clusters == sparse
-    few = {"sample": MEASURED, "random_state": 0}
+    few = {"sample": min(MEASURED, len(X)), "random_state": 0}
     lines = {}
     for name, Y in maps.items():
         near = np.log(radii(Y) + 1e-12)
@@ -283,15 +283,15 @@ def _draw_members(X, inside):
 
 def biplots_part(n_rows):
     """Fig. 15 to 19: the ten features that each method puts first, on digit 1."""
-    X, model = digit_one()
+    X, model = digit_one(n_rows)
     rows = np.random.default_rng(0).permutation(len(X))[:ARROWS]
-    methods = [name for name in ("PCA", "UMAP", "t-SNE", OURS) if map_of_ones(name) is not None]
+    methods = [name for name in ("PCA", "UMAP", "t-SNE", OURS) if map_of_ones(name, n_rows) is not None]
     biplot = Figure(figsize=(8.4, 3.7 * len(methods)), layout="constrained")
     tables = Figure(figsize=(13.0, 7.0), layout="constrained")
     cells = dict(zip(methods, tables.subplots(2, 2).flat, strict=False))
     found = {}
     for axes, name in zip(biplot.subplots(len(methods), 2), methods, strict=True):
-        Y = np.asarray(map_of_ones(name), dtype=float)
+        Y = np.asarray(map_of_ones(name, n_rows), dtype=float)
         if name == OURS:
             shown = FeatureTableDisplay.from_estimator(model, feature_names=PIXELS, title="Fig. 19: FeatureMAP, arrows")
             arrows = model.feature_gradients(rows)
@@ -394,7 +394,7 @@ def _sweep(found):
 def _densities(found):
     lines = ["## Fig. 9, 10, 12: the sparse cluster of digit 1", ""]
     lines += [
-        f"All {found['rows']:,} ones of MNIST. The paper does not say how it clusters; here k-means with {N_CLUSTERS} "
+        f"{found['rows']:,} ones of MNIST. The paper does not say how it clusters; here k-means with {N_CLUSTERS} "
         f"centres on 50 principal components, and the cluster with the largest radii in the data, {found['members']:,} "
         f"images, is the sparse one: its median radius there is {found['data']:.2f} times the others'. The last column "
         f"is the same in the map; radii are measured in one way in every map (15 neighbours), at {MEASURED:,} rows.",
