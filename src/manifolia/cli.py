@@ -86,9 +86,9 @@ def main() -> None:
     """Maps of tables that are guided by a target, explain themselves and place new rows.
 
     \b
-    manifolia demo                               a complete run on bundled data
-    manifolia map data.csv --target label -o run a map of your table
-    manifolia transform run new.csv -o new.csv   new rows on it
+    manifolia demo                                 a run on bundled data
+    manifolia map data.csv --target label -o run   a map of your table
+    manifolia transform run new.csv -o placed.csv  new rows on it
     """
 
 
