@@ -46,7 +46,7 @@ class Scale(NamedTuple):
     large: tuple = (25, 40, 12)  # text and cells: trials of t-SNE, perplexities and neighbours of the thinned grids
     large_batches: int = 3
     every: tuple = (2, 4)  # after so many trials of t-SNE, of UMAP, their convergence is looked at
-    maps: tuple = (3, 3)  # runs on all text, on all cells
+    maps: tuple = (2, 3)  # runs on all text, on all cells
     text: tuple = ("reuters:tenth", "reuters")
 
 

@@ -12,27 +12,60 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from manifolia.kernels.kernel_map import perplexity_rows
-
 EXAGGERATION, EARLY, LATE = 12.0, 250, 750
 BLOCK = 500  # rows whose distances are held at once
+TOLERANCE, MOST_STEPS = 1e-5, 100  # of the entropy
 
 
 def joint(X, perplexity):
     """Joint probabilities over all pairs, in single precision, a block of rows at a time."""
     n = len(X)
-    P = np.zeros((n, n), np.float32)
+    P = np.empty((n, n), np.float32)
     for start in range(0, n, BLOCK):
-        D = cdist(X[start : start + BLOCK], X)
-        rows = np.arange(len(D))
-        D[rows, start + rows] = -1.0  # a row is its own nearest, whatever its twins
-        order = np.argsort(D, axis=1, kind="stable")[:, 1:]
-        near = np.ascontiguousarray(np.take_along_axis(D, order, axis=1))
-        weights = np.empty_like(near)
-        perplexity_rows(near, float(perplexity), weights, 0, len(near))
-        np.put_along_axis(P[start : start + BLOCK], order, weights.astype(np.float32), axis=1)
+        D = cdist(X[start : start + BLOCK], X, "sqeuclidean")
+        _conditional(D, start, float(perplexity), P[start : start + BLOCK])
     _symmetric(P)
     return P
+
+
+@numba.njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+def _conditional(D, start, perplexity, P):
+    """Gaussian weights of rows with the entropy log(perplexity), by Newton's method in log(beta) within a bracket."""
+    n = D.shape[1]
+    target = np.log(perplexity)
+    for i in range(len(D)):
+        row, own, weights = D[i], start + i, P[i]
+        nearest, total = np.inf, 0.0
+        for j in range(n):
+            if j != own:
+                nearest = min(nearest, row[j])
+                total += row[j]
+        unit = max(total / (n - 1) - nearest, 1e-12)
+        low, high, at = -40.0, 40.0, 0.0
+        for _ in range(MOST_STEPS):
+            beta = np.exp(at) / unit
+            z = first = second = 0.0
+            for j in range(n):
+                d = row[j] - nearest
+                w = np.exp(-beta * d) if j != own else 0.0
+                weights[j] = w
+                z += w
+                first += w * d
+                second += w * d * d
+            mean = first / z
+            entropy = np.log(z) + beta * mean
+            if abs(entropy - target) < TOLERANCE:
+                break
+            if entropy > target:
+                low = at
+            else:
+                high = at
+            slope = beta * beta * (second / z - mean * mean)  # of minus the entropy
+            at += (entropy - target) / max(slope, 1e-12)
+            if not low < at < high:
+                at = 0.5 * (low + high)
+        for j in range(n):
+            weights[j] /= np.float32(z)
 
 
 @numba.njit(nogil=True, cache=True)
