@@ -41,7 +41,7 @@ SCRIPTS = {
     "baselines": Script("baselines.py", "RF-PHATE", "other methods"),
     "forest-family": Script("forest_family.py", "RF-PHATE", "other layouts"),
     "tuning": Script("tuning.py", "Bayesian tuning"),
-    "forest-features": Script("forest_features.py", "forest features", quick=("--repeats", "1")),
+    "forest-features": Script("forest_features.py", "forest features", quick=("--repeats", "1", "--folds", "3")),
     "kernel-tsne": Script("kernel_tsne.py", "kernel t-SNE"),
     "featuremap": Script("featuremap.py", "FeatureMAP"),
 }

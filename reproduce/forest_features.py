@@ -1,7 +1,7 @@
 """The tables and figures of "Random forest based feature induction" (Vens and Costa 2011), the paper's beside ours.
 
     python reproduce/forest_features.py [--parts uci,times,noise,draws,missing,sin,multilabel,bibtex,projection]
-                                        [--repeats 3] [--full] [--cache FOLDER] [--kept]
+                                        [--repeats 3] [--folds 10] [--full] [--cache FOLDER] [--kept]
                                         [--out docs/results/forest-features.md]
 
 Protocol of the binary sets (section III-C): ten folds, repeated (the paper: ten times, ``--full``). In each, one of the
@@ -37,7 +37,7 @@ _SLOW = ("Arcene", "Cylinder bands", "Mammogr. mass")  # come last
 _LABELS = ("emotions", "medical", "yeast")
 
 
-def pieces(part, repeats, names_of_sets):
+def pieces(part, repeats, n_folds, names_of_sets):
     """Name, function and arguments of every piece of a part."""
     once = min(repeats, 3)  # given splits: only the forest's seed changes
     kinds = {
@@ -55,14 +55,15 @@ def pieces(part, repeats, names_of_sets):
     if part == "bibtex":
         return [(("bibtex", 0), more.multilabel, ("bibtex", 0))]
     function, names, n = kinds[part]
-    return [((str(name), seed), function, (name, seed)) for seed in range(n) for name in names]
+    folded = (n_folds,) if part in ("uci", "noise", "missing") else ()
+    return [((str(name), seed), function, (name, seed, *folded)) for seed in range(n) for name in names]
 
 
-def measured(part, repeats, names_of_sets, folder, *, kept_only):
+def measured(part, repeats, n_folds, names_of_sets, folder, *, kept_only):
     """Figures by part, name and repetition; what is in the cache is not computed again."""
     kinds = ("uci", "alignment") if part == "uci" else (part,)  # the same forests give both
     found = {kind: {} for kind in kinds}
-    for (name, seed), function, arguments in pieces(part, repeats, names_of_sets):
+    for (name, seed), function, arguments in pieces(part, repeats, n_folds, names_of_sets):
         files = {kind: folder / f"{kind}-{name.replace(' ', '_')}-{seed}.json" for kind in kinds}
         there = all(file.exists() for file in files.values())
         if not there and kept_only:
@@ -87,6 +88,7 @@ def main():
         "--sets", default=",".join(sets.SETS), help="some of the binary sets, by their name in Table II"
     )
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folds", type=int, default=10, help="so many of the ten folds, for a quick look")
     parser.add_argument("--full", action="store_true", help="the paper's ten repetitions")
     home = pathlib.Path.home() / ".cache" / "manifolia" / "reproduce"
     parser.add_argument("--cache", type=pathlib.Path, default=home)
@@ -95,14 +97,15 @@ def main():
     arguments = parser.parse_args()
     chosen = arguments.sets.split(",")
     repeats = 10 if arguments.full else arguments.repeats
-    folder = arguments.cache / f"forest-features-{PROTOCOL}"
+    n_folds = 10 if arguments.full else arguments.folds
+    folder = arguments.cache / f"forest-features-{PROTOCOL}{'' if n_folds == 10 else f'-{n_folds}-folds'}"
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     with threads(1):  # small forests: a second thread costs more than it gives
         parts = arguments.parts.split(",")
         found = {}
         for part in parts:
-            found |= measured(part, repeats, chosen, folder, kept_only=arguments.kept)
+            found |= measured(part, repeats, n_folds, chosen, folder, kept_only=arguments.kept)
     found = {part: figures_of for part, figures_of in found.items() if figures_of}
     remarks = pathlib.Path(__file__).with_name("forest_features_remarks.md").read_text(encoding="utf-8")
     text = report.text(found, introduction=__doc__.split("\n\n")[2], remarks=remarks)
