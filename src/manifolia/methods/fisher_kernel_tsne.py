@@ -44,7 +44,7 @@ _MANY_CLASSES = 64  # from here on the work space of the distances does not grow
 class FisherKernelTSNE(SubsetMap, BaseEstimator):
     """t-SNE of a subset, guided by a target, with a formula that places all other rows, and new ones, without it.
 
-    Distances of the training rows count what changes the probabilities of the classes, and half as Euclidean ones.
+    Distances of the training rows count what changes the probabilities of the classes, mixed with Euclidean ones.
     Rows are placed by Euclidean distances to the training rows, so that new rows need no class.
 
     Parameters
