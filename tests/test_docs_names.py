@@ -281,6 +281,25 @@ def test_an_example_that_gives_something_else_is_told(tmp_path, monkeypatch):
         load("run_pages").run_docstrings("example_that_lies")
 
 
+def test_no_example_of_a_page_is_passed_over():
+    pages = load("run_pages")
+    assert {ROOT / "README.md", DOCS / "getting_started.md", DOCS / "methods" / "phate.md"} <= set(pages.PAGES)
+    fences = {
+        fence
+        for page in pages.PAGES
+        for fence in re.findall(r"^```([^\s`]+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    }
+    # Python and shell are run, and text and commands for Windows cannot be; "py" or "pycon" would not be seen.
+    assert {fence for fence in fences if not fence.startswith("{")} <= {"python", "shell", "bat", "text"}
+    for page in pages.PAGES:
+        text = page.read_text(encoding="utf-8")
+        n_python = len(re.findall(r"^```python$", text, flags=re.MULTILINE))
+        n_left_out = len(re.findall(r"^<!-- not run: [^>]+-->\n+```python$", text, flags=re.MULTILINE))
+        n_given = len(re.findall(r"^<!-- given:$", text, flags=re.MULTILINE))
+        run = [block for block in pages.blocks(text) if block.language == "python"]
+        assert len(run) == n_python - n_left_out + n_given, page.name
+
+
 # --- commands on pages -----------------------------------------------------------------------------------------------
 
 
