@@ -23,10 +23,11 @@ def thinned(pool, n):
     return [{"n_neighbors": k, "min_dist": d} for k in some for d in FIFTHS]
 
 
-def searched_by(store, pool, n_trials, n_grid, every):
+def searched_by(store, pool, n_trials, n_grid):
     """Searches of every surrogate and grids, so many batches of each."""
     label = f"{pool.name.replace(':', '-')}-{pool.method}"
-    batches, repeats = store.scale.large_batches, store.scale.repeats[2]
+    kind = list(FACTORS).index(pool.method)
+    batches, every, repeats = store.scale.large_batches[kind], store.scale.every[kind], store.scale.repeats[2]
     settings = thinned(pool, n_grid)
     return {
         "n": pool.n_rows,
@@ -54,13 +55,13 @@ def large(store, part, whole, n_maps):
 
     def landscape():
         some = thinned(pools["tsne"], n_perplexities)
-        values = {f: pools["tsne"].curve(some, range(scale.searched[2]), f).tolist() for f in FIGURES}
+        values = {f: pools["tsne"].curve(some, range(scale.searched[3]), f).tolist() for f in FIGURES}
         return {"n": pools["tsne"].n_rows, "settings": [list(s.values()) for s in some], **values}
 
     found = {
         "curves": store.get(f"landscape-{name}", landscape),
-        "tsne": searched_by(store, pools["tsne"], trials, n_perplexities, scale.every[0]),
-        "featuremap": searched_by(store, pools["featuremap"], scale.umap_trials, n_neighbors, scale.every[1]),
+        "tsne": searched_by(store, pools["tsne"], trials, n_perplexities),
+        "featuremap": searched_by(store, pools["featuremap"], scale.umap_trials, n_neighbors),
         "rows": len(load(whole).X),
         "y": {"part": load(part).y.tolist(), "whole": load(whole).y.tolist()},
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 import tuning_figures as figures
 from kernel_tsne_page import head, line, spread
@@ -21,10 +23,10 @@ vehicle and by UMAP, {repeats[2]} on text and cells). The surrogate works on a l
 rows. "Seen" is the least mean of a setting's runs, the figure that the paper prints; it is the least of many noisy
 means, and too good. "True" is the mean of runs that no search ever got, and the figure to compare. Every search draws
 its runs from a pool that is computed once for each setting ({searched[0]} runs on the two clusters, {searched[1]} on
-COIL's third, {searched[2]} elsewhere), as if they had just been made, now and then the same one twice; the true value
-comes from other runs ({true[0]}, {true[1]}, {true[2]}). On text and cells perplexities are rounded to whole numbers 5 %
-apart and neighbours to numbers 10 % apart, so that searches share their runs, and `min_dist` is a fifth, as in the
-paper.
+COIL's third, {searched[2]} by UMAP on text and cells, {searched[3]} elsewhere), as if they had just been made, now and
+then the same one twice; the true value comes from other runs ({true[0]}, {true[1]}, {true[2]}, {true[3]}).
+On text and cells perplexities are rounded to whole numbers 5 % apart and neighbours to numbers 10 % apart, so that
+searches share their runs, and `min_dist` is a fifth, as in the paper.
 
 t-SNE is exact, over all pairs, on text and cells of all rows too, so that any perplexity below the number of rows means
 what it says: 1,000 iterations from a random start, the schedule of scikit-learn's `method="exact"`
@@ -48,7 +50,8 @@ SHARES = ("search", "batches", "runs", "seen", "true", "fraction of the rows", "
 def protocol(scale):
     """How it was done and what the verdicts mean."""
     lines = [] if scale == FULL else [*QUICK.strip().split("\n"), ""]
-    return lines + PROTOCOL.strip().format(**scale._asdict()).split("\n")
+    paragraphs = PROTOCOL.strip().format(**scale._asdict()).split("\n\n")
+    return lines + "\n\n".join(textwrap.fill(one, 120) for one in paragraphs).split("\n")
 
 
 def picture(text, name):

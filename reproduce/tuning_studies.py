@@ -25,8 +25,9 @@ N_PILOT = 5
 class Scale(NamedTuple):
     """How much is computed; the values are those of a full run."""
 
-    searched: tuple = (25, 10, 8)  # runs of a setting that searches draw from: two clusters, COIL's third, elsewhere
-    true: tuple = (40, 12, 4)  # further runs that tell its true value
+    # Runs of a setting that searches draw from: two clusters, COIL's third, UMAP on large sets, elsewhere.
+    searched: tuple = (25, 10, 5, 8)
+    true: tuple = (40, 12, 4, 4)  # further runs that tell its true value
     repeats: tuple = (10, 4, 3)  # most runs of a setting in a search: two clusters and COIL, small sets, large sets
     trials: int = 20
     batches: tuple = (20, 5, 10)  # searches by GP with EI, by the others, with a single run a setting
@@ -43,19 +44,19 @@ class Scale(NamedTuple):
     umap_trials: int = 45
     umap_grid: tuple = (12, 6)
     sobol: tuple = (4, 2)  # runs of a setting: on small sets, on all of COIL
-    large: tuple = (25, 40, 12)  # text and cells: trials of t-SNE, perplexities and neighbours of the thinned grids
-    large_batches: int = 3
-    every: tuple = (2, 4)  # after so many trials of t-SNE, of UMAP, their convergence is looked at
+    large: tuple = (25, 40, 10)  # text and cells: trials of t-SNE, perplexities and neighbours of the thinned grids
+    large_batches: tuple = (3, 2)  # searches by t-SNE, by UMAP
+    every: tuple = (2, 8)  # after so many trials of t-SNE, of UMAP, their convergence is looked at
     maps: tuple = (2, 3)  # runs on all text, on all cells
     text: tuple = ("reuters:tenth", "reuters")
 
 
 FULL = Scale()
 QUICK = Scale(
-    searched=(8, 5, 4), true=(10, 5, 3), repeats=(5, 2, 2), trials=12, batches=(3, 1, 3), few=1, grid=20,
+    searched=(8, 5, 4, 4), true=(10, 5, 3, 3), repeats=(5, 2, 2), trials=12, batches=(3, 1, 3), few=1, grid=20,
     fractions=FRACTIONS[::2], curve=(2, 1, 2, 2), samples=2, carried=2, neighbors=NEIGHBORS[::2], spreads=SPREADS[::2],
-    umap_runs=1, umap_batches=2, umap_trials=15, umap_grid=(6, 3), sobol=(2, 2), large=(12, 12, 5), large_batches=1,
-    every=(3, 4), maps=(1, 2), text=("reuters:twentieth", "reuters:third"),
+    umap_runs=1, umap_batches=2, umap_trials=15, umap_grid=(6, 3), sobol=(2, 2), large=(12, 12, 5),
+    large_batches=(1, 1), every=(3, 4), maps=(1, 2), text=("reuters:twentieth", "reuters:third"),
 )  # fmt: skip
 
 
@@ -73,7 +74,9 @@ class Store(_store.Store):
 
 
 def _kind(pool):
-    return {"clusters": 0, "coil:third": 1}.get(pool.name, 2) if pool.method == "tsne" else 2
+    if pool.method == "tsne":
+        return {"clusters": 0, "coil:third": 1}.get(pool.name, 3)
+    return 3 if pool.factor is None else 2
 
 
 def searched(pool):
