@@ -120,8 +120,8 @@ def outlier_scores(K: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
     Examples
     --------
     >>> from manifolia.explain.proximities import outlier_scores
-    >>> outlier_scores([[1, 0.9, 0.8, 0], [0.9, 1, 0.7, 0.1], [0.8, 0.7, 1, 0], [0, 0.1, 0, 1]]).argmax()
-    np.int64(3)
+    >>> int(outlier_scores([[1, 0.9, 0.8, 0], [0.9, 1, 0.7, 0.1], [0.8, 0.7, 1, 0], [0, 0.1, 0, 1]]).argmax())
+    3
     """
     matrix = _others(K)
     n = matrix.shape[0]
