@@ -39,6 +39,9 @@ def parts(n_rows):
     for method in peers.ALL:
         for name in table.SETS:
             found[f"table-{name}-{method}"] = lambda name=name, method=method: table.table_part(name, n_rows, method)
+    for method in peers.ALL if n_rows is None else ():
+        for name in table.LARGE:
+            found[f"sample-{name}-{method}"] = lambda name=name, method=method: table.sample_part(name, method)
     for n in gallery.sizes(n_rows):
         for method in gallery.TIMED:
             found[f"time-{n}-{method}"] = lambda n=n, method=method: gallery.time_part(n, method)

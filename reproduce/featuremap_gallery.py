@@ -1,6 +1,6 @@
 """Fig. 13, the maps of each set by each method, and Fig. 14, running time against the number of rows.
 
-The gallery draws the maps that the parts of Table 1 keep; the last point of Fig. 14 is the time of those of MNIST.
+The gallery draws the maps that the parts of Table 1 keep, and the times of those of MNIST are points of Fig. 14.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import featuremap_peers as peers
 import numpy as np
 from featuremap_figures import save
-from featuremap_table import SETS, SHOWN, label, load
+from featuremap_table import SAMPLE_ROWS, SETS, SHOWN, label, load
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -16,7 +16,7 @@ from manifolia.show import MapDisplay
 
 TITLES = {"mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "coil20": "COIL-20", "scrna_pbmc3k": "PBMC 3k"}
 N_COLUMNS = 5
-SIZES = (1_000, 3_000, 10_000, 30_000)
+SIZES = (1_000, 3_000, 30_000)
 TIMED = tuple(method for method in peers.ALL if method != "λ = 0.5")
 #: Seconds on 50,000 rows that the paper's text gives for its Fig. 14.
 PAPER_SECONDS = {"UMAP": 30, peers.OURS: 150}
@@ -29,9 +29,14 @@ MARKERS = "osv^D<>Px"
 
 def gallery_part(name):
     """Draw the maps of a set that were kept; None if there are none."""
-    maps = {method: found for method in SHOWN if (found := peers.kept(name, method)) is not None}
+    maps = {}
+    for method in SHOWN:
+        found = peers.kept(name, method) or peers.kept(f"{name}-{SAMPLE_ROWS}", method)
+        if found is not None:
+            maps[method] = found
     if not maps:
         return None
+    most = max(len(y) for _, y in maps.values())
     n_lines = -(-len(maps) // N_COLUMNS)
     figure = Figure(figsize=(2.9 * N_COLUMNS, 3.05 * n_lines + 0.3), layout="constrained")
     axes = np.atleast_2d(figure.subplots(n_lines, N_COLUMNS)).ravel()
@@ -39,12 +44,12 @@ def gallery_part(name):
         size = float(np.clip(6000 / len(Y), 0.15, 3.0))
         MapDisplay.from_map(Y, y).plot(ax, legend=False, size=size)
         ax.set(xlabel="", ylabel="")
-        ax.set_title(label(method), fontsize=11)
+        ax.set_title(label(method) + ("" if len(Y) == most else f", {len(Y):,} rows"), fontsize=11)
     for ax in axes[len(maps) :]:
         ax.set_axis_off()
-    figure.suptitle(f"{TITLES[name]}, {len(y):,} rows", fontsize=12)
+    figure.suptitle(f"{TITLES[name]}, {most:,} rows", fontsize=12)
     save(figure, f"fig13_{name}", dpi=75)
-    return {"rows": len(y), "methods": list(maps)}
+    return {"rows": most, "methods": list(maps)}
 
 
 # --- Fig. 14 --------------------------------------------------------------------------------------------------------
@@ -61,16 +66,17 @@ def time_part(n, method):
 
 
 def sizes(n_rows):
-    """Rows at which methods are timed, the whole of the set that Table 1 takes left out."""
+    """Rows at which methods are timed beside those of Table 1."""
     return tuple(n for n in SIZES if n_rows is None or n < n_rows)
 
 
 def times(found, n_rows):
-    """For each method its points (rows, wall, CPU), those of Table 1 last."""
+    """For each method its points (rows, wall, CPU), with those of the maps in Table 1."""
     points = {}
     for method in TIMED:
-        parts = [found.get(f"time-{n}-{method}") for n in sizes(n_rows)] + [found.get(f"table-mnist-{method}")]
-        line = [(part["rows"], part["wall"], part["cpu"]) for part in parts if part is not None and "cpu" in part]
+        names = [*(f"time-{n}" for n in sizes(n_rows)), "sample-mnist", "table-mnist"]
+        parts = [found[f"{name}-{method}"] for name in names if f"{name}-{method}" in found]
+        line = sorted((part["rows"], part["wall"], part["cpu"]) for part in parts if "cpu" in part)
         if line:
             points[method] = line
     return points
@@ -134,13 +140,16 @@ def _times(found, n_rows):
     lines += [
         "Seconds of processor time for MNIST, in parentheses as a multiple of FeatureMAP's, then seconds by the clock "
         f"after a stroke. Default settings, {peers.N_JOBS} threads where a method can use them, compilation left out, "
-        f"one run each; the column of {counts[-1]:,} rows is that of the maps in Table 1. **The machine was shared "
-        "with other work**: by the clock methods cannot be compared, in processor time they can, roughly.",
+        f"one run each; the maps of 10,000 rows and more are those of Table 1. **The machine was shared with "
+        "other work**: by the clock methods cannot be compared, in processor time they can, roughly.",
         "",
         "| method | " + " | ".join(f"{n:,} rows" for n in counts) + " | growth |",
         "|---" * (len(counts) + 2) + "|",
     ]
-    for method, line in sorted(points.items(), key=lambda one: one[1][-1][2]):
+    shared = max(set.intersection(*({point[0] for point in line} for line in points.values())), default=None)
+    order = {method: {n: cpu for n, _, cpu in line}.get(shared, 0.0) for method, line in points.items()}
+    for method in sorted(points, key=order.get):
+        line = points[method]
         by_rows = {point[0]: point for point in line}
         cells = []
         for n in counts:
