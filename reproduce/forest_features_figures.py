@@ -91,23 +91,26 @@ def shapes(folder):
 
 
 def densities(folder):
-    """Fig. 8: test rows in a random plane, induced above and original below."""
+    """Fig. 8: test rows in a random plane and in that of the principal components, induced above, original below."""
     X, y, X_test, y_test = more.newsgroups()
-    codes = more.coded(X, y, X.shape[1], 0).transform(X_test)
-    figure = Figure(figsize=(7.6, 6.4), layout="constrained")
-    for part, points, title in zip(
-        figure.subfigures(2, 1), (codes, X_test), ("induced features", "original features"), strict=True
-    ):
-        plane = sorted(range(20), key=lambda seed, points=points: more.overlap(more.projected(points, seed), y_test))[
-            10
-        ]
-        Y = more.projected(points, plane)
-        low, high = np.quantile(Y, (0.01, 0.99), axis=0)
-        inside = ((low <= Y) & (high >= Y)).all(axis=1)  # a few rows far away would leave a dot in an empty frame
-        display = DensityDisplay.from_map(Y[inside], y_test[inside], class_names=more.GROUPS)
-        display.plot(part.subplots(1, 2), theme="light")
-        part.suptitle(f"{title}, plane with the median overlap of 20 (here {display.data.overlap:.2f})", fontsize=11)
-    save(figure, folder, "densities")
+    model = more.coded(X, y, X.shape[1], 0)
+    spaces = {"induced features": (model.transform(X), model.transform(X_test)), "original features": (X, X_test)}
+    for name in ("densities", "densities-principal"):
+        figure = Figure(figsize=(7.6, 6.4), layout="constrained")
+        for part, (title, (first, second)) in zip(figure.subfigures(2, 1), spaces.items(), strict=True):
+            if name == "densities":
+                planes = [more.projected(second, seed) for seed in range(more.PLANES)]
+                Y = sorted(planes, key=lambda plane: more.overlap(plane, y_test))[len(planes) // 2]
+                title += f", random plane with the median overlap of {more.PLANES}"
+            else:
+                Y = more.principal(first, second)
+                title += ", first two principal components of the training rows"
+            low, high = np.quantile(Y, (0.01, 0.99), axis=0)
+            inside = ((low <= Y) & (high >= Y)).all(axis=1)  # a few rows far away would leave a dot in an empty frame
+            display = DensityDisplay.from_map(Y[inside], y_test[inside], class_names=more.GROUPS)
+            display.plot(part.subplots(1, 2), theme="light")
+            part.suptitle(title, fontsize=11)
+        save(figure, folder, name)
 
 
 def pictures(found, folder):
