@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("optuna") else ["test_tuner.py", "test_workers.py"]
+collect_ignore = [] if importlib.util.find_spec("optuna") else ["test_course.py", "test_tuner.py", "test_workers.py"]

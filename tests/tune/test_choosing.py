@@ -15,8 +15,8 @@ from manifolia.tune.evaluation import Run
 from manifolia.tune.parameters import Normalized
 from manifolia.tune.pareto import crowding, hypervolume, knee, layers, non_dominated
 from manifolia.tune.proposal import Evidence, pilot_design, propose
-from manifolia.tune.search import local_spread, pooled_spread
 from manifolia.tune.space import Space
+from manifolia.tune.spread import local_spread, pooled_spread
 from manifolia.tune.study import Trial
 from manifolia.tune.subsample import leverage_scores, sample_rows, sample_size
 from manifolia.tune.surrogate import ForestSurrogate, ProcessSurrogate
@@ -297,3 +297,31 @@ def test_spread_is_that_of_the_runs_near_by() -> None:
     assert found[8:11].max() < 0.09
     assert found[-1] > 0.12
     np.testing.assert_allclose(local_spread(trials, np.zeros((11, 1))), np.tile(pooled_spread(trials), (11, 1)))
+
+
+def test_pilots_of_a_small_space_are_all_different() -> None:
+    space = Space({"kind": ["a", "b", "c"], "n": (1, 2)})
+    for seed in range(5):
+        for design in ("lhs", "sobol"):
+            found = pilot_design(space, 5, seed, design=design)
+            assert len({repr(setting) for setting in found}) == len(found) == 5
+    assert len(pilot_design(space, 20, 0)) == 6  # there are no more
+
+
+def test_children_have_an_option_of_a_parent_or_a_mutant() -> None:
+    """Of the first and the last of nine options the middle is no blend."""
+    space = Space({"kind": list("abcdefghi"), "x": (0.0, 1.0)})
+    settings = [{"kind": kind, "x": x} for kind, x in zip("aiaiai", np.linspace(0, 1, 6), strict=True)]
+    losses = np.linspace(0, 1, 6)[:, None]
+    children = [propose(space, Evidence(settings, losses, None), "nsga2", seed).setting["kind"] for seed in range(60)]
+    assert sum(kind in "ai" for kind in children) > 40  # one in four is mutated
+    assert len(set(children)) > 2
+
+
+def test_quick_errors_of_quantiles_are_those_of_the_aggregate() -> None:
+    """The resampled figures are computed at once; one by one they are the same."""
+    losses = np.random.default_rng(0).normal(size=7)
+    for how in (("quantile", 0.75), ("mean-var", 2.0)):
+        drawn = losses[np.random.default_rng(0).integers(0, 7, size=(200, 7))]
+        expected = np.std([aggregate(row, how) for row in drawn]) * 0.3 / np.std(losses, ddof=1)
+        assert standard_error(losses, how, 0.3) == pytest.approx(expected)

@@ -96,3 +96,22 @@ def test_no_table_of_a_handful_of_trials() -> None:
     space, evidence = evidence_of(lambda a, b: a, 5, 0.0)
     with pytest.raises(SensitivityRefusedError, match="5 trials that worked are too few"):
         sensitivity(space, evidence)
+
+
+def test_no_table_where_trials_leave_everything_open() -> None:
+    """The surrogate predicts well enough, but resampled trials give a parameter anything between nothing and all."""
+    space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 10, 0.2)
+    assert r_squared(evidence, space, "gp-ei", 0) > 0.5
+    with pytest.raises(SensitivityRefusedError, match=r"the narrowest of the 90 % intervals, of .* of 'b', is 0\.0"):
+        sensitivity(space, evidence, n_bootstrap=20)
+    space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 40, 0.1)
+    table = sensitivity(space, evidence, n_bootstrap=20).table  # more trials and less noise: it is told
+    assert min(table["S1 high"] - table["S1 low"]) < 0.5
+
+
+def test_one_parameter_has_all_of_it() -> None:
+    space = Space({"a": (0.0, 1.0)})
+    settings = pilot_design(space, 8, 0)
+    loss = np.array([[s["a"] ** 2] for s in settings])
+    table = sensitivity(space, Evidence(settings, loss, np.full((8, 1), 0.01)), n_bootstrap=10).table
+    assert table.loc["a", ["S1", "ST", "Shapley"]].tolist() == pytest.approx([1.0, 1.0, 1.0])

@@ -113,3 +113,32 @@ def test_a_grid_has_its_points_once() -> None:
 def test_errors_say_what_to_do(make: object, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         make()  # type: ignore[operator]
+
+
+def test_a_row_of_a_table_is_a_setting() -> None:
+    import pandas as pd
+
+    space = Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "x": (0.0, 1.0)})
+    table = pd.DataFrame([{"slot": 3, "kind": "b", "n": 4, "x": 0.5}, {"slot": 4, "kind": "a", "x": 0.25}])
+    assert space.picked(table.iloc[0]) == {"kind": "b", "n": 4, "x": 0.5}
+    assert isinstance(space.picked(table.iloc[0])["n"], int)  # the gap below made it 4.0
+    assert space.picked(table.iloc[1].to_dict()) == {"kind": "a", "x": 0.25}
+    with pytest.raises(ValueError, match=r"lacks 'x'\. Give all of \['kind', 'x'\]"):
+        space.picked({"kind": "a"})
+    with pytest.raises(ValueError, match="lacks 'n'"):
+        space.picked({"kind": "b", "n": math.nan, "x": 0.5})
+    with pytest.raises(ValueError, match="lies outside"):
+        space.picked({"kind": "a", "x": 3.0})
+    with pytest.raises(ValueError, match="lacks 'kind'"):
+        space.picked({"x": 0.5})
+
+
+def test_settings_are_counted_with_their_conditions() -> None:
+    assert Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"])}).n_points == 1 + 8
+    assert Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "m": (1, 3)}).n_points == 3 + 24
+
+
+def test_a_condition_may_name_an_option_that_no_database_holds() -> None:
+    space = Space({"metric": [("a", 1), None], "x": When((0.0, 1.0), on="metric", among=[("a", 1)])})
+    assert space.at(np.array([0.2, 0.5])) == {"metric": "('a', 1)", "x": 0.5}
+    assert space.at(np.array([0.9, 0.5])) == {"metric": None}

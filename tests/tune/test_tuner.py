@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -21,10 +23,13 @@ from sklearn.manifold import TSNE, Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from manifolia import RFPHATE
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.metrics import register
 from manifolia.tune import Integer, Normalized, SurrogateSampler, Tuner, When
-from manifolia.tune.evaluation import check_limits, takes_target
+from manifolia.tune.evaluation import takes_target
+from manifolia.tune.limits import check_limits
+from manifolia.tune.plan import run_seed
 from manifolia.tune.study import StudyMismatchError
 from tune.toys import BrokenOff, Failing, Killed, Stateless, Toy, Warning_, closeness, closeness_of_the_other
 
@@ -72,6 +77,19 @@ def test_the_score_is_not_the_luckiest_one() -> None:
     assert abs(np.mean(reported) - truth) < 0.9  # three standard errors of 12 runs
 
 
+def test_the_map_delivered_is_the_last_run_with_the_least_loss() -> None:
+    """Its own loss is the least of the final runs, whose scores are reported."""
+    found = tuner(Toy(noise=0.1), n_repeats=6, n_confirm=0, n_trials=6).fit(X)
+    seeds = [run_seed(0, "final", 0, repeat) for repeat in range(6)]
+    losses = []
+    for seed in seeds:
+        model = clone(Toy(noise=0.1)).set_params(**found.best_params_, random_state=seed)
+        model.fit_transform(X)
+        losses.append(model.loss_)
+    assert found.best_estimator_.loss_ == min(losses)
+    assert found.best_score_ == pytest.approx(1 - np.mean(losses))
+
+
 def test_the_map_delivered_is_the_run_with_the_least_loss() -> None:
     found = tuner(Toy(noise=0.1), n_repeats=6).fit(X)
     alone = [clone(Toy(noise=0.1)).set_params(**found.best_params_, random_state=s) for s in range(40)]
@@ -117,7 +135,8 @@ def test_equal_figures_of_different_maps_do_not_end_a_setting() -> None:
 
 
 def test_failures_are_recorded_and_passed_over() -> None:
-    found = tuner(Failing(noise=0.01), refit=False).fit(X)
+    with pytest.warns(ManifoliaWarning, match=r"settings failed and count for nothing; the first, .*too far"):
+        found = tuner(Failing(noise=0.01), refit=False).fit(X)
     wrong = found.trials_[found.trials_["error"] != ""]
     assert wrong["error"].str.contains("too far to the right").any()
     assert (wrong["x"] > 0.5).any()
@@ -126,7 +145,8 @@ def test_failures_are_recorded_and_passed_over() -> None:
 
 
 def test_a_nan_is_a_failure() -> None:
-    found = tuner(Failing(noise=0.001), {"x": (0.0, 0.4)}, refit=False, random_state=1).fit(X)
+    with pytest.warns(ManifoliaWarning, match="closeness is not a finite number"):
+        found = tuner(Failing(noise=0.001), {"x": (0.0, 0.4)}, refit=False, random_state=1).fit(X)
     assert found.trials_["error"].str.contains("not a finite number").any()
 
 
@@ -185,6 +205,78 @@ def test_fractions_are_carried_over_to_all_rows() -> None:
     assert len(found.rows_) == 20
 
 
+class Best(Toy):
+    """Best where n_neighbors is 7, whatever the number of rows."""
+
+    def fit_transform(self, X: np.ndarray, y: object = None) -> np.ndarray:
+        Y = super().fit_transform(X, y)
+        Y[0, 0] = (
+            1 - ((self.n_neighbors - 7) / 60) ** 2 + self.noise * np.random.default_rng(self.random_state).normal()
+        )
+        return Y
+
+
+def test_a_number_that_does_not_grow_with_the_rows_is_carried_as_a_number() -> None:
+    """The fraction found on 20 rows would be three times too large on 60; the table tells what was tried."""
+    options = {"subsample": 20, "n_trials": 8, "n_full": 2, "n_confirm": 0}
+    found = tuner(Best(noise=0.001), {"n_neighbors": Normalized(0.1, 0.9)}, **options).fit(X)
+    small = found.trials_["argument_n_neighbors"][found.trials_["closeness_expected"].idxmin()]
+    assert found.best_params_["n_neighbors"] == small
+    assert found.carried_["way"].tolist() == ["same fraction", "between", "same number"]
+    assert found.carried_["chosen"].tolist() == [False, False, True]
+    assert found.carried_["closeness"].is_monotonic_increasing
+    assert (found.carried_["n_runs"] == 2).all()
+    json.dumps(found.to_dict(), allow_nan=False)
+    trusting = tuner(Best(), {"n_neighbors": Normalized(0.1, 0.9)}, **(options | {"n_full": 0})).fit(X)
+    assert trusting.best_params_["n_neighbors"] == round(60 * trusting.best_setting_["n_neighbors"])
+
+
+def test_runs_on_all_rows_are_not_made_for_nothing() -> None:
+    found = tuner(subsample=20, n_trials=4, n_confirm=0, refit=False).fit(X)  # one way only, and no map to make
+    assert not hasattr(found, "carried_")
+
+
+class Watched(Toy):
+    """Writes which rows it got."""
+
+    def __init__(self, x: float = 0.0, noise: float = 0.0, folder: str = "", random_state: object = None) -> None:
+        super().__init__(x, noise, random_state=random_state)
+        self.folder = folder
+
+    def fit_transform(self, X: np.ndarray, y: object = None) -> np.ndarray:
+        with open(f"{self.folder}/rows", "a") as file:
+            file.write(f"{self.x!r} {X[:, 0].tolist()!r}\n")
+        return Toy.fit_transform(self, X, y)
+
+
+@pytest.mark.parametrize("resample", [False, True])
+def test_rows_of_a_repeat_are_the_same_for_all_settings_and_fresh_when_confirmed(
+    tmp_path: Path, resample: bool
+) -> None:
+    options = {"subsample": 20, "n_trials": 3, "n_pilot": 3, "n_repeats": 2, "n_confirm": 0, "refit": False}
+    found = tuner(Watched(folder=str(tmp_path), noise=0.1), resample=resample, **options).fit(X)
+    lines = [line.split(" ", 1) for line in (tmp_path / "rows").read_text().splitlines()]
+    searched, final = lines[:6], lines[6:]
+    by_setting: dict[str, list[str]] = {}
+    for x, rows in searched:
+        by_setting.setdefault(x, []).append(rows)
+    assert len({tuple(rows) for rows in by_setting.values()}) == 1  # settings are compared on the same rows
+    assert len({rows for _, rows in searched}) == (2 if resample else 1)
+    assert len(final) == 2
+    assert ({rows for _, rows in final} & {rows for _, rows in searched} == set()) is resample
+    assert found.confirmed_
+
+
+def test_a_users_pick_that_fails_has_no_score() -> None:
+    """Neither that of another setting, nor a map."""
+    found = tuner(Failing(noise=0.01), {"x": (0.1, 0.9)}, refit={"x": 0.8}, n_trials=5, n_confirm=0)
+    with warnings.catch_warnings(record=True) as caught, pytest.raises(RuntimeError, match="too far"):
+        warnings.simplefilter("always")
+        found.fit(X)
+    assert any("failed when it was run again" in str(w.message) and "no score" in str(w.message) for w in caught)
+    assert math.isnan(found.best_score_)
+
+
 @pytest.mark.parametrize("sampling", ["uniform", "leverage", "stratified"])
 def test_ways_of_sampling(sampling: str) -> None:
     y = np.repeat([0, 1], [50, 10])
@@ -198,11 +290,12 @@ def test_ways_of_sampling(sampling: str) -> None:
 def test_a_study_goes_on_where_it_was_broken_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch_size: int
 ) -> None:
-    """The same in one process, which claims to be another that is gone."""
-    gone = {"host": socket.gethostname(), "pid": 2**30}
+    """The same in one process, which claims to be another that is gone and had no time to clear up."""
+    gone = {"host": socket.gethostname(), "pid": 2**30, "session": "gone"}
     options = {"n_trials": 7, "refit": False, "batch_size": batch_size}
     with monkeypatch.context() as patch:
-        patch.setattr("manifolia.tune.study._myself", lambda: gone)
+        patch.setattr("manifolia.tune.study.new_worker", lambda: gone)
+        patch.setattr("manifolia.tune.study.TrialStore.at_work", lambda store: contextlib.nullcontext())
         with pytest.raises(KeyboardInterrupt):
             tuner(BrokenOff(folder=str(tmp_path), at=21), storage=tmp_path / "s.db", **options).fit(X)
     with pytest.warns(ManifoliaWarning, match="unfinished trials of a process that is gone"):
@@ -211,6 +304,17 @@ def test_a_study_goes_on_where_it_was_broken_off(
     columns = [c for c in whole.trials_ if c != "seconds"]
     pd.testing.assert_frame_equal(whole.trials_[columns], resumed.trials_[columns])
     assert resumed.best_score_ == whole.best_score_
+
+
+def test_a_study_that_was_interrupted_goes_on_in_the_same_process(tmp_path: Path) -> None:
+    """As in a notebook; and without a seed of the user's, with the one that is stored."""
+    broken = BrokenOff(folder=str(tmp_path), at=13)
+    options = {"n_trials": 6, "refit": False, "random_state": None, "storage": tmp_path / "s.db", "n_confirm": 0}
+    with pytest.raises(KeyboardInterrupt):
+        tuner(broken, **options).fit(X)
+    resumed = tuner(broken, **options).fit(X)
+    assert len(resumed.trials_) == 6
+    assert int((tmp_path / "runs").read_text()) <= resumed.n_runs_ + 4  # what was under way at the interrupt
 
 
 @pytest.mark.slow
@@ -256,6 +360,17 @@ def test_a_stored_study_is_not_mixed_with_another(tmp_path: Path, options: dict[
     tuner(storage=tmp_path / "s.db", n_trials=3, refit=False).fit(X)
     with pytest.raises(StudyMismatchError, match=f"begun with another {what}"):
         tuner(**({"storage": tmp_path / "s.db", "n_trials": 3} | options)).fit(X)
+
+
+def test_a_stored_study_knows_its_target_its_last_rows_and_its_grid(tmp_path: Path) -> None:
+    y = np.repeat([0, 1], 30)
+    options = {"n_repeats": 1, "n_trials": 3, "n_confirm": 0, "surrogate": "grid", "refit": False}
+    tuner(storage=tmp_path / "s.db", **options).fit(X, y)
+    other = X.copy()
+    other[-1] += 1.0
+    for data, target, more, what in ((X, 1 - y, {}, "y"), (other, y, {}, "data"), (X, y, {"n_trials": 5}, "n_trials")):
+        with pytest.raises(StudyMismatchError, match=f"begun with another {what}"):
+            tuner(storage=tmp_path / "s.db", **(options | more)).fit(data, target)
 
 
 def test_time_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +460,7 @@ def test_a_registered_metric() -> None:
 
 def test_presets() -> None:
     assert set(Tuner.for_(TSNE()).space) == {"perplexity", "early_exaggeration"}
-    assert set(Tuner.for_("rf-phate", n_trials=5).space) == {"t", "damping"}
+    assert set(Tuner.for_("rf-phate", n_trials=5).space) == {"t", "damping", "forest__max_features"}
     assert Tuner.for_(TSNE(), space={"perplexity": (5.0, 20.0)}).space["perplexity"] == (5.0, 20.0)
     with pytest.raises(ValueError, match="there is no preset for PCA"):
         Tuner.for_(PCA())
@@ -384,11 +499,38 @@ def test_only_supervised_methods_get_the_target() -> None:
         ({"subsample": 0.01}, "leaves 1 of 60 rows"),
         ({"storage": "/nowhere/at/all.db"}, "does not exist"),
         ({"pilot_params": {"q": 1}}, "a parameter of pilot_params must be one of"),
+        ({"pilot_params": {"x": 0.5}}, "pilot_params has 'x', which is tuned"),
+        ({"estimator": Toy}, "Pass an instance"),
+        ({"metrics": []}, "metrics must be one or several"),
+        ({"metrics": [lambda Y: 0.0, lambda Y: 1.0]}, "with different names"),
+        ({"refit": {"y": 0.5}}, "lacks 'x'"),
+        ({"surrogate": "grid", "space": {"x": (0.0, 1.0), "noise": (0.0, 1.0)}, "n_trials": 3}, "at least 4 settings"),
     ],
 )
 def test_errors_say_what_to_do(options: dict[str, object], message: str) -> None:
     with pytest.raises((TypeError, ValueError, FileNotFoundError), match=message):
         tuner(**options).fit(X)
+
+
+def test_data_need_rows_and_columns() -> None:
+    with pytest.raises(ValueError, match=r"X must have rows and columns, got shape \(60,\)"):
+        tuner().fit(X[:, 0])
+    frame = pd.DataFrame({"a": ["p", "q"] * 30, "b": range(60)})
+    with pytest.raises(ValueError, match=r"sampling='leverage' needs numbers.*metric_X"):
+        tuner(subsample=0.5, sampling="leverage").fit(frame)
+
+
+@pytest.mark.slow
+def test_the_preset_of_a_forests_map_tunes_the_forest() -> None:
+    iris = load_iris()
+    model = RFPHATE(n_trees=20, n_landmarks=None)
+    found = Tuner.for_(model, n_pilot=3, n_trials=4, n_repeats=2, n_confirm=0, random_state=0, n_jobs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ManifoliaWarning)  # four settings may well be called flat
+        found.fit(iris.data[::3], iris.target[::3])
+    assert 0.1 <= found.best_params_["forest__max_features"] <= 1.0
+    assert found.best_estimator_.forest_.max_features == found.best_params_["forest__max_features"]
+    RFPHATE().set_params(**found.best_params_)  # what is recommended can be used
 
 
 def test_the_sampler_in_a_study_of_optunas() -> None:

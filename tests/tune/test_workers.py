@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from manifolia.tune import study
+from manifolia.tune import study, workers
 from manifolia.tune.evaluation import Run
 from manifolia.tune.space import Space
 from manifolia.tune.study import TrialStore
@@ -22,11 +23,10 @@ def store(path: Path) -> TrialStore:
     return TrialStore(Space({"x": (0.0, 1.0)}), ["closeness"], storage=path, signature={"seed": 0})
 
 
-def test_a_slot_belongs_to_one_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_belongs_to_one_worker(tmp_path: Path) -> None:
     mine, other = store(tmp_path / "s.db"), store(tmp_path / "s.db")
     trial = other.begin("model", 3, {"x": 0.1}, {})
     assert trial is not None
-    monkeypatch.setattr(study, "_myself", lambda: {"host": "mine", "pid": 1})
     assert mine.elsewhere("model") == {3: {"x": 0.1}}
     assert mine.begin("model", 3, {"x": 0.7}, {}) is None
     assert mine.elsewhere("pilot") == {}
@@ -54,8 +54,80 @@ def test_a_storage_that_is_being_made_is_tried_again(tmp_path: Path, monkeypatch
     assert store(tmp_path / "s.db").trials() == []
     assert not failures
     monkeypatch.setattr(optuna, "create_study", lambda **_: (_ for _ in ()).throw(RuntimeError("disk full")))
-    with pytest.raises(RuntimeError, match="disk full"):
+    with pytest.raises(ValueError, match="cannot be opened as a study: disk full"):
         store(tmp_path / "t.db")
+
+
+def test_a_worker_that_beats_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another machine, where no one can look for its process: what counts is whether its number grows."""
+    clock = [0.0]
+    monkeypatch.setattr(workers.time, "monotonic", lambda: clock[0])
+    mine, other = store(tmp_path / "s.db"), store(tmp_path / "s.db")
+    other._me["host"] = "elsewhere"
+    trial = other.begin("model", 3, {"x": 0.1}, {})
+    assert trial is not None
+    other.record(trial, [RUN])
+    for number in range(4):
+        clock[0] += 200.0
+        other._write_beat(number)
+        assert mine.recover() == 0
+    clock[0] += 200.0
+    assert mine.recover() == 0  # not long enough
+    clock[0] += 200.0
+    assert mine.recover() == 1
+    taken = mine.begin("model", 3, {"x": 0.1}, {})
+    assert taken is not None
+    assert taken.runs == [RUN]
+    # The other one was only slow: it finds its trial closed, and leaves it.
+    other.record(trial, [RUN])
+    other.finish(trial, [0.5])
+    assert not trial.finished
+    mine.finish(taken, [0.5])
+    assert [one.slot for one in other.trials()] == [3]
+
+
+def test_beats_are_written_while_a_trial_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_BEAT", 0.01)
+    one = store(tmp_path / "s.db")
+    with one.at_work():
+        one.begin("model", 3, {"x": 0.1}, {})
+        end = time.monotonic() + 20.0
+        while "beat" not in one.study.trials[0].user_attrs and time.monotonic() < end:
+            time.sleep(0.02)
+    assert one.study.trials[0].user_attrs["beat"] >= 1
+    assert not one._beat._thread.is_alive()
+
+
+def test_what_is_interrupted_leaves_no_trial_open(tmp_path: Path) -> None:
+    """In a notebook the process lives on: the same call again must not wait for itself."""
+    one = store(tmp_path / "s.db")
+    with pytest.raises(KeyboardInterrupt), one.at_work():
+        trial = one.begin("model", 3, {"x": 0.1}, {})
+        one.record(trial, [RUN])
+        raise KeyboardInterrupt
+    again = store(tmp_path / "s.db")
+    assert again.elsewhere("model") == {}
+    taken = again.begin("model", 3, {"x": 0.1}, {})
+    assert taken is not None
+    assert taken.runs == [RUN]
+
+
+def test_an_old_worker_with_the_number_of_this_process_is_gone() -> None:
+    """A container that starts anew has its old host and process number."""
+    mine = workers.new_worker()
+    assert not workers.is_gone(mine)
+    assert workers.is_gone({**mine, "session": "of an earlier life"})
+    workers.end_worker(mine)
+    assert workers.is_gone(mine)
+    assert not workers.is_gone({"host": "elsewhere", "pid": 1, "session": "a"})
+    assert workers.is_gone({"host": mine["host"], "pid": 2**30, "session": "a"})
+
+
+@pytest.mark.parametrize("content", [b"no database, by any means " * 50])
+def test_a_storage_that_is_none_is_said(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "s.db").write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be opened as a study: .*not a database"):
+        store(tmp_path / "s.db")
 
 
 @pytest.mark.slow

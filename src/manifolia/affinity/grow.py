@@ -18,7 +18,7 @@ from manifolia._core.validate import check_option, missing_labels
 from manifolia.affinity.contrast import contrast_forest
 from manifolia.affinity.growth import Report, fit_forest
 
-__all__ = ["TASKS", "Grown", "Target", "check_forest", "grow_forest", "read_target", "training_weights"]
+__all__ = ["TASKS", "Grown", "Target", "check_forest", "default_forest", "grow_forest", "read_target", "training_weights"]
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
@@ -218,6 +218,28 @@ def _example(values: Array) -> str:
     return repr(next((value for value in plain if value not in (0, 1)), plain[0]))
 
 
+def default_forest(target: Target, n_trees: int = 500) -> Any:
+    """Make the forest that is grown for a target when none is given.
+
+    Parameters
+    ----------
+    target : Target
+        From `read_target`.
+    n_trees : int, default=500
+        Its trees.
+
+    Returns
+    -------
+    RandomForestClassifier or RandomForestRegressor
+        Not fitted.
+    """
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    if target.is_classification or target.task == "unsupervised":  # tells the data from a shuffled copy
+        return RandomForestClassifier(n_trees)
+    return RandomForestRegressor(n_trees, **_REGRESSION)
+
+
 def grow_forest(
     X: Any,
     target: Target,
@@ -266,7 +288,6 @@ def grow_forest(
         If weights are given without a target.
     """
     from sklearn.base import clone
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     given = check_forest(forest)
     rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
@@ -283,12 +304,7 @@ def grow_forest(
                 message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
                 raise ValueError(message)
             return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report))
-        if given is None:
-            kind = RandomForestClassifier if target.is_classification else RandomForestRegressor
-            settings = {} if target.is_classification else _REGRESSION
-            model = kind(n_trees, n_jobs=n_threads, **settings)
-        else:
-            model = clone(given)
+        model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]

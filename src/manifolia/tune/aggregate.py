@@ -102,7 +102,11 @@ def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
         return spread / math.sqrt(n)
     rng = np.random.default_rng(0)
     drawn = losses[rng.integers(0, n, size=(_N_BOOTSTRAP, n))]
-    return float(np.std([aggregate(row, how) for row in drawn])) * spread / own
+    if how[0] == "quantile":
+        figures = np.quantile(drawn, how[1], axis=1)
+    else:
+        figures = drawn.mean(axis=1) + how[1] * drawn.var(axis=1, ddof=1)
+    return float(np.std(figures)) * spread / own
 
 
 def choose_aggregate(losses: list[FloatArray]) -> str:

@@ -15,8 +15,9 @@ from scipy.stats import chi2
 
 from manifolia._core.types import FloatArray
 from manifolia.tune.pareto import knee, non_dominated
+from manifolia.tune.plan import mixed_seed
 from manifolia.tune.proposal import Evidence, make_surrogate
-from manifolia.tune.search import Search, mixed_seed
+from manifolia.tune.search import Search
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.study import Trial
 
@@ -37,11 +38,23 @@ class Answer(NamedTuple):
         Runs with fresh seeds that had no part in the choice; None if there was no time for them.
     candidates : list of Trial
         What was run again.
+    chosen_by : Trial or None
+        The trial of the setting; None if it was not tried.
+    failure : str
+        What went wrong in the final runs; empty if nothing did.
     """
 
     setting: Setting
     final: Trial | None
     candidates: list[Trial]
+    chosen_by: Trial | None
+    failure: str = ""
+
+    @property
+    def values(self) -> FloatArray:
+        """Metrics of the final runs, or of those it was chosen by; (n_runs, n_metrics), and no row without any."""
+        trial = self.chosen_by if self.final is None else self.final
+        return np.array([run.values for run in trial.runs if not run.error]) if trial else np.empty((0, 0))
 
 
 def expected_losses(space: Space, evidence: Evidence, kind: str, seed: int) -> FloatArray:
@@ -91,14 +104,14 @@ def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> A
         With one loss the expected best, with several the knee of the expected front.
     """
     plan, space = search.plan, search.space
-    if pick is not None:
-        return Answer(pick, _measured(search, pick), [])
     trials = [trial for trial in search.store.trials() if trial.works]
+    if pick is not None:
+        return _measured(search, pick, trials, [])
     expected = expected_losses(space, search.evidence_of(trials), plan.surrogate, mixed_seed(plan.seed, 3))
     ranked = _ranking(expected)
     settings = _distinct([trials[i].setting for i in ranked])[: max(n_confirm, 1)]
     candidates: list[Trial] = []
-    if n_confirm > 1 and len(settings) > 1 and not search.is_late:
+    if n_confirm > 1 and len(settings) > 1 and not search.course.is_late:
         candidates = [t for t in search.run_together("confirm", settings, halve=True) if t.works]
         if candidates:
             pooled = [_pooled(trial, candidates) for trial in trials]
@@ -106,14 +119,19 @@ def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> A
             among = {repr(trial.setting) for trial in candidates}
             order = [i for i in _ranking(now) if repr(trials[i].setting) in among]
             settings = [trials[order[0]].setting]
-    return Answer(settings[0], _measured(search, settings[0]), candidates)
+    return _measured(search, settings[0], trials, candidates)
 
 
-def _measured(search: Search, setting: Setting) -> Trial | None:
-    """Runs with seeds that no other stage has; None if there was no time, or they failed."""
-    if search.is_late:
-        return None
-    return next((t for t in search.run_together("final", [setting], halve=False) if t.works), None)
+def _measured(search: Search, setting: Setting, trials: Sequence[Trial], candidates: list[Trial]) -> Answer:
+    """The setting with runs whose seeds no other stage has, if there is time for them."""
+    runs = [] if search.course.is_late else search.run_together("final", [setting], halve=False)
+    return Answer(
+        setting,
+        next((trial for trial in runs if trial.works), None),
+        candidates,
+        next((trial for trial in trials if trial.setting == setting), None),
+        next((trial.error for trial in runs if trial.error), ""),
+    )
 
 
 def _ranking(expected: FloatArray) -> list[int]:

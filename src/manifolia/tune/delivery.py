@@ -7,14 +7,16 @@ tried on all rows, and what lies between. The map is then made with the seed of 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+from manifolia._core.warnings import warn
 from manifolia.tune.parameters import Normalized
-from manifolia.tune.search import Search, run_seed
+from manifolia.tune.plan import run_seed
+from manifolia.tune.search import Search
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.study import Trial
 
-__all__ = ["carried", "on_all_rows"]
+__all__ = ["Delivery", "carried", "on_all_rows"]
 
 
 def carried(
@@ -66,9 +68,27 @@ def carried(
     return [first, between, same]
 
 
+class Delivery(NamedTuple):
+    """What is fitted to all rows.
+
+    Attributes
+    ----------
+    arguments : dict
+        Parameters of the estimator.
+    seed : int
+        Of the run with the least loss of its own; of the first run if none tells.
+    tried : list of Trial
+        Runs on all rows of each way to carry the setting over.
+    """
+
+    arguments: dict[str, Any]
+    seed: int
+    tried: list[Trial]
+
+
 def on_all_rows(
     search: Search, setting: Setting, ways: list[dict[str, Any]], whole: Trial | None, *, n_runs: int
-) -> tuple[dict[str, Any], int]:
+) -> Delivery:
     """Choose the arguments for all rows, and the seed of the map.
 
     Parameters
@@ -86,23 +106,25 @@ def on_all_rows(
 
     Returns
     -------
-    tuple
-        Arguments, and the seed of the run with the least loss of its own; of the first run if none tells.
+    Delivery
+        Arguments and seed.
     """
     seed = search.plan.seed
     if whole is not None:
-        return ways[0], _best_seed(whole, seed)
+        return Delivery(ways[0], _best_seed(whole, seed), [])
     tried: list[Trial] = []
-    if n_runs and not search.is_late:
+    if n_runs and not search.course.is_late:
         while True:
             tried = [t for slot, way in enumerate(ways) if (t := _tried(search, setting, slot, way, n_runs))]
             if len(tried) == len(ways) or not search.wait("full"):  # another worker may have one of them
                 break
     worked = [trial for trial in tried if trial.works]
     if not worked:
-        return ways[0], run_seed(seed, "full", 0, 0)
+        if tried:
+            warn(f"the recommended setting failed on all rows: {tried[0].error}. best_params_ were not tried.")
+        return Delivery(ways[0], run_seed(seed, "full", 0, 0), tried)
     best = min(worked, key=lambda trial: (float(trial.losses.mean()), trial.slot))
-    return ways[best.slot], _best_seed(best, seed)
+    return Delivery(ways[best.slot], _best_seed(best, seed), tried)
 
 
 def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any], n_runs: int) -> Trial | None:
@@ -110,7 +132,7 @@ def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any
     if trial is not None and not trial.finished:
         missing = [(trial, repeat) for repeat in range(len(trial.runs), n_runs)]
         if missing:
-            search.store.record(trial, search.run(missing))
+            search.store.record(trial, search.course.run(missing))
         search.store.finish(trial, trial.losses.mean(axis=0).tolist() if trial.works else [])
     return trial
 

@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,11 +26,14 @@ from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia.metrics.registry import Metric
 from manifolia.metrics.registry import get as get_metric
+from manifolia.tune.limits import check_limits, check_used
 
-__all__ = ["Job", "Run", "as_metric", "own_loss", "run_all", "takes_target"]
+__all__ = ["Job", "Run", "as_metric", "fitted_map", "own_loss", "run_all", "run_once", "takes_target"]
 
 #: Where estimators keep the loss that they minimised.
 _OWN_LOSSES = ("kl_divergence_", "stress_", "loss_", "reconstruction_error_", "reconstruction_err_")
+
+_DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
 
 
 @dataclass(frozen=True)
@@ -196,8 +200,8 @@ def own_loss(estimator: Any) -> float:
         NaN if it does not tell.
     """
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    for name in _OWN_LOSSES:
-        value = getattr(last, name, None)
+    told = [getattr(last, name, None) for name in _OWN_LOSSES]
+    for value in (*told, getattr(getattr(last, "embedding_", None), "kl_divergence", None)):  # openTSNE's map has it
         if isinstance(value, (int, float, np.number)) and math.isfinite(value):
             return float(value)
     return math.nan
@@ -231,38 +235,8 @@ def fitted_map(
     model.set_params(**dict.fromkeys(states, job.seed))
     check_limits(model, X.shape[0])
     Y = model.fit_transform(X, y) if pass_target else model.fit_transform(X)
+    check_used(model)
     return model, np.asarray(Y)
-
-
-def check_limits(model: Any, n_rows: int) -> None:
-    """Refuse what an engine would change without saying so: a capped run must not count for the uncapped value.
-
-    Parameters
-    ----------
-    model : object
-        With its arguments set.
-    n_rows : int
-        Rows it will get.
-
-    Raises
-    ------
-    ValueError
-        If the engine would cap a parameter.
-    """
-    for name, value in model.get_params().items():
-        plain = name.rpartition("__")[2]
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            continue
-        if plain == "perplexity":
-            where = type(model).__module__ if "__" not in name else ""
-            limit = (n_rows - 1) / 3 if where.startswith("openTSNE") else n_rows - 1
-            if value > limit:
-                why = "openTSNE caps it at (n − 1)/3" if where.startswith("openTSNE") else "it must be below n"
-                message = f"perplexity {value:g} on {n_rows} rows: {why}. Lower the upper end of its range."
-                raise ValueError(message)
-        elif plain == "n_neighbors" and value > n_rows - 1:
-            message = f"n_neighbors {value:g} on {n_rows} rows: there are no more than n − 1. Lower its upper end."
-            raise ValueError(message)
 
 
 def run_once(
@@ -380,5 +354,27 @@ def run_all(
     n_workers = min(resolve_n_jobs(n_jobs), len(jobs))
     if n_workers <= 1:
         return [run_once(estimator, job, X, y, metrics, options) for job in jobs]
+    try:
+        return _side_by_side(n_workers, estimator, jobs, X, y, metrics, options)
+    except BrokenProcessPool:  # one of them killed its process, and the pool does not tell which: one by one, then
+        found = []
+        for job in jobs:
+            try:
+                found.extend(_side_by_side(n_workers, estimator, [job], X, y, metrics, options))
+            except BrokenProcessPool:
+                found.append(Run(error=_DIED))
+        return found
+
+
+def _side_by_side(
+    n_workers: int,
+    estimator: Any,
+    jobs: Sequence[Job],
+    X: ArrayLike,
+    y: ArrayLike | None,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+) -> list[Run]:
+    # A new one every time: after a broken pool it returns runs of the batch before.
     parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
     return list(parallel(joblib.delayed(run_once)(estimator, job, X, y, metrics, options) for job in jobs))

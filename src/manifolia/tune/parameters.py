@@ -11,7 +11,7 @@ import numpy as np
 
 from manifolia._core.validate import check_bool, check_number, check_option
 
-__all__ = ["Choice", "Integer", "Normalized", "Parameter", "Real", "When", "as_parameter"]
+__all__ = ["Choice", "Integer", "Normalized", "Parameter", "Real", "When", "as_parameter", "label_of"]
 
 #: What Optuna stores as it is; other options are stored by their text.
 _STORABLE = (str, int, float, bool, type(None))
@@ -240,7 +240,7 @@ class Choice:
     @property
     def labels(self) -> tuple[Any, ...]:
         """What stands for the options in a stored study: themselves, or their text."""
-        return tuple(option if isinstance(option, _STORABLE) else repr(option) for option in self.options)
+        return tuple(label_of(option) for option in self.options)
 
     def at(self, u: float) -> Any:
         """Return the label of the option at a place of [0, 1].
@@ -284,7 +284,7 @@ class When:
     on : str
         Name of the parameter that decides, one of the same space and without a condition of its own.
     among : tuple
-        Values of that parameter for which this one applies.
+        Values of that parameter for which this one applies, by their labels.
     """
 
     parameter: Any
@@ -294,10 +294,26 @@ class When:
     def __init__(self, parameter: Any, *, on: str, among: Sequence[Any]) -> None:
         object.__setattr__(self, "parameter", as_parameter(parameter, "parameter of When"))
         object.__setattr__(self, "on", on)
-        object.__setattr__(self, "among", tuple(among))
+        object.__setattr__(self, "among", tuple(label_of(option) for option in among))
 
 
 Parameter: TypeAlias = Real | Integer | Normalized | Choice
+
+
+def label_of(option: Any) -> Any:
+    """Return what stands for an option in a stored study.
+
+    Parameters
+    ----------
+    option : object
+        Option.
+
+    Returns
+    -------
+    object
+        Itself, or its text where a database would not hold it.
+    """
+    return option if isinstance(option, _STORABLE) else repr(option)
 
 
 def _check_limits(parameter: Real | Integer | Normalized, *, integer: bool) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from sklearn.base import clone
+
 from manifolia import registry
+from manifolia._core.types import ArrayLike
+from manifolia._core.validate import check_option
+from manifolia.affinity.grow import default_forest, read_target
 from manifolia.tune.parameters import Choice, Integer, Normalized, Real
 
-__all__ = ["preset"]
+__all__ = ["forest_space", "preset", "with_forest"]
 
 # Fractions of the sample. The best perplexity for some metrics lies near all of n (the paper finds 0.75 and 0.9), which
 # scikit-learn's t-SNE takes; openTSNE takes no more than a third.
@@ -21,6 +27,9 @@ _SPACES: dict[str, dict[str, Any]] = {
         "density_weight": Choice([0.0, 0.01, 0.03, 0.1, 0.3]),
     },
     "manifolia.methods.rf_phate:RFPHATE": {"t": Integer(1, 60, log=True), "damping": Real(0.5, 1.0)},
+    "manifolia.methods.phate:PHATE": {
+        "n_neighbors": Integer(3, 50, log=True), "decay": Real(2.0, 100.0, log=True), "t": Integer(1, 100, log=True),
+    },
     "manifolia.methods.kernel_tsne:KernelTSNE": {"perplexity": Real(5.0, 300.0, log=True)},
     "manifolia.methods.fisher_kernel_tsne:FisherKernelTSNE": {
         "perplexity": Real(5.0, 300.0, log=True),
@@ -44,6 +53,16 @@ _SPACES: dict[str, dict[str, Any]] = {
     "pacmap:PaCMAP": {"n_neighbors": Integer(5, 100, log=True), "MN_ratio": Real(0.1, 5.0, log=True)},
     "phate:PHATE": {"knn": Integer(3, 50, log=True), "t": Integer(1, 100, log=True)},
 }  # fmt: skip
+#: What shapes a forest's map, by its layout; scaling of all distances has nothing to tune but the forest.
+_FOREST_MAPS: dict[str, dict[str, Any]] = {
+    "phate": {"t": Integer(1, 60, log=True)},
+    "mds": {"mds": Choice(["metric", "classic", "nonmetric"])},
+    "isomap": {"n_neighbors": Integer(3, 100, log=True)},
+    "lle": {"n_neighbors": Integer(4, 100, log=True)},
+    "umap": {"n_neighbors": Integer(5, 100, log=True)},
+    "tsne": {"perplexity": Normalized(0.01, 0.33)},
+}
+_MTRY = Real(0.1, 1.0)  # share of the features that a split may choose from
 
 
 def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
@@ -52,7 +71,7 @@ def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
     Parameters
     ----------
     estimator : object or str
-        An estimator, or the name of a method in the registry.
+        An estimator, a pipeline that ends in one, or the name of a method in the registry.
 
     Returns
     -------
@@ -66,14 +85,69 @@ def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
     """
     if isinstance(estimator, str):
         estimator = registry.get(estimator)()
+    if hasattr(estimator, "steps"):
+        step, last = estimator.steps[-1]
+        return estimator, {f"{step}__{name}": one for name, one in preset(last)[1].items()}
     for base in type(estimator).__mro__:
+        package = base.__module__.partition(".")[0]
+        if base.__name__ == "ForestMap" and package == "manifolia":
+            return estimator, dict(_FOREST_MAPS[check_option(estimator.layout, "layout", list(_FOREST_MAPS))])
         for path, space in _SPACES.items():
             module, _, name = path.partition(":")
             # A class may live in a private module of its package (sklearn.manifold._t_sne).
-            if base.__name__ == name and base.__module__.partition(".")[0] == module.partition(".")[0]:
+            if base.__name__ == name and package == module.partition(".")[0]:
                 return estimator, dict(space)
+    known = sorted({path.partition(":")[2] for path in _SPACES} | {"ForestMap"})
     message = (
         f"there is no preset for {type(estimator).__name__}. Pass a space to Tuner, such as "
-        "{'n_neighbors': (5, 50)}; presets: " + ", ".join(sorted(path.partition(":")[2] for path in _SPACES)) + "."
+        "{'n_neighbors': (5, 50)}; presets: " + ", ".join(known) + "."
     )
     raise ValueError(message)
+
+
+def forest_space(estimator: Any) -> dict[str, Any]:
+    """Find what to tune of the forest behind a map.
+
+    Parameters
+    ----------
+    estimator : object
+        An estimator.
+
+    Returns
+    -------
+    dict
+        The share of features a split may choose from, by the name that reaches it; empty without a forest, or with one
+        that is fitted already.
+    """
+    known = estimator.get_params(deep=False)
+    forest = known.get("forest")
+    if "forest" not in known or hasattr(forest, "estimators_"):
+        return {}
+    return {"forest__max_features": _MTRY} if forest is None or hasattr(forest, "max_features") else {}
+
+
+def with_forest(estimator: Any, names: Iterable[str], y: ArrayLike | None, n_rows: int) -> Any:
+    """Give an estimator the forest that it would make, so that the forest's own parameters can be tuned.
+
+    Parameters
+    ----------
+    estimator : object
+        The user's; not changed.
+    names : iterable of str
+        Parameters that are tuned.
+    y : array-like of shape (n,) or None
+        Target.
+    n_rows : int
+        Rows there are.
+
+    Returns
+    -------
+    object
+        The same estimator if it needs none.
+    """
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    wanted = any(str(name).startswith("forest__") for name in names)
+    if not wanted or "forest" not in known or known["forest"] is not None:
+        return estimator
+    target = read_target(y, n_rows, known.get("task", "auto"))
+    return clone(estimator).set_params(forest=default_forest(target, known.get("n_trees", 500)))

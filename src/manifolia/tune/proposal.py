@@ -25,6 +25,7 @@ from scipy.stats import qmc
 from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.tune.acquisition import expected_improvement, lower_confidence_bound, probability_of_improvement
+from manifolia.tune.parameters import Choice
 from manifolia.tune.pareto import crowding, layers
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.surrogate import ForestSurrogate, ProcessSurrogate, Surrogate
@@ -100,14 +101,24 @@ def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> lis
     Returns
     -------
     list of dict
-        Settings.
+        Settings; where there are only so many, each once and perhaps fewer than asked for.
     """
     d = len(space.parameters)
     if design == "sobol":
         points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random(2 ** math.ceil(math.log2(max(n, 1))))[:n]
     else:
         points = qmc.LatinHypercube(d, seed=np.random.default_rng(seed)).random(n)
-    return [space.at(point) for point in points]
+    settings = [space.at(point) for point in points]
+    if math.isinf(space.n_points):
+        return settings
+    found = {_key(setting): setting for setting in settings}
+    rng = np.random.default_rng([seed, 1])
+    for _ in range(_TRIES * n):  # repeats of a small space make room for others
+        if len(found) >= min(n, space.n_points):
+            break
+        setting = space.at(rng.random(d))
+        found.setdefault(_key(setting), setting)
+    return list(found.values())
 
 
 def make_surrogate(kind: str, seed: int) -> Surrogate:
@@ -260,7 +271,11 @@ def _bred(space: Space, evidence: Evidence, rng: np.random.Generator) -> Setting
     first, second = parent(), parent()
     child = first + rng.uniform(-_BEYOND, 1 + _BEYOND, first.size) * (second - first)
     mutate = rng.random(first.size) < 0.5 / first.size
-    return space.at(np.clip(np.where(mutate, child + _MUTATION * rng.normal(size=first.size), child), 0.0, 1.0))
+    child = np.clip(np.where(mutate, child + _MUTATION * rng.normal(size=first.size), child), 0.0, 1.0)
+    for i, one in enumerate(space.parameters.values()):
+        if isinstance(one, Choice):  # has no order: what lies between two options is neither's
+            child[i] = rng.random() if mutate[i] else (first, second)[rng.integers(2)][i]
+    return space.at(child)
 
 
 def _untried(

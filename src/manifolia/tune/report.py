@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import FloatArray
-from manifolia.tune.pareto import non_dominated
+from manifolia.tune.pareto import hypervolume, non_dominated
 from manifolia.tune.proposal import Evidence
 from manifolia.tune.study import Trial
 
-__all__ = ["front_table", "runs_table", "study_dict", "trials_table"]
+__all__ = ["carried_table", "front_table", "runs_table", "study_dict", "trials_table", "unit_volume"]
+
+_WAYS = ("same fraction", "between", "same number")  # in the order of `delivery.carried`
 
 
 def trials_table(
@@ -70,13 +72,13 @@ def runs_table(trials: Sequence[Trial], names: Sequence[str]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per run: slot, repeat, the metrics, the estimator's own loss, seconds and error.
+        A row per run: slot, repeat, the metrics, the estimator's own loss, seconds, warnings and error.
     """
     rows = []
     for trial in trials:
         for repeat, run in enumerate(trial.runs):
             values = dict(zip(names, run.values, strict=True)) if not run.error else dict.fromkeys(names, math.nan)
-            more = {"own_loss": run.own_loss, "seconds": run.seconds, "error": run.error}
+            more = {"own_loss": run.own_loss, "seconds": run.seconds, "notes": "; ".join(run.notes), "error": run.error}
             rows.append({"slot": trial.slot, "repeat": repeat, **values, **more})
     return pd.DataFrame(rows)
 
@@ -104,6 +106,60 @@ def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, 
     worked = table[table["error"] == ""].reset_index(drop=True)
     found = worked.iloc[front].assign(chance=chances[front]).sort_values(f"{names[0]}_expected")
     return found.reset_index(drop=True)
+
+
+def carried_table(
+    tried: Sequence[Trial], ways: Sequence[dict[str, Any]], chosen: dict[str, Any], names: Sequence[str]
+) -> pd.DataFrame:
+    """Tabulate the ways to carry a setting over to all rows.
+
+    Parameters
+    ----------
+    tried : sequence of Trial
+        Runs on all rows.
+    ways : sequence of dict
+        Arguments, by the number of the trial.
+    chosen : dict
+        Those that were taken.
+    names : sequence of str
+        Metrics.
+
+    Returns
+    -------
+    DataFrame
+        A row per way: its name, its arguments, the metrics on all rows and their standard errors.
+    """
+    rows = []
+    for trial in tried:
+        way = "as found" if len(ways) == 1 else _WAYS[trial.slot]
+        values = np.array([run.values for run in trial.runs if not run.error]).reshape(-1, len(names))
+        row: dict[str, Any] = {"way": way, **ways[trial.slot]}
+        for j, name in enumerate(names):
+            row[name] = float(values[:, j].mean()) if len(values) else math.nan
+            spread = float(values[:, j].std(ddof=1)) if len(values) > 1 else math.nan
+            row[f"{name}_error"] = spread / math.sqrt(max(len(values), 1))
+        rows.append({**row, "n_runs": len(trial.runs), "chosen": ways[trial.slot] == chosen, "error": trial.error})
+    return pd.DataFrame(rows)
+
+
+def unit_volume(losses: FloatArray, bounded: Sequence[bool]) -> float:
+    """Measure a front in the unit cube of losses.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n, n_metrics)
+        Losses.
+    bounded : sequence of bool
+        Whether a loss lies in [0, 1] by itself; another is measured within the range of the trials.
+
+    Returns
+    -------
+    float
+        Share of the cube that the front commands.
+    """
+    low = np.where(bounded, 0.0, losses.min(axis=0))
+    width = np.where(bounded, 1.0, np.ptp(losses, axis=0))
+    return hypervolume((losses - low) / np.where(width > 0, width, 1.0), np.ones(losses.shape[1]))
 
 
 def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Sequence[str]) -> dict[str, Any]:
@@ -145,6 +201,8 @@ def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Seque
         "aggregate": list(how) if isinstance(how, tuple) else how,
         "pareto": _plain(tuner.pareto_) if hasattr(tuner, "pareto_") else None,
         "knee": getattr(tuner, "knee_", None),
+        "hypervolume": getattr(tuner, "hypervolume_", None),
+        "carried": _plain(tuner.carried_) if hasattr(tuner, "carried_") else None,
         "sensitivity": table,
     }
 

@@ -19,121 +19,32 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manifolia._core.progress import Reporter
-from manifolia._core.types import FloatArray
 from manifolia._core.warnings import warn
 from manifolia.tune.aggregate import aggregate, choose_aggregate, standard_error
+from manifolia.tune.bench import Task
+from manifolia.tune.course import Course
 from manifolia.tune.evaluation import Run
+from manifolia.tune.plan import Plan, mixed_seed
 from manifolia.tune.proposal import Evidence, pilot_design, propose
 from manifolia.tune.space import Setting, Space
+from manifolia.tune.spread import local_spread
 from manifolia.tune.study import Trial, TrialStore
 
-__all__ = ["STAGES", "Plan", "Search", "mixed_seed", "run_seed"]
-
-#: Their numbers are part of the seeds of runs.
-STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
+__all__ = ["Search"]
 
 _FIRST_ROUND = 3
 _ROUND = 2
-_SEARCH_TIME = 0.75  # of the whole: what is left has to do for confirming
 _SCOUT_RUNS = 3
 _RACE = 1.5  # standard errors of the difference; at 2 hardly any run is saved
 _LEAST_PILOTS = 4  # fewer are not worth halving
 _PATIENCE = 3
-_NEAR = 0.1  # of a parameter's range: within it runs of other settings tell how much runs vary
-_PRIOR = 4.0  # degrees of freedom that the spread over all settings counts for
 _POLL = 0.3  # seconds between looks at what other workers do
 _SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could see
-
-#: A run to do: a trial and the number of the repeat.
-Task = tuple[Trial, int]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How to search.
-
-    Attributes
-    ----------
-    surrogate : str
-        What proposes.
-    n_pilot, n_trials, n_repeats : int
-        Settings of the design, settings in all, runs of a setting.
-    design : str
-        Of the pilots.
-    aggregate : object
-        How runs become one figure.
-    race : bool
-        Whether runs are saved.
-    batch_size : int
-        Proposals made at once.
-    early_stop : bool
-        Whether to stop when nothing is to be gained.
-    seed : int
-        Of the study.
-    begun : float
-        When it began, by ``time.monotonic``.
-    timeout : float
-        Seconds it may take.
-    """
-
-    surrogate: str
-    n_pilot: int
-    n_trials: int
-    n_repeats: int
-    design: str
-    aggregate: Any
-    race: bool
-    batch_size: int
-    early_stop: bool
-    seed: int
-    begun: float = 0.0
-    timeout: float = math.inf
-
-
-def mixed_seed(seed: int, *numbers: int) -> int:
-    """Make a seed of its own for a stage, slot or repeat.
-
-    Parameters
-    ----------
-    seed : int
-        Of the study.
-    *numbers : int
-        What it is for.
-
-    Returns
-    -------
-    int
-        Between 0 and 2**32 − 1.
-    """
-    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
-
-
-def run_seed(seed: int, stage: str, slot: int, repeat: int) -> int:
-    """Make the seed of a run.
-
-    Parameters
-    ----------
-    seed : int
-        Of the study.
-    stage : str
-        One of `STAGES`.
-    slot : int
-        Number of the trial within its stage.
-    repeat : int
-        Number of the run within its trial.
-
-    Returns
-    -------
-    int
-        What the estimator gets as its random state.
-    """
-    return mixed_seed(seed, 6, STAGES.index(stage), slot, repeat)
 
 
 class Search:
@@ -148,13 +59,18 @@ class Search:
     store : TrialStore
         Where trials are kept.
     run : callable
-        Takes a list of tasks and returns their runs, in order; kept as `run`.
+        Takes a list of tasks and returns their runs, in order.
     resolve : callable
         Turns a setting into arguments of the estimator.
     reporter : Reporter
         Where progress goes.
     cheap : dict or None, default=None
         Arguments of cheap runs that choose the pilots; None or empty: the design is the pilots.
+
+    Attributes
+    ----------
+    course : Course
+        How far it is, and whether it has to end.
     """
 
     def __init__(
@@ -167,12 +83,10 @@ class Search:
         reporter: Reporter,
         cheap: dict[str, Any] | None = None,
     ) -> None:
-        self.plan, self.space, self.store, self.run, self._resolve = plan, space, store, run, resolve
-        self._reporter = reporter
+        self.plan, self.space, self.store, self._resolve = plan, space, store, resolve
+        self.course = Course(plan, run, reporter)
         self._cheap = cheap or {}
         self._how = "mean" if plan.aggregate == "auto" else plan.aggregate
-        self._begun = time.monotonic()
-        self.stopped = ""
 
     @property
     def how(self) -> Any:
@@ -211,8 +125,10 @@ class Search:
         Evidence
             Settings that work, their figures and standard errors.
         """
-        trials = [t for t in self.store.trials() if t.works and (before is None or t.slot < before)]
-        return self.evidence_of(trials)
+        return self.evidence_of([t for t in self._working() if before is None or t.slot < before])
+
+    def _working(self) -> list[Trial]:
+        return [trial for trial in self.store.trials() if trial.works]
 
     def evidence_of(self, trials: Sequence[Trial]) -> Evidence:
         """Aggregate the runs of trials.
@@ -249,6 +165,7 @@ class Search:
             n = min(plan.n_pilot, plan.n_trials)
             drawn = pilot_design(self.space, 2 * n if self._cheap else n, mixed_seed(plan.seed, 1), design=plan.design)
             settings = self._scouted(drawn, n) if self._cheap else drawn
+        self._n_pilots = len(settings)
         self.run_together("pilot", settings, halve=len(settings) >= _LEAST_PILOTS)
 
     def _scouted(self, settings: Sequence[Setting], n: int) -> list[Setting]:
@@ -276,7 +193,7 @@ class Search:
         """
         while True:
             trials, shared = self._together(stage, settings, halve=halve)
-            if not shared or not self.wait(stage):
+            if not shared or not self.wait(stage) or self.course.must_end(stage):
                 return trials
 
     def wait(self, stage: str) -> bool:
@@ -293,7 +210,7 @@ class Search:
             False if the time was used up before.
         """
         while self.store.elsewhere(stage):
-            if self.is_late:
+            if self.course.is_late:
                 return False
             time.sleep(_POLL)
             self.store.recover()
@@ -316,7 +233,7 @@ class Search:
         # Two runs first in any case: they show whether the setting is random at all.
         rungs = _rungs(n_runs) if halving else sorted({min(2, n_runs), n_runs})
         for i, rung in enumerate(rungs):
-            self._grow(alive, rung, stage, len(settings))
+            self._grow(alive, rung)
             for trial in [t for t in alive if t.error]:
                 self._finish(trial)
                 alive.remove(trial)
@@ -326,44 +243,53 @@ class Search:
                 alive = sorted(alive[: math.ceil(len(alive) / 2)], key=lambda t: t.slot)
                 for trial in dropped:
                     self._finish(trial)
-            if self._is_over() if stage in ("scout", "pilot") else self.is_late:
+            going_on = len(alive) if i + 1 < len(rungs) else 0
+            self.course.tell(stage, len(settings) - going_on, len(settings), self._working, alive, self._how)
+            if self.course.must_end(stage):
                 break
         for trial in alive:
             self._finish(trial)
-        return [trial for trial in started if trial.finished], shared
+        done = [trial for trial in started if trial.finished]
+        return done, shared or len(done) < sum(bool(trial.runs) for trial in started)  # one was taken over
 
     # -- proposals
 
     def _proposals(self) -> None:
         """Go through the slots; again, if one that another worker had begun is lost."""
-        first = min(self.plan.n_pilot, self.plan.n_trials)
-        while self._pass(first) and self.store.elsewhere("model") and self.wait("model"):
+        while self._pass(self._n_pilots) and self.store.elsewhere("model") and self.wait("model"):
             pass
 
     def _pass(self, start: int) -> bool:
         """Try the slots that are free; False if the search is over before its end."""
         plan = self.plan
         patience = 0
-        while start < plan.n_trials and not self._is_over():
+        while start < plan.n_trials and not self.course.is_over:
             slots = list(range(start, min(start + plan.batch_size, plan.n_trials)))
             evidence = self.evidence(before=start)
+            if len(self._known(start)) >= self.space.n_points:
+                self.course.stopped = "every setting was tried"
+                return False
             trials, best = self._opened(slots, evidence)
             self._compare([trial for trial in trials if not trial.finished], best)
             start += len(slots)
-            least, left = self._outlook(start)
-            if self._reporter.update("trials", start, plan.n_trials, best=least, seconds_left=left):
-                self.stopped = "the callback asked for it"
+            if self.course.tell("trials", start, plan.n_trials, self._working, (), self._how):
                 return False
             if plan.early_stop and evidence.noise is not None:
-                small = [t.expected_gain < _SMALL_GAIN * float(np.median(evidence.noise)) for t in trials]
-                patience = patience + 1 if small and all(small) else 0
+                small = [t.expected_gain < _SMALL_GAIN * _noise_of(evidence) for t in trials]
+                patience = patience + len(small) if small and all(small) else 0
                 if patience >= _PATIENCE:
-                    self.stopped = f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
+                    self.course.stopped = (
+                        f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
+                    )
                     return False
         if start < plan.n_trials:
-            self.stopped = "the time was used up"
+            self.course.stopped = self.course.stopped or "the time was used up"
             return False
         return True
+
+    def _known(self, before: int) -> set[str]:
+        """Settings that were tried, whether they worked or not."""
+        return {repr(sorted(t.setting.items())) for t in self.store.trials() if t.slot < before}
 
     def _opened(self, slots: Sequence[int], evidence: Evidence) -> tuple[list[Trial], tuple[float, float]]:
         """Open the trials of a batch, with those that are finished already and without those of other workers.
@@ -400,9 +326,9 @@ class Search:
             rounds = [*range(_FIRST_ROUND, self.plan.n_repeats, _ROUND), self.plan.n_repeats]
         racing = list(trials)
         for target in rounds:
-            self._grow(racing, target, "", 0)
+            self._grow(racing, target)
             racing = [t for t in racing if not t.error and not _is_steady(t) and not self._is_hopeless(t, best)]
-            if self._is_over():
+            if self.course.is_over:
                 break
         for trial in trials:
             self._finish(trial)
@@ -410,7 +336,7 @@ class Search:
     def _is_hopeless(self, trial: Trial, best: tuple[float, float]) -> bool:
         if not self._may_race() or math.isnan(best[0]):
             return False
-        mine = self.evidence_of([*(t for t in self.store.trials() if t.works), trial])
+        mine = self.evidence_of([*self._working(), trial])
         if mine.noise is None:
             return False
         return bool(mine.losses[-1, 0] - best[0] > _RACE * math.hypot(mine.noise[-1, 0], best[1]))
@@ -420,16 +346,7 @@ class Search:
     def _may_race(self) -> bool:
         return self.plan.race and len(self.store.study.directions) == 1
 
-    @property
-    def is_late(self) -> bool:
-        """Whether all the time was used."""
-        return time.monotonic() - self.plan.begun > self.plan.timeout
-
-    def _is_over(self) -> bool:
-        """Whether the time for the search was used; the rest is for confirming."""
-        return time.monotonic() - self.plan.begun > _SEARCH_TIME * self.plan.timeout
-
-    def _grow(self, trials: Sequence[Trial], target: int, stage: str, total: int) -> None:
+    def _grow(self, trials: Sequence[Trial], target: int) -> None:
         """Bring trials up to a number of runs, all missing ones at once."""
         tasks = [
             (trial, repeat)
@@ -439,14 +356,11 @@ class Search:
         ]
         if not tasks:
             return
-        runs = self.run(tasks)
+        runs = self.course.run(tasks)
         for trial in trials:
             new = [run for (owner, _), run in zip(tasks, runs, strict=True) if owner is trial]
             if new:
                 self.store.record(trial, new)
-        if stage:
-            done = sum(trial.finished or len(trial.runs) >= target for trial in trials)
-            self._reporter.step(stage, done, total)
 
     def _finish(self, trial: Trial) -> None:
         if trial.finished or not trial.runs:
@@ -454,61 +368,15 @@ class Search:
         m = trial.losses.shape[1] if trial.works else 0
         self.store.finish(trial, [aggregate(trial.losses[:, j], self._how) for j in range(m)])
 
-    def _outlook(self, done: int) -> tuple[float, float]:
-        """Best figure so far and the time that is left, from the mean time of a trial."""
-        found = self.evidence()
-        best = float(found.losses[:, 0].min()) if len(found.settings) else math.nan
-        per_trial = (time.monotonic() - self._begun) / max(done, 1)
-        return best, per_trial * (self.plan.n_trials - done)
 
-
-def pooled_spread(trials: Sequence[Trial]) -> FloatArray:
-    """Pool the standard deviation of one run over settings.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Trials that work.
-
-    Returns
-    -------
-    ndarray of shape (n_metrics,)
-        Root of the mean variance within settings, weighted by degrees of freedom; 0 if no setting has two runs.
-    """
-    m = trials[0].losses.shape[1]
-    squares, freedom = np.zeros(m), 0
-    for trial in trials:
-        if len(trial.losses) > 1:
-            squares += (len(trial.losses) - 1) * np.var(trial.losses, axis=0, ddof=1)
-            freedom += len(trial.losses) - 1
-    return np.sqrt(squares / freedom) if freedom else np.zeros(m)
-
-
-def local_spread(trials: Sequence[Trial], features: FloatArray) -> FloatArray:
-    """Estimate the standard deviation of one run at each setting from the runs there and near it.
-
-    Runs may vary ten times as much at some settings as at others (1 − NMI of t-SNE does: 0.17 where the clusters part
-    now and then, 0.00 where they never do), and two or three runs do not tell by how much. So variances are averaged
-    over settings, by degrees of freedom and by nearness, together with a few degrees of freedom of all.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Trials that work.
-    features : ndarray of shape (n, p)
-        What the surrogate sees of their settings.
-
-    Returns
-    -------
-    ndarray of shape (n, n_metrics)
-        Standard deviations.
-    """
-    whole = pooled_spread(trials) ** 2
-    freedom = np.array([max(len(t.losses) - 1, 0) for t in trials], dtype=np.float64)
-    variances = np.array([np.var(t.losses, axis=0, ddof=1) if len(t.losses) > 1 else whole for t in trials])
-    gaps = np.sum((features[:, None, :] - features[None, :, :]) ** 2, axis=2)
-    weights = np.exp(-0.5 * gaps / _NEAR**2) * freedom
-    return np.sqrt((weights @ variances + _PRIOR * whole) / (weights.sum(axis=1, keepdims=True) + _PRIOR))
+def _noise_of(evidence: Evidence) -> float:
+    """Standard error of a trial on the scale of `Proposal.expected_gain`: of mixed losses each in its own range."""
+    noise = evidence.noise
+    assert noise is not None  # the caller looked
+    if noise.shape[1] == 1:
+        return float(np.median(noise))
+    width = np.ptp(evidence.losses, axis=0)
+    return float(np.median(noise / np.where(width > 0, width, 1.0))) / noise.shape[1]
 
 
 def _is_steady(trial: Trial) -> bool:

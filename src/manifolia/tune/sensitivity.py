@@ -10,7 +10,8 @@ does not know: a Monte-Carlo interval of the design alone is far too narrow.
 
 The paper feeds the tuning samples to a formula made for another design, and prints total indices of 1.9 with intervals
 of 10²⁵ (Tables 2 and 3). A table like that is refused here: below a leave-one-out R² of 0.5 the surrogate does not know
-the loss, and below the noise there is no variance to share out.
+the loss, below the noise there is no variance to share out, and where every interval covers more than half of what an
+index can be, the trials leave open which parameter matters: other trials as good would have told another tale.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
 from manifolia.tune.parameters import Choice
+from manifolia.tune.plan import mixed_seed
 from manifolia.tune.proposal import Evidence, make_surrogate
-from manifolia.tune.search import mixed_seed
 from manifolia.tune.space import Space
 
 __all__ = ["Sensitivity", "SensitivityRefusedError", "effects", "r_squared", "sensitivity"]
@@ -39,6 +40,7 @@ _MOST_EXACT = 3
 _N_SALTELLI = 2**12
 _LEAST_R2 = 0.5
 _N_BOOTSTRAP = 50
+_WIDE = 0.5  # of [0, 1]: where all intervals are wider, the table tells less than it leaves open
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -285,7 +287,11 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
         again = _effects_of(space, settings, moved, None if noise is None else noise[rows], kind, seed + b)
         if again.variance > 0:
             draws.append(np.stack([again.first, again.total, again.shapley]))
+    if len(draws) < n_bootstrap / 2:
+        message = f"of {n_bootstrap} resamples of the trials {n_bootstrap - len(draws)} have nothing to share out."
+        raise SensitivityRefusedError(message)
     low, high = np.quantile(np.array(draws), [0.05, 0.95], axis=0)
+    _require_some_told(space.names, low, high, r2)
     columns: dict[str, FloatArray] = {}
     for i, (name, values) in enumerate((("S1", found.first), ("ST", found.total), ("Shapley", found.shapley))):
         columns |= {name: values, f"{name} low": low[i], f"{name} high": high[i]}
@@ -299,6 +305,23 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
         }
     )
     return Sensitivity(pd.DataFrame(columns, index=names), interactions, r2, found.variance, mean_noise)
+
+
+def _require_some_told(names: Sequence[str], low: FloatArray, high: FloatArray, r2: float) -> None:
+    """Refuse a table in which no interval is narrower than half of [0, 1]."""
+    widths = high - low
+    least = float(np.nanmin(widths))
+    if least <= _WIDE:
+        return
+    row, at = divmod(int(np.nanargmin(widths)), widths.shape[1])
+    index = ("S1", "ST", "the Shapley effect")[row]
+    message = (
+        f"the surrogate explains {r2:.2f} of the differences between trials, but the trials leave open what each "
+        f"parameter has to do with it: the narrowest of the 90 % intervals, of {index} of {names[at]!r}, is "
+        f"{low[row, at]:.2f} to {high[row, at]:.2f} of a share that lies between 0 and 1. Run more trials, spread over "
+        "the space (surrogate='random', or more pilots), or more repeats of each."
+    )
+    raise SensitivityRefusedError(message)
 
 
 def _effects_of(

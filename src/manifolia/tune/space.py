@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from manifolia._core.types import FloatArray
-from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter
+from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter, label_of
 
 __all__ = ["Setting", "Space"]
 
@@ -82,14 +82,17 @@ class Space:
     @property
     def n_points(self) -> float:
         """How many different settings there are; infinite with a continuous parameter."""
-        total = 1.0
-        for parameter in self.parameters.values():
-            if isinstance(parameter, Choice):
-                total *= len(parameter.options)
-            elif isinstance(parameter, Integer):
-                total *= parameter.high - parameter.low + 1
-            else:
-                return math.inf
+        sizes = [_size(one) for one in self.parameters.values()]
+        if math.inf in sizes or not self.conditions:
+            return math.prod(sizes)
+        # A parameter that does not apply has one value, so to speak: count for each choice that decides.
+        deciding = sorted({condition.on for condition in self.conditions.values()})
+        choices = [self.parameters[name].labels for name in deciding]  # type: ignore[union-attr]
+        total = 0.0
+        for labels in itertools.product(*choices):
+            given = dict(zip(deciding, labels, strict=True))
+            rest = [name for name in self.names if name not in given]
+            total += math.prod(_size(self.parameters[name]) for name in rest if self.active(given, name))
         return total
 
     def active(self, setting: Setting, name: str) -> bool:
@@ -210,7 +213,8 @@ class Space:
             one = self.parameters[name]
             if isinstance(one, Normalized):
                 now = current.get(name)
-                out[name] = one.number(value, shape, integer=isinstance(now, int) and not isinstance(now, bool))
+                whole = isinstance(now, (int, np.integer)) and not isinstance(now, bool)
+                out[name] = one.number(value, shape, integer=whole)
             elif isinstance(one, Choice):
                 out[name] = one.options[one.labels.index(value)]
             else:
@@ -242,6 +246,34 @@ class Space:
         found = {repr(sorted(s.items())): s for s in (self.at(np.array(point)) for point in itertools.product(*axes))}
         return list(found.values())
 
+    def picked(self, given: Mapping[str, Any]) -> Setting:
+        """Read a setting of the user's, or a row of a table of trials.
+
+        Parameters
+        ----------
+        given : mapping or Series
+            Values by name. Other columns of a row are left out, and so is what does not apply.
+
+        Returns
+        -------
+        dict
+            A whole setting.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is missing, or its value lies outside the space.
+        """
+        found = {name: _as_value(self.parameters[name], given[name]) for name in self.names if name in given}
+        deciding = {condition.on for condition in self.conditions.values()}
+        ready = all(name in found for name in deciding)
+        wanted = [name for name in self.names if not ready or self.active(found, name)]
+        missing = [name for name in wanted if name not in found or _is_gap(found[name])]
+        if missing:
+            message = f"the setting {dict(given)!r} lacks {missing[0]!r}. Give all of {wanted}."
+            raise ValueError(message)
+        return self.check({name: found[name] for name in wanted})
+
     def check(self, setting: Setting) -> Setting:
         """Check a setting that comes from outside, such as a stored study.
 
@@ -269,3 +301,23 @@ class Space:
                 message = f"{name}={value!r} lies outside {one.low:g} to {one.high:g}. Take a value of the space."
                 raise ValueError(message)
         return setting
+
+
+def _size(parameter: Parameter) -> float:
+    if isinstance(parameter, Choice):
+        return len(parameter.options)
+    return parameter.high - parameter.low + 1 if isinstance(parameter, Integer) else math.inf
+
+
+def _is_gap(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _as_value(parameter: Parameter, value: Any) -> Any:
+    """A value as the space has it: tables make numbers of whole ones, and NumPy's of all."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(parameter, Choice):
+        return label_of(value)
+    if isinstance(parameter, Integer) and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

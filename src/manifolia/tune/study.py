@@ -5,7 +5,8 @@ with which seeds, follows from the seed of the study, s and what the slots befor
 attempts: a slot whose process was killed is marked failed and tried again under another number. The runs that it had
 finished are kept with the failed trial and taken over.
 
-Several processes may work on one storage: a slot belongs to the one whose trial has the lowest number.
+Several processes may work on one storage: a slot belongs to the one whose trial has the lowest number. `tune.workers`
+tells which of them are gone.
 
 Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"model"`` (the trials proper), then
 ``"confirm"``, ``"final"`` and ``"full"`` (fresh seeds, and all rows).
@@ -13,11 +14,10 @@ Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"m
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,12 @@ from typing import Any
 import numpy as np
 
 from manifolia._core.optional import import_extra
+from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
 from manifolia.tune.evaluation import Run
 from manifolia.tune.space import Setting, Space
+from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
 __all__ = ["StudyMismatchError", "Trial", "TrialStore"]
 
@@ -112,7 +114,16 @@ class TrialStore:
     study_name : str or None, default=None
         Name of the study; None is ``"manifolia"``.
     signature : dict
-        What must be the same when the study goes on: data, seeds, repeats.
+        What must be the same when the study goes on: data, repeats.
+    seed : int or None, default=0
+        Of the study; None takes that of the study that is there, or draws one.
+
+    Attributes
+    ----------
+    study : optuna.Study
+        The study.
+    seed : int
+        Its seed.
     """
 
     def __init__(
@@ -123,6 +134,7 @@ class TrialStore:
         storage: Any = None,
         study_name: str | None = None,
         signature: dict[str, Any],
+        seed: int | None = 0,
     ) -> None:
         self._optuna = import_extra("optuna", extra="tune", purpose="Tuning")
         from manifolia.tune.sampler import SurrogateSampler, distributions
@@ -142,7 +154,7 @@ class TrialStore:
             )
         finally:
             self._optuna.logging.set_verbosity(verbosity)
-        self._check_signature({**signature, "space": _described(space), "metrics": metric_names})
+        self._check_signature({**signature, "space": _described(space), "metrics": metric_names}, seed)
         if self.study.directions and len(self.study.directions) != len(metric_names):
             message = f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
             raise StudyMismatchError(message)
@@ -152,8 +164,12 @@ class TrialStore:
             with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
                 warnings.simplefilter("ignore")
                 self.study.set_metric_names(metric_names)
+        self._open: dict[int, Trial] = {}
+        self._me = new_worker()
+        self._watch = Watch()
+        self._beat = None if storage is None else Beat(self._write_beat)
 
-    def _open(self, storage: Any) -> Any:
+    def _opened(self, storage: Any) -> Any:
         if storage is None:
             return None
         if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
@@ -169,18 +185,28 @@ class TrialStore:
         """Open the study. Another process may be making the tables of the same file: then try again."""
         for attempt in range(_ATTEMPTS):
             try:
-                return self._optuna.create_study(storage=self._open(storage), **options)
+                return self._optuna.create_study(storage=self._opened(storage), **options)
             except Exception as error:
                 # SQLAlchemy's errors, an extra of an extra: told by their text.
                 passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
-                if storage is None or not passing or attempt + 1 == _ATTEMPTS:
+                if storage is None or isinstance(error, (FileNotFoundError, MemoryError)):
                     raise
+                if not passing or attempt + 1 == _ATTEMPTS:
+                    text = str(error).partition("\n")[0]
+                    message = (
+                        f"storage={str(storage)!r} cannot be opened as a study: {text}. Pass the path of an SQLite "
+                        "file that may be new, or the address of a database that Optuna knows."
+                    )
+                    raise ValueError(message) from error
                 time.sleep(_PAUSE)
         raise AssertionError  # the loop returns or raises
 
-    def _check_signature(self, signature: dict[str, Any]) -> None:
-        text = json.dumps(signature, sort_keys=True, default=str)
+    def _check_signature(self, signature: dict[str, Any], seed: int | None) -> None:
         kept = self.study.user_attrs.get("manifolia")
+        if seed is None:  # the user leaves it to us: to go on is to go on with the seed that is there
+            seed = as_seed(None) if kept is None else json.loads(kept).get("random_state", 0)
+        self.seed = seed
+        text = json.dumps({**signature, "random_state": seed}, sort_keys=True, default=str)
         if kept is None:
             found = self.study.get_trials(deepcopy=False)
             kept = self.study.user_attrs.get("manifolia")  # another process may have signed it, and begun, meanwhile
@@ -202,7 +228,7 @@ class TrialStore:
             raise StudyMismatchError(message)
 
     def recover(self) -> int:
-        """Mark trials whose process on this machine is gone as failed.
+        """Mark trials whose worker is gone as failed.
 
         Returns
         -------
@@ -213,10 +239,36 @@ class TrialStore:
         states = self._optuna.trial.TrialState
         for trial in self.study.get_trials(deepcopy=False, states=(states.RUNNING, states.WAITING)):
             worker = trial.user_attrs.get("worker")
-            if worker is not None and worker["host"] == socket.gethostname() and not _alive(worker["pid"]):
+            if worker is None or worker == self._me:
+                continue
+            if is_gone(worker) or self._watch.is_silent(trial.number, trial.user_attrs.get("beat")):
                 self.study.tell(trial.number, state=states.FAIL, skip_if_finished=True)
                 lost += 1
         return lost
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Work on the study: whatever ends it, an interrupt too, leaves no trial open that no one runs."""
+        try:
+            yield
+        finally:
+            if self._beat is not None:
+                self._beat.end()
+            for trial in list(self._open.values()):
+                self.study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
+            self._open.clear()
+            end_worker(self._me)
+
+    def _write_beat(self, number: int) -> None:
+        for trial in list(self._open.values()):
+            with self._taken():  # or finished meanwhile
+                trial.handle.set_user_attr("beat", number)
+
+    @contextlib.contextmanager
+    def _taken(self) -> Iterator[None]:
+        """Writing to a trial that another worker has closed, since it took this one for gone, does nothing."""
+        with contextlib.suppress(self._optuna.exceptions.UpdateFinishedTrialError):
+            yield
 
     def trials(self, stages: Iterable[str] = SEARCHED) -> list[Trial]:
         """List trials that are finished, in the order of their slots.
@@ -253,11 +305,12 @@ class TrialStore:
             Slot to setting.
         """
         running = self._optuna.trial.TrialState.RUNNING
-        me = _myself()
         return {
             int(kept.user_attrs["slot"]): dict(kept.params)
             for kept in self.study.get_trials(deepcopy=False, states=(running,))
-            if kept.user_attrs.get("stage") == stage and "slot" in kept.user_attrs and kept.user_attrs["worker"] != me
+            if kept.user_attrs.get("stage") == stage
+            and "slot" in kept.user_attrs
+            and kept.user_attrs["worker"] != self._me
         }
 
     def finished(self, stage: str, slot: int) -> Trial | None:
@@ -312,7 +365,7 @@ class TrialStore:
             "stage": stage,
             "arguments": {name: _plain(value) for name, value in arguments.items()},
             "expected_gain": gain,
-            "worker": _myself(),
+            "worker": self._me,
             "slot": slot,  # last: a trial with a slot is described in full
         }
         self._sampler.fixed = setting
@@ -324,6 +377,7 @@ class TrialStore:
         if holder is not None:
             self.study.tell(handle.number, state=self._optuna.trial.TrialState.FAIL)
             return self._read(holder) if self._is_done(holder, setting) else None
+        self._open[trial.number] = trial
         if runs:
             self._keep(trial)
         return trial
@@ -365,7 +419,8 @@ class TrialStore:
         self._keep(trial)
 
     def _keep(self, trial: Trial) -> None:
-        trial.handle.set_user_attr("runs", json.dumps([run.to_dict() for run in trial.runs]))
+        with self._taken():
+            trial.handle.set_user_attr("runs", json.dumps([run.to_dict() for run in trial.runs]))
 
     def finish(self, trial: Trial, values: list[float]) -> None:
         """Close a trial.
@@ -373,18 +428,20 @@ class TrialStore:
         Parameters
         ----------
         trial : Trial
-            From `begin`.
+            From `begin`. It stays unfinished if another worker took it over meanwhile.
         values : list of float
             Aggregated losses; empty for one that failed.
         """
         states = self._optuna.trial.TrialState
-        trial.handle.set_user_attr("finished", True)
-        if trial.error or not values:
-            trial.handle.set_user_attr("error", trial.error)
-            self.study.tell(trial.number, state=states.FAIL)
-        else:
-            self.study.tell(trial.number, values)
-        trial.finished = True
+        self._open.pop(trial.number, None)
+        with self._taken():
+            trial.handle.set_user_attr("finished", True)
+            if trial.error or not values:
+                trial.handle.set_user_attr("error", trial.error)
+                self.study.tell(trial.number, state=states.FAIL)
+            else:
+                self.study.tell(trial.number, values)
+            trial.finished = True
 
     def _runs(self, kept: Any) -> list[Run]:
         return [Run.from_dict(one) for one in json.loads(kept.user_attrs.get("runs", "[]"))]
@@ -411,17 +468,3 @@ def _described(space: Space) -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
-
-
-def _myself() -> dict[str, Any]:
-    return {"host": socket.gethostname(), "pid": os.getpid()}
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -74,12 +74,24 @@ def leverage_scores(X: ArrayLike, *, rank: int | None = None, random_state: Rand
     """
     n, d = X.shape
     rank = min(n, d, _MAX_RANK) if rank is None else check_number(rank, "rank", low=1, high=min(n, d), integer=True)
-    A = X if sp.issparse(X) else np.asarray(X, dtype=np.float64) - np.mean(X, axis=0, dtype=np.float64)
+    A = X if sp.issparse(X) else _centred(X)
     U, S, _ = randomized_svd(A, rank, random_state=as_seed(random_state))
     if S[0] == 0:  # all rows are equal
         return np.full(n, 1.0 / n)
     least = S[0] * max(n, d) * np.finfo(np.float64).eps
     return np.asarray((U[:, least < S] ** 2).sum(axis=1))
+
+
+def _centred(X: ArrayLike) -> FloatArray:
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        message = f"sampling='leverage' needs numbers: {error}. Pass them as metric_X, or take sampling='uniform'."
+        raise ValueError(message) from error
+    if not np.isfinite(values).all():
+        message = "sampling='leverage' needs data without gaps. Pass such as metric_X, or take sampling='uniform'."
+        raise ValueError(message)
+    return values - np.mean(values, axis=0, dtype=np.float64)
 
 
 def sample_rows(

@@ -3,10 +3,12 @@
 =====================  ==============================================================================
 step                   where
 =====================  ==============================================================================
-rows to tune on        `tune.subsample`
+rows to tune on        `tune.bench`, with `tune.subsample`
+what engines take      `tune.limits`
 pilots and proposals   `tune.search`, with `tune.proposal`, `tune.surrogate` and `tune.acquisition`
+progress, and an end   `tune.course`
 one run                `tune.evaluation`
-what is kept           `tune.study`, in Optuna's storage
+what is kept           `tune.study`, in Optuna's storage; by several, `tune.workers`
 the answer             `tune.answer`: recommended, confirmed with fresh seeds
 all rows               `tune.delivery`: the setting carried over, and the map
 which settings matter  `tune.sensitivity`
@@ -21,36 +23,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_is_fitted, check_number, check_option, check_same_length
+from manifolia._core.validate import check_same_length
 from manifolia._core.warnings import warn
-from manifolia.metrics.registry import Metric
-from manifolia.tune.answer import confirm, expected_losses, front_chances, is_flat, surrogate_front
+from manifolia.tune.answer import Answer, confirm, expected_losses, front_chances, is_flat
+from manifolia.tune.bench import Bench
 from manifolia.tune.checking import check_tuner, study_signature
 from manifolia.tune.delivery import carried, on_all_rows
-from manifolia.tune.evaluation import Job, Run, fitted_map, run_all, takes_target
-from manifolia.tune.pareto import hypervolume, knee
-from manifolia.tune.presets import preset
-from manifolia.tune.proposal import make_surrogate
-from manifolia.tune.report import front_table, runs_table, study_dict, trials_table
-from manifolia.tune.search import STAGES, Plan, Search, Task, mixed_seed, run_seed
-from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
+from manifolia.tune.fitted import FittedStudy
+from manifolia.tune.limits import cut_to_limits
+from manifolia.tune.pareto import knee
+from manifolia.tune.plan import STAGES, Plan, mixed_seed
+from manifolia.tune.presets import forest_space, preset
+from manifolia.tune.report import carried_table, front_table, runs_table, trials_table, unit_volume
+from manifolia.tune.search import Search
+from manifolia.tune.sensitivity import r_squared
 from manifolia.tune.study import Trial, TrialStore
-from manifolia.tune.subsample import sample_rows, sample_size
+from manifolia.tune.subsample import sample_size
 
 __all__ = ["Tuner"]
 
-_METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of so many rows
 
-
-class Tuner(BaseEstimator):
+class Tuner(FittedStudy, BaseEstimator):
     """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
 
     Parameters
@@ -250,7 +250,7 @@ class Tuner(BaseEstimator):
             Not fitted.
         """
         found, space = preset(estimator)
-        return cls(found, {**space, **options.pop("space", {})}, **options)
+        return cls(found, {**space, **forest_space(found), **options.pop("space", {})}, **options)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, metric_X: ArrayLike | None = None) -> Tuner:
         """Search, confirm, and fit the recommended setting.
@@ -273,63 +273,48 @@ class Tuner(BaseEstimator):
         begun = time.monotonic()
         X = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
         n = check_same_length(X=X, y=y, metric_X=metric_X)
-        self._metric_X = metric_X
-        space, metrics = check_tuner(self, n, y)
-        seed = as_seed(self.random_state)
-        self.rows_ = self._draw(X, y, n, mixed_seed(seed, 0))
-        shape = (len(self.rows_), X.shape[1])
-        reporter = Reporter(self.callback, verbose=self.verbose)
+        if X.ndim != 2:
+            message = f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d)."
+            raise ValueError(message)
+        estimator, space, metrics = check_tuner(self, n, y)
+        shape = (sample_size(self.subsample, n), X.shape[1])
+        space = cut_to_limits(space, estimator, shape)
         store = TrialStore(
             space,
             [metric.name for metric in metrics],
             storage=self.storage,
             study_name=self.study_name,
-            signature=study_signature(self, X, n, seed),
+            signature=study_signature(self, X, y, metric_X, n),
+            seed=None if self.random_state is None else as_seed(self.random_state),
         )
-        current = self.estimator.get_params()
+        bench = Bench(self, estimator, X, y, metric_X, metrics, store.seed)
+        self.rows_ = bench.rows
+        current = estimator.get_params()
         plan = Plan(
             self.surrogate, self.n_pilot, self.n_trials, self.n_repeats, self.design, self.aggregate, self.race,
-            self.batch_size, self.early_stop, seed, begun, math.inf if self.timeout is None else self.timeout,
+            self.batch_size, self.early_stop, store.seed, begun, math.inf if self.timeout is None else self.timeout,
         )  # fmt: skip
         search = Search(
             plan,
             space,
             store,
-            run=lambda tasks: self._run(tasks, X, y, metrics, seed),
+            run=bench.run,
             resolve=lambda setting: space.resolve(setting, shape, current),
             cheap=dict(self.pilot_params or {}),
-            reporter=reporter,
+            reporter=Reporter(self.callback, verbose=self.verbose),
         )
-        with threads(self.n_jobs):
+        self._space, self._metrics, self._search_seed = space, metrics, store.seed
+        with threads(self.n_jobs), store.at_work():
             trials = search.trials()
-            worked = [trial for trial in trials if trial.works]
-            self._require_some(trials, worked)
-            pick = dict(self.refit) if isinstance(self.refit, Mapping) else None
+            self._require_some(trials)
+            pick = None if isinstance(self.refit, bool) else space.picked(self.refit)
             answer = confirm(search, n_confirm=self.n_confirm, pick=pick)
-            self._describe(search, trials, worked, metrics, seed)
-            self._report(answer, worked, search, metrics)
-            self.best_setting_ = answer.setting
-            ways = carried(space, answer.setting, shape, X.shape, current)
-            whole = answer.final if shape[0] == n else None
-            self.best_params_, chosen = on_all_rows(search, answer.setting, ways, whole, n_runs=self.n_full)
-            for name in ("best_estimator_", "embedding_"):
-                self.__dict__.pop(name, None)
-            if self.refit is not False:
-                passed = self._options(y)["pass_target"]
-                with threads(1):
-                    self.best_estimator_, self.embedding_ = fitted_map(
-                        self.estimator, Job(self.best_params_, chosen), X, y, pass_target=passed
-                    )
-        del self._metric_X
-        self.stopped_ = search.stopped
-        every = store.trials(STAGES)
-        self.n_runs_ = sum(len(trial.runs) for trial in every)
-        self._search_seed, self._space, self._metrics = seed, space, metrics
-        if self.flat_:
-            warn(
-                f"{metrics[0].name} differs between settings no more than between runs of one setting: nothing is to "
-                "be gained by tuning these parameters, and the method may not suit the data."
-            )
+            self._describe(search, trials)
+            self._report(answer)
+            self._deliver(search, answer, bench, carried(space, answer.setting, shape, X.shape, current))
+        self.stopped_ = search.course.stopped
+        self.n_runs_ = sum(len(trial.runs) for trial in store.trials(STAGES))
+        self._warn(trials)
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -352,123 +337,11 @@ class Tuner(BaseEstimator):
             raise ValueError(message)
         return self.fit(X, y).embedding_
 
-    def sensitivity(self, metric: str | None = None) -> Sensitivity:
-        """Tell which parameters matter, or why that cannot be told.
-
-        Parameters
-        ----------
-        metric : str or None, default=None
-            One of the metrics; None is the first.
-
-        Returns
-        -------
-        Sensitivity
-            Table of Sobol indices and Shapley effects with intervals, and the surrogate's R².
-
-        Raises
-        ------
-        SensitivityRefusedError
-            If the trials do not support such a table.
-        """
-        check_is_fitted(self, "best_params_")
-        names = [one.name for one in self._metrics]
-        column = 0 if metric is None else names.index(check_option(metric, "metric", names))
-        return sensitivity(self._space, self._evidence, kind=self.surrogate, seed=self._search_seed, column=column)
-
-    def expect(self, settings: Sequence[Mapping[str, Any]], metric: str | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return what the surrogate expects of settings, tried or not.
-
-        Parameters
-        ----------
-        settings : sequence of mapping
-            Settings of the space, fractions as fractions.
-        metric : str or None, default=None
-            One of the metrics; None is the first.
-
-        Returns
-        -------
-        tuple of ndarray
-            Expected losses, and how far they may be off (standard deviation).
-        """
-        check_is_fitted(self, "best_params_")
-        names = [one.name for one in self._metrics]
-        column = 0 if metric is None else names.index(check_option(metric, "metric", names))
-        given = [self._space.check(dict(setting)) for setting in settings]
-        noise = None if self._evidence.noise is None else self._evidence.noise[:, column]
-        model = make_surrogate(self.surrogate, mixed_seed(self._search_seed, 3))
-        with threads(1):
-            model.fit(self._space.features(self._evidence.settings), self._evidence.losses[:, column], noise)
-            return model.predict(self._space.features(given))
-
-    def expected_front(self, n_points: int = 4096) -> pd.DataFrame:
-        """Return the front that the surrogates expect over the whole space, tried or not.
-
-        Parameters
-        ----------
-        n_points : int, default=4096
-            Settings that are looked at.
-
-        Returns
-        -------
-        DataFrame
-            Settings and their expected losses, ordered by the first. They were not run: take them as proposals, and
-            fit one with ``refit=``.
-        """
-        check_is_fitted(self, "best_params_")
-        check_number(n_points, "n_points", low=1, integer=True)
-        with threads(1):
-            settings, losses = surrogate_front(
-                self._space, self._evidence, self.surrogate, mixed_seed(self._search_seed, 3), n_points=n_points
-            )
-        expected = {f"{one.name}_expected": losses[:, j] for j, one in enumerate(self._metrics)}
-        return pd.DataFrame(settings).assign(**expected)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the study as plain values, for the explorer and for files.
-
-        Returns
-        -------
-        dict
-            Metrics, parameters, trials, the answer, the front and the sensitivities with the reason if refused.
-        """
-        check_is_fitted(self, "best_params_")
-        return study_dict(self, [(one.name, one.direction) for one in self._metrics], self._space.names)
-
     # -- steps of fit
 
-    def _draw(self, X: Any, y: ArrayLike | None, n: int, seed: int) -> Any:
-        size = sample_size(self.subsample, n)
-        if size == n:
-            return np.arange(n)
-        data = X
-        if self.sampling == "leverage":
-            data = X.to_numpy() if hasattr(X, "iloc") else X
-        return sample_rows(data, size, sampling=self.sampling, y=y, random_state=seed)
-
-    def _options(self, y: ArrayLike | None) -> dict[str, Any]:
-        pass_target = takes_target(self.estimator) if self.pass_target == "auto" else self.pass_target
-        return {
-            "pass_target": bool(pass_target) and y is not None,
-            "sample": self.metric_sample or _METRIC_ROWS,
-            "metric_X": self._metric_X,
-        }
-
-    def _run(self, tasks: list[Task], X: Any, y: Any, metrics: Sequence[Metric], seed: int) -> list[Run]:
-        n = X.shape[0]
-        jobs = []
-        for trial, repeat in tasks:
-            rows = None
-            if trial.stage != "full":
-                # Fresh rows depend on the repeat alone: settings are compared on the same ones.
-                fresh = self.resample and len(self.rows_) < n
-                rows = self._draw(X, y, n, mixed_seed(seed, 4, repeat)) if fresh else self.rows_
-                rows = None if len(rows) == n else rows
-            jobs.append(Job(dict(trial.arguments), run_seed(seed, trial.stage, trial.slot, repeat), rows))
-        return run_all(self.estimator, jobs, X, y, metrics, self._options(y), n_jobs=self.n_jobs)
-
     @staticmethod
-    def _require_some(trials: Sequence[Trial], worked: Sequence[Trial]) -> None:
-        if worked:
+    def _require_some(trials: Sequence[Trial]) -> None:
+        if any(trial.works for trial in trials):
             return
         errors = list(dict.fromkeys(trial.error for trial in trials if trial.error))
         message = (
@@ -478,16 +351,16 @@ class Tuner(BaseEstimator):
         )
         raise RuntimeError(message)
 
-    def _describe(
-        self, search: Search, trials: Sequence[Trial], worked: list[Trial], metrics: Sequence[Metric], seed: int
-    ) -> None:
+    def _describe(self, search: Search, trials: Sequence[Trial]) -> None:
         """The tables."""
+        worked = [trial for trial in trials if trial.works]
         evidence = search.evidence_of(worked)
         self._evidence = evidence
+        self._sensitivities = {}
         self.aggregate_ = search.how
-        own = mixed_seed(seed, 3)
+        own = mixed_seed(self._search_seed, 3)
         expected = expected_losses(search.space, evidence, self.surrogate, own)
-        names = [metric.name for metric in metrics]
+        names = self._names
         self.trials_ = trials_table(trials, worked, evidence, expected, names)
         self.runs_ = runs_table(trials, names)
         enough = len(evidence.settings) >= 4
@@ -495,26 +368,57 @@ class Tuner(BaseEstimator):
         self.flat_ = is_flat(evidence)
         for name in ("pareto_", "knee_", "hypervolume_"):
             self.__dict__.pop(name, None)
-        if len(metrics) > 1:
+        if len(names) > 1:
             chances = front_chances(search.space, evidence, self.surrogate, own)
             self.pareto_ = front_table(self.trials_, expected, chances, names)
             self.knee_ = dict(worked[knee(expected)].setting)
-            self.hypervolume_ = hypervolume(expected, np.ones(len(metrics)))
+            self.hypervolume_ = unit_volume(expected, [math.isfinite(one.range[0]) for one in self._metrics])
 
-    def _report(self, answer: Any, worked: list[Trial], search: Search, metrics: Sequence[Metric]) -> None:
+    def _report(self, answer: Answer) -> None:
         """The figure of the answer, from runs that had no part in it."""
+        self.best_setting_ = answer.setting
         self.confirmed_ = answer.final is not None
-        trial = answer.final
-        if trial is None:
-            trial = next((one for one in worked if one.setting == answer.setting), worked[0])
-            warn(
-                "there was no time to run the recommended setting again: its score is of the runs that it was chosen "
-                "by, and too good. Give it more time."
+        values = answer.values
+        if not self.confirmed_:
+            why = (
+                f"the recommended setting failed when it was run again ({answer.failure})"
+                if answer.failure
+                else "there was no time to run the recommended setting again"
             )
-        values = np.array([run.values for run in trial.runs if not run.error])
-        score = values.mean(axis=0)
-        error = (
-            values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else np.full(len(metrics), math.nan)
-        )
-        self.best_score_ = float(score[0]) if len(metrics) == 1 else score
-        self.best_score_error_ = float(error[0]) if len(metrics) == 1 else error
+            what = "its score is of the runs that it was chosen by, and too good" if len(values) else "it has no score"
+            warn(f"{why}: {what}.")
+        nothing = np.full(len(self._metrics), math.nan)
+        score = values.mean(axis=0) if len(values) else nothing
+        error = values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else nothing
+        self.best_score_ = float(score[0]) if len(self._metrics) == 1 else score
+        self.best_score_error_ = float(error[0]) if len(self._metrics) == 1 else error
+
+    def _deliver(self, search: Search, answer: Answer, bench: Bench, ways: list[dict[str, Any]]) -> None:
+        """The setting on all rows, and its map."""
+        whole = answer.final if len(bench.rows) == bench.n_rows else None
+        # Without a map to make, runs on all rows are for choosing between ways only.
+        n_runs = self.n_full if self.refit is not False or len(ways) > 1 else 0
+        found = on_all_rows(search, answer.setting, ways, whole, n_runs=n_runs)
+        self.best_params_ = found.arguments
+        if bench.estimator is not self.estimator:  # so that the parameters of the forest find one
+            self.best_params_ = {"forest": clone(bench.estimator.forest), **found.arguments}
+        for name in ("best_estimator_", "embedding_", "carried_"):
+            self.__dict__.pop(name, None)
+        if found.tried:
+            self.carried_ = carried_table(found.tried, ways, found.arguments, self._names)
+        if self.refit is not False:
+            self.best_estimator_, self.embedding_ = bench.fitted(found.arguments, found.seed)
+
+    def _warn(self, trials: Sequence[Trial]) -> None:
+        """What the user should not have to look for."""
+        failed = [trial for trial in trials if trial.error]
+        if failed:
+            warn(
+                f"{len(failed)} of {len(trials)} settings failed and count for nothing; the first, "
+                f"{failed[0].setting}, by {failed[0].error}. trials_ has them all."
+            )
+        if self.flat_:
+            warn(
+                f"{self._names[0]} differs between settings no more than between runs of one setting: nothing is to "
+                "be gained by tuning these parameters, and the method may not suit the data."
+            )

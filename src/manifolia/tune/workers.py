@@ -1,0 +1,136 @@
+"""Who works on a stored study, and who is gone.
+
+A worker is one call of ``fit``: a machine, a process and a session of its own. While it has trials open it **beats**: a
+thread writes a number that grows into each of them. The others know that a worker is gone
+
+- at once, if its process was on this machine and is no longer there, or was this very process and its session ended;
+- else, wherever it was, when the number has not grown for some minutes *while they looked*: clocks of two machines need
+  not agree, and a worker that was paused is given as long again.
+
+Who is taken for gone and is not, since a run kept the whole interpreter busy for so long, finds its trial closed and
+leaves it to the one who took it over.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["Beat", "Watch", "is_gone", "new_worker"]
+
+_BEAT = 30.0  # seconds between two beats
+_GRACE = 300.0  # seconds without a beat after which a worker counts as gone
+_SESSIONS: set[str] = set()  # of this process
+
+
+def new_worker() -> dict[str, Any]:
+    """Name a worker.
+
+    Returns
+    -------
+    dict
+        Machine, process and session.
+    """
+    session = uuid.uuid4().hex[:12]
+    _SESSIONS.add(session)
+    return {"host": socket.gethostname(), "pid": os.getpid(), "session": session}
+
+
+def end_worker(worker: Mapping[str, Any]) -> None:
+    """End a worker of this process: what it left open may be taken over.
+
+    Parameters
+    ----------
+    worker : mapping
+        From `new_worker`.
+    """
+    _SESSIONS.discard(worker["session"])
+
+
+def is_gone(worker: Mapping[str, Any]) -> bool:
+    """Tell whether a worker's process is known to have ended.
+
+    Parameters
+    ----------
+    worker : mapping
+        As another worker, or an earlier one, wrote it into a trial.
+
+    Returns
+    -------
+    bool
+        False if it lives, and if it cannot be told from here.
+    """
+    if worker["host"] != socket.gethostname():
+        return False
+    if worker["pid"] == os.getpid():  # a container that starts anew has its old numbers
+        return worker.get("session") not in _SESSIONS
+    if os.name == "nt":  # signal 0 is Ctrl-C there
+        return False
+    try:
+        os.kill(worker["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+class Beat:
+    """Beats for the open trials of a worker, in a thread of its own.
+
+    Parameters
+    ----------
+    write : callable
+        Takes the number and writes it into the open trials.
+    """
+
+    def __init__(self, write: Callable[[int], None]) -> None:
+        self._write = write
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="manifolia-tune-beat", daemon=True)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        number = 0
+        while not self._ended.wait(_BEAT):
+            number += 1
+            self._write(number)
+
+    def end(self) -> None:
+        """Stop beating."""
+        self._ended.set()
+        self._thread.join()
+
+
+class Watch:
+    """Notices trials whose number has stopped to grow."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[Any, float]] = {}
+
+    def is_silent(self, number: int, beat: Any) -> bool:
+        """Look at a trial that is running elsewhere.
+
+        Parameters
+        ----------
+        number : int
+            Optuna's number of the trial.
+        beat : object
+            What its worker wrote last.
+
+        Returns
+        -------
+        bool
+            True if nothing new was written since long before now, as this one saw it.
+        """
+        now = time.monotonic()
+        before, since = self._seen.get(number, (None, now))
+        if number not in self._seen or before != beat:
+            self._seen[number] = (beat, now)
+            return False
+        return now - since > _GRACE

@@ -1,0 +1,145 @@
+"""What engines would change without saying so, and spaces for the methods that are known."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.manifold import TSNE, Isomap
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from manifolia import PHATE, RFPHATE, FisherKernelTSNE, ForestMap, KernelTSNE
+from manifolia.exceptions import ManifoliaWarning
+from manifolia.tune import Choice, Integer, Normalized, Real, When
+from manifolia.tune.evaluation import Job, fitted_map, own_loss
+from manifolia.tune.limits import check_limits, check_used, cut_to_limits, limit_of
+from manifolia.tune.presets import forest_space, preset, with_forest
+from manifolia.tune.space import Space
+
+needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is None, reason="openTSNE is not installed")
+
+
+def test_our_tsne_is_capped_at_a_third_of_the_rows_it_lays_out() -> None:
+    assert limit_of(KernelTSNE(), "perplexity", 61).most == 20  # type: ignore[union-attr]
+    assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61).most == 10  # type: ignore[union-attr]
+    assert limit_of(ForestMap(layout="tsne"), "perplexity", 61).most == 20  # type: ignore[union-attr]
+    assert limit_of(KernelTSNE(embedder="isomap"), "perplexity", 61) is None  # has no use for it
+    assert limit_of(ForestMap(layout="umap"), "perplexity", 61) is None
+    with pytest.raises(ValueError, match="capped at a third of the training rows"):
+        check_limits(KernelTSNE(perplexity=21.0), 61)
+
+
+@needs_open_tsne
+def test_a_cap_is_found_inside_a_pipeline() -> None:
+    from openTSNE.sklearn import TSNE as OpenTSNE
+
+    model = make_pipeline(StandardScaler(), OpenTSNE(perplexity=25))
+    with pytest.raises(ValueError, match="openTSNE caps it"):
+        check_limits(model, 60)
+    check_limits(make_pipeline(StandardScaler(), TSNE(perplexity=50)), 60)  # scikit-learn's takes all pairs
+
+
+@needs_open_tsne
+def test_what_open_tsne_caps_it_says_in_its_affinities() -> None:
+    """The limit in the table is the engine's own."""
+    from openTSNE.sklearn import TSNE as OpenTSNE
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    for perplexity, used in ((19.6, 19.6), (25.0, 59 / 3)):
+        model = OpenTSNE(perplexity=perplexity, n_iter=1, early_exaggeration_iter=1, neighbors="exact").fit(X)
+        affinities = model.embedding_.affinities
+        told = getattr(affinities, "effective_perplexities_", None) or [affinities.effective_perplexity_]
+        assert told[0] == pytest.approx(used)
+
+
+@needs_open_tsne
+def test_the_loss_of_open_tsne_is_known() -> None:
+    from openTSNE.sklearn import TSNE as OpenTSNE
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    estimator = OpenTSNE(perplexity=5, n_iter=20, early_exaggeration_iter=5, neighbors="exact")
+    model, _ = fitted_map(estimator, Job({}, 0), X, None, pass_target=False)
+    assert own_loss(model) == pytest.approx(model.embedding_.kl_divergence)
+
+
+def test_a_map_that_tells_it_was_capped_does_not_count() -> None:
+    class Told:
+        perplexity, perplexity_ = 30.0, 12.0
+
+    with pytest.raises(ValueError, match=r"perplexity 30 was capped at 12"):
+        check_used(Told())
+    Told.perplexity_ = 30.0
+    check_used(Told())
+
+
+def test_ranges_are_cut_with_a_warning() -> None:
+    space = Space({"n_neighbors": Integer(2, 100, log=True), "p": (0.0, 1.0)})
+    with pytest.warns(ManifoliaWarning, match=r"space\['n_neighbors'\] reaches 100, and on 60 rows .* up to 59"):
+        cut = cut_to_limits(space, Isomap(), (60, 3))
+    assert cut.parameters == {"n_neighbors": Integer(2, 59, log=True), "p": Real(0.0, 1.0)}
+    assert cut_to_limits(space, Isomap(), (200, 3)) is space
+    space = Space({"perplexity": Normalized(0.01, 1.0)})
+    with pytest.warns(ManifoliaWarning, match=r"reaches 1 of n"):
+        cut = cut_to_limits(space, TSNE(), (60, 3))
+    assert cut.parameters["perplexity"].high == pytest.approx(59 / 60)
+    with pytest.raises(ValueError, match=r"begins at 70, but on 60 rows it can be 59 at most"):
+        cut_to_limits(Space({"n_neighbors": (70, 90)}), Isomap(), (60, 3))
+
+
+def test_conditions_outlive_a_cut() -> None:
+    space = Space({"metric": ["euclidean", "cosine"], "n_neighbors": When((5, 90), on="metric", among=["cosine"])})
+    with pytest.warns(ManifoliaWarning, match="reaches 90"):
+        cut = cut_to_limits(space, Isomap(), (60, 3))
+    assert cut.conditions["n_neighbors"].parameter == Integer(5, 59)
+    assert cut.at(np.array([0.1, 0.5])) == {"metric": "euclidean"}
+
+
+def test_every_method_of_ours_has_a_preset() -> None:
+    assert set(preset(PHATE())[1]) == {"n_neighbors", "decay", "t"}
+    assert set(preset(ForestMap(layout="tsne"))[1]) == {"perplexity"}
+    assert set(preset(ForestMap(layout="phate"))[1]) == {"t"}
+    assert isinstance(preset(ForestMap(layout="mds"))[1]["mds"], Choice)
+    with pytest.raises(ValueError, match="layout must be one of"):
+        preset(ForestMap(layout="circle"))
+    piped = make_pipeline(StandardScaler(), TSNE())
+    assert set(preset(piped)[1]) == {"tsne__perplexity", "tsne__early_exaggeration"}
+
+
+@pytest.mark.parametrize("layout", ["phate", "mds", "isomap", "lle", "umap"])
+def test_presets_of_forests_can_be_run(layout: str) -> None:
+    """Both ends of every range are taken by the method."""
+    iris = load_iris()
+    X, y = iris.data[::3], iris.target[::3]
+    estimator, space = preset(ForestMap(layout=layout, n_trees=10))
+    with pytest.warns(ManifoliaWarning) if layout in ("isomap", "lle", "umap") else _nothing():
+        whole = cut_to_limits(Space({**space, **forest_space(estimator)}), with_forest(estimator, ["forest__a"], y, 50),
+                              (50, 4))  # fmt: skip
+    model = with_forest(estimator, whole.names, y, 50)
+    for u in (0.0, 1.0):
+        setting = whole.at(np.full(len(whole.names), u))
+        _, Y = fitted_map(model, Job(setting, 0), X, y, pass_target=True)
+        assert np.isfinite(Y).all()
+
+
+def _nothing():  # type: ignore[no-untyped-def]
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def test_a_forest_is_made_where_its_parameters_are_tuned() -> None:
+    y = np.repeat([0, 1], 20)
+    model = RFPHATE(n_trees=7)
+    made = with_forest(model, ["t", "forest__max_features"], y, 40)
+    assert isinstance(made.forest, RandomForestClassifier)
+    assert made.forest.n_estimators == 7
+    assert model.forest is None
+    assert isinstance(with_forest(model, ["forest__a"], np.linspace(0, 1, 40), 40).forest, RandomForestRegressor)
+    assert with_forest(model, ["t"], y, 40) is model
+    assert forest_space(RFPHATE()) == {"forest__max_features": Real(0.1, 1.0)}
+    assert forest_space(RFPHATE(forest=RandomForestClassifier(5).fit(np.eye(4), [0, 0, 1, 1]))) == {}
+    assert forest_space(TSNE()) == {}
