@@ -18,7 +18,16 @@ from manifolia._core.validate import check_option, missing_labels
 from manifolia.affinity.contrast import contrast_forest
 from manifolia.affinity.growth import Report, fit_forest
 
-__all__ = ["TASKS", "Grown", "Target", "check_forest", "default_forest", "grow_forest", "read_target", "training_weights"]
+__all__ = [
+    "TASKS",
+    "Grown",
+    "Target",
+    "check_forest",
+    "default_forest",
+    "grow_forest",
+    "read_target",
+    "training_weights",
+]
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
