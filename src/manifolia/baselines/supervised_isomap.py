@@ -139,14 +139,16 @@ def along_graph(D: FloatArray, k: int) -> FloatArray:
     hidden = D.copy()
     np.fill_diagonal(hidden, np.inf)
     near = np.argsort(hidden, axis=1, kind="stable")[:, :k]
-    rows = np.repeat(np.arange(n), k)
-    columns = near.ravel()
+    # 32-bit indices: SciPy 1.12 finds no paths with others.
+    rows = np.repeat(np.arange(n, dtype=np.int32), k)
+    columns = near.ravel().astype(np.int32)
     least = np.finfo(np.float64).tiny  # an edge of length 0 would be no edge
     edges = csr_array((np.maximum(D[rows, columns], least), (rows, columns)), shape=(n, n))
     count, labels = connected_components(edges, directed=False)
     if count > 1:
         extra = _joins(D, labels, count)
-        rows, columns = np.concatenate((rows, extra[0])), np.concatenate((columns, extra[1]))
+        rows = np.concatenate((rows, extra[0].astype(np.int32)))
+        columns = np.concatenate((columns, extra[1].astype(np.int32)))
         edges = csr_array((np.maximum(D[rows, columns], least), (rows, columns)), shape=(n, n))
     return np.asarray(shortest_path(edges, method="D", directed=False))
 

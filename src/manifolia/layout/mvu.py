@@ -242,7 +242,9 @@ def _start(edges: _Edges, n: int, r: int, rng: np.random.Generator) -> FloatArra
     """Classical scaling of the distances along the graph, with a little noise."""
     # csgraph takes a stored zero for no edge.
     lengths = np.maximum(edges.lengths, np.finfo(np.float64).tiny)
-    graph = sp.csr_array((lengths, (edges.first, edges.second)), shape=(n, n))
+    # 32-bit indices: SciPy 1.12 finds no paths with others.
+    ends = edges.first.astype(np.int32), edges.second.astype(np.int32)
+    graph = sp.csr_array((lengths, ends), shape=(n, n))
     B = shortest_path(graph, directed=False) ** 2
     B -= B.mean(axis=0)
     B -= B.mean(axis=1, keepdims=True)
