@@ -14,6 +14,7 @@ import featuremap_peers as peers
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import spearmanr
+from sklearn.metrics import euclidean_distances
 
 from manifolia import FeatureMAP, datasets, metrics
 from manifolia.explain.gradients import correlation_arrows
@@ -112,22 +113,22 @@ def load(name, n_rows=None):
 
 @functools.cache
 def pairs_of(name, n_rows):
-    """Random pairs of rows of a large set and their distances in the data, the same for every map of it."""
+    """Pairs of rows and their distances in the data, found once for all maps: of a small set all, else random ones."""
     X, _ = load(name, n_rows)
+    n = len(X)
+    if n <= EXACT_ROWS:
+        first, second = np.triu_indices(n, 1)
+        return first, second, euclidean_distances(X.astype(float))[first, second]
     rng = np.random.default_rng(0)
-    first = rng.integers(0, len(X), PAIRS)
-    second = (first + rng.integers(1, len(X), PAIRS)) % len(X)
+    first = rng.integers(0, n, PAIRS)
+    second = (first + rng.integers(1, n, PAIRS)) % n
     blocks = (np.array_split(one, 100) for one in (first, second))
     apart = [np.linalg.norm(X[i] - X[j], axis=1) for i, j in zip(*blocks, strict=True)]
     return first, second, np.concatenate(apart).astype(float)
 
 
-def far(name, n_rows, X, Y):
-    """Shepard goodness, and stress at the best scale of the map and at its own; of a large set from pairs."""
-    if len(X) <= EXACT_ROWS:
-        best = metrics.normalized_stress(X, Y, squared=True)
-        raw = metrics.normalized_stress(X, Y, scale="none", squared=True)
-        return float(metrics.shepard_goodness(X, Y)), float(best), float(raw)
+def far(name, n_rows, Y):
+    """Shepard goodness, and stress at the best scale of the map and at its own."""
     first, second, D = pairs_of(name, n_rows)
     d = np.linalg.norm(np.asarray(Y[first] - Y[second], dtype=float), axis=1)
     whole = (D * D).sum()
@@ -140,7 +141,7 @@ def scores(name, n_rows, X, Y, y):
     near = {"sample": RANKED, "random_state": 0} if len(X) > EXACT_ROWS else {}
     local = neighborhood_scores(X, Y, 7, names=("trustworthiness", "continuity"), **near)
     by_k = metrics.knn_accuracy(Y, y, list(KNN))
-    shepard, best, raw = far(name, n_rows, X, Y)
+    shepard, best, raw = far(name, n_rows, Y)
     return {
         "trust": float(local["trustworthiness"].value),
         "continuity": float(local["continuity"].value),
