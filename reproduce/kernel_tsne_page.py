@@ -15,6 +15,10 @@ their classes, so that their accuracy proves nothing (see the shuffled labels be
 because they are placed by Euclidean distances, as in the paper. Here it mixes Fisher and Euclidean distances in equal
 parts; Fisher distances alone are `euclidean_mix=0`.
 
+Lost: the training rows of letter under kernel t-SNE. This is t-SNE's layout of the rows that were drawn, and the draw
+decides: over ten draws it has 82.8 % with a deviation of 1.0, the best of them the paper's 84.1 %. In the 16 features
+themselves the nearest neighbour of the same rows is right in 84.8 %.
+
 Not computed: norb, which is not at hand. Parametric t-SNE has a section of its own below. The USPS set is the version
 of 9,298 images, not the paper's of 11,000. Of letter's test rows 10.2 % have an equal among them: these coincide by
 right.
@@ -274,7 +278,7 @@ def ahead(one, other):
     return int(below[0]) if len(below) else len(one)
 
 
-def curves(table, mappings, networks, plan, images):
+def curves(table, rules, networks, plan, images):
     """Fig. 7 and 8."""
     lines = ["", "## Fig. 7 and 8: quality of neighbourhoods of every size", ""]
     lines += head(
@@ -292,7 +296,7 @@ def curves(table, mappings, networks, plan, images):
             small, full = zip(*(near_ten(pair[kind]) for kind in ("train", "test")), strict=True)
             cells = [f"{value:.3f}" for value in (*small, *full)]
             lines.append(line(NAMES[name], TITLES[method], *cells))
-        rule = average([run[protocol.PAPER_RULE]["curves"] for run in mappings[name]])
+        rule = average(rules[name])
         drawn["paper's rule, test rows"] = (figures.COLORS[3], "-.", rule)
         small, full = near_ten(rule)
         lines.append(line(NAMES[name], "kernel t-SNE by the paper's rule", "", f"{small:.3f}", "", f"{full:.3f}"))
