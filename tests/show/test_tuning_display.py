@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from manifolia.metrics.registry import Metric
 from manifolia.show import ConvergenceDisplay, ParetoDisplay, SensitivityDisplay, SettingDisplay
+from manifolia.show.tuning_display import _value_of_loss
 from manifolia.tune import Tuner
 from tune.toys import Toy, closeness, closeness_of_the_other
 
@@ -41,6 +43,30 @@ def test_boxes_are_the_runs_of_each_setting():
     assert display.ax_.get_xlabel() == "x"
 
 
+def test_the_curve_over_the_boxes_is_what_is_expected_of_the_metric():
+    one = study()
+    display = SettingDisplay.from_tuner(one).plot(Figure().subplots())
+    curve = display.ax_.lines[[line.get_label() for line in display.ax_.lines].index("expected")]
+    mean, _ = one.expect([{"x": float(x)} for x in curve.get_xdata()])
+    np.testing.assert_allclose(curve.get_ydata(), -mean)  # a user's function: its loss is its negative
+    middle = one.runs_.merge(one.trials_[["slot", "x"]], on="slot").groupby("x")["closeness"].mean()
+    near = np.interp(middle.index, curve.get_xdata(), curve.get_ydata())
+    assert np.abs(near - middle.to_numpy()).max() < 0.1
+    penalised = SettingDisplay.from_tuner(study(aggregate=("mean-var", 5.0))).plot(Figure().subplots())
+    assert penalised.ax_.get_legend() is None  # what is expected there is not of the boxes
+
+
+@pytest.mark.parametrize(
+    ("direction", "limits", "value", "loss"), [("higher", (-1.0, 1.0), 0.5, 0.25), ("lower", (0.0, 2.0), 0.5, 0.25)]
+)
+def test_losses_turn_back_into_metrics(direction, limits, value, loss):
+    metric = Metric("a", direction, ("Y",), limits)
+    assert metric.normalize(value) == pytest.approx(loss)
+    shift, slope = _value_of_loss(metric)
+    assert shift + slope * loss == pytest.approx(value)
+    assert np.isnan(_value_of_loss(Metric("a", direction, ("Y",), (0.0, np.inf)))).all()
+
+
 def test_two_parameters_make_a_heat_map_of_what_is_expected():
     one = study({"x": (0.0, 1.0), "n_neighbors": (2, 20)}, n_trials=12)
     display = SettingDisplay.from_tuner(one).plot(Figure().subplots())
@@ -73,3 +99,5 @@ def test_bars_or_the_reason_for_none():
     refused = SensitivityDisplay.from_tuner(study(n_trials=3)).plot(Figure().subplots())
     assert refused.table is None
     assert "too few" in refused.ax_.texts[0].get_text()
+    assert refused.ax_.texts[0].get_text()[0].isdigit()  # "3 trials …"
+    assert refused.ax_.get_title() == "Which parameters matter cannot be told"

@@ -102,7 +102,9 @@ def test_no_table_where_trials_leave_everything_open() -> None:
     """The surrogate predicts well enough, but resampled trials give a parameter anything between nothing and all."""
     space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 10, 0.2)
     assert r_squared(evidence, space, "gp-ei", 0) > 0.5
-    with pytest.raises(SensitivityRefusedError, match=r"the narrowest of the 90 % intervals, of .* of 'b', is 0\.0"):
+    with pytest.raises(
+        SensitivityRefusedError, match=r"the narrowest of the 90 % intervals, of .*, is 0\.0.*matters more"
+    ):
         sensitivity(space, evidence, n_bootstrap=20)
     space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 40, 0.1)
     table = sensitivity(space, evidence, n_bootstrap=20).table  # more trials and less noise: it is told

@@ -23,8 +23,8 @@ __getattr__, __dir__, __all__ = attach(
         "ShepardDisplay": "manifolia.show.shepard_display",
         "TopArrowsDisplay": "manifolia.show.top_arrows_display",
         "ConvergenceDisplay": "manifolia.show.tuning_display",
-        "ParetoDisplay": "manifolia.show.tuning_display",
-        "SensitivityDisplay": "manifolia.show.tuning_display",
+        "ParetoDisplay": "manifolia.show.tuning_answer_display",
+        "SensitivityDisplay": "manifolia.show.tuning_answer_display",
         "SettingDisplay": "manifolia.show.tuning_display",
     },
 )

@@ -1,7 +1,8 @@
-"""What a study shows: how it went on, what a parameter does, the front of two metrics, which parameters matter."""
+"""How a study went on, and what a parameter does; `show.tuning_answer_display` has what it found."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,25 +12,17 @@ import pandas as pd
 
 from manifolia._core.optional import import_extra
 from manifolia._core.types import FloatArray
-from manifolia._core.validate import check_is_fitted, check_option
-from manifolia.show._style import apply_theme, color_map, new_axes, resolve_theme
-from manifolia.show.palette import DARK, class_colors
+from manifolia._core.validate import check_option
+from manifolia.show._study_axes import metric_name, study_axes
+from manifolia.show._style import color_map
+from manifolia.show.tuning_answer_display import ParetoDisplay, SensitivityDisplay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
+__all__ = ["ConvergenceDisplay", "SettingDisplay", "write_study_picture"]
 
 _GRID = 40  # points a side of a heat map
-
-
-def _axes(ax: Any, purpose: str, theme: str, size: tuple[float, float] = (6.0, 4.0)) -> tuple[Any, Any, list[str]]:
-    """Axes, theme and three colours."""
-    ax = new_axes(purpose, size) if ax is None else ax
-    chosen = resolve_theme(theme, ax)
-    apply_theme(ax, chosen, backgrounds=theme != "auto")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax, chosen, list(class_colors(3, dark=chosen is DARK))
 
 
 class ConvergenceDisplay:
@@ -76,7 +69,7 @@ class ConvergenceDisplay:
             Ready to `plot`. The curve is of losses as seen; the least of noisy losses is too good.
         """
         tuners = tuner if isinstance(tuner, (list, tuple)) else [tuner]
-        name = _metric(tuners[0], metric)
+        name = metric_name(tuners[0], metric)
         curves = [np.fmin.accumulate(one.trials_[f"{name}_loss"].to_numpy(dtype=float)) for one in tuners]
         longest = max(len(curve) for curve in curves)
         padded = [np.concatenate((curve, np.full(longest - len(curve), curve[-1]))) for curve in curves]
@@ -97,7 +90,7 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             Itself.
         """
-        ax, chosen, (blue, orange, _) = _axes(ax, "ConvergenceDisplay.plot", theme)
+        ax, chosen, (blue, orange, _) = study_axes(ax, "ConvergenceDisplay.plot", theme)
         trials = np.arange(1, self.best.shape[1] + 1)
         mean = self.best.mean(axis=0)
         several = len(self.best) > 1
@@ -128,7 +121,10 @@ class SettingDisplay:
     metric : str
         Name of the metric.
     expected : DataFrame or None, default=None
-        With one parameter a curve with ``mean`` and ``sd``; with two a regular grid with ``mean``.
+        What the surrogate expects over a curve, or a regular grid: the loss as ``mean`` and ``sd``, and the metric as
+        ``value`` and ``value_sd``, which are NaN if its loss is no straight function of it.
+    others : bool, default=False
+        Whether the study has other parameters, which are at their recommended values in what is expected.
 
     Attributes
     ----------
@@ -139,8 +135,15 @@ class SettingDisplay:
     """
 
     def __init__(
-        self, table: pd.DataFrame, parameters: Sequence[str], metric: str, *, expected: pd.DataFrame | None = None
+        self,
+        table: pd.DataFrame,
+        parameters: Sequence[str],
+        metric: str,
+        *,
+        expected: pd.DataFrame | None = None,
+        others: bool = False,
     ) -> None:
+        self.others = others
         self.table = table
         self.parameters = list(parameters)
         self.metric = metric
@@ -171,7 +174,7 @@ class SettingDisplay:
         ValueError
             If more than two parameters are left to choose from, or one is not a number.
         """
-        name = _metric(tuner, metric)
+        name = metric_name(tuner, metric)
         space = tuner._space
         given = [parameters] if isinstance(parameters, str) else list(parameters or space.names)
         for one in given:
@@ -190,11 +193,16 @@ class SettingDisplay:
         settings = [{k: v.item() if isinstance(v, np.generic) else v for k, v in one.items()} for one in settings]
         mean, sd = tuner.expect(settings, name)
         expected = pd.DataFrame({**dict(zip(given, mesh, strict=True)), "mean": mean, "sd": sd})
+        # Penalised and other quantiles lie beside the middle of the boxes, and belong in no picture with them.
+        plain = tuner.aggregate_ in ("mean", "median")
+        metric_of_loss = _value_of_loss(next(one for one in tuner._metrics if one.name == name))
+        shift, slope = metric_of_loss if plain else (math.nan, math.nan)
+        expected["value"], expected["value_sd"] = shift + slope * mean, abs(slope) * sd
         trials = tuner.trials_[tuner.trials_["error"] == ""]
         table = trials
         if len(given) == 1:
             table = tuner.runs_[tuner.runs_["error"] == ""].merge(trials[["slot", *given]], on="slot")
-        return cls(table, given, name, expected=expected)
+        return cls(table, given, name, expected=expected, others=len(given) < len(space.names))
 
     def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> SettingDisplay:
         """Draw it.
@@ -211,15 +219,15 @@ class SettingDisplay:
         SettingDisplay
             Itself.
         """
-        ax, chosen, (blue, orange, _) = _axes(ax, "SettingDisplay.plot", theme)
+        ax, chosen, (blue, orange, _) = study_axes(ax, "SettingDisplay.plot", theme)
         if len(self.parameters) == 1:
-            self._boxes(ax, chosen, blue)
+            self._boxes(ax, chosen, blue, orange)
         else:
             self._heat(ax, chosen, orange)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _boxes(self, ax: Any, chosen: Any, blue: str) -> None:
+    def _boxes(self, ax: Any, chosen: Any, blue: str, orange: str) -> None:
         (name,) = self.parameters
         groups = [(at, runs[self.metric].to_numpy()) for at, runs in self.table.groupby(name, sort=True)]
         places = np.array([at for at, _ in groups], dtype=float)
@@ -242,6 +250,14 @@ class SettingDisplay:
             capprops=line,
             flierprops={"markersize": 3, "markeredgecolor": chosen.text},
         )
+        expected = self.expected
+        if expected is not None and expected["value"].notna().all():
+            x, value, sd = (expected[column].to_numpy(dtype=float) for column in (name, "value", "value_sd"))
+            label = "expected, other settings as recommended" if self.others else "expected"
+            ax.plot(x, value, color=orange, linewidth=1.4, zorder=1, label=label)
+            band = {"color": orange, "alpha": 0.15, "linewidth": 0, "zorder": 0}
+            ax.fill_between(x, value - 2 * sd, value + 2 * sd, label="± 2 standard deviations", **band)
+            ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
         ax.set(xlabel=name, ylabel=self.metric)
 
     def _heat(self, ax: Any, chosen: Any, orange: str) -> None:
@@ -255,195 +271,15 @@ class SettingDisplay:
         for values, set_scale, axis in ((grid[0], ax.set_xscale, ax.xaxis), (grid[1], ax.set_yscale, ax.yaxis)):
             if _is_wide(values):
                 _logarithmic(set_scale, axis)
-        ax.scatter(self.table[x], self.table[y], s=22, color=orange, edgecolors="white", linewidths=0.6, label="tried")
+        ax.scatter(self.table[x], self.table[y], s=22, color=orange, edgecolors="white", linewidths=0.6, label="tried",
+                   clip_on=False, zorder=3)  # fmt: skip
         bar = ax.figure.colorbar(self.artist_, ax=ax)
         bar.set_label(f"expected loss by {self.metric}", color=chosen.text)
         bar.ax.tick_params(colors=chosen.text)
         ax.set(xlabel=x, ylabel=y)
-        ax.legend(frameon=False, labelcolor="white", fontsize=9)
-
-
-class ParetoDisplay:
-    """Trials by two metrics, with the expected front and its knee; make one with `from_tuner`.
-
-    Parameters
-    ----------
-    trials : DataFrame
-        Trials that worked, with a column per metric.
-    front : DataFrame
-        Those on the expected front.
-    metrics : tuple of str
-        Two.
-    knee : dict
-        Setting at the knee.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        After `plot`: where it was drawn.
-    front_ : matplotlib PathCollection
-        After `plot`: the points of the front.
-    """
-
-    def __init__(
-        self, trials: pd.DataFrame, front: pd.DataFrame, metrics: tuple[str, str], knee: dict[str, Any]
-    ) -> None:
-        self.trials = trials
-        self.front = front
-        self.metrics = metrics
-        self.knee = knee
-
-    @classmethod
-    def from_tuner(cls, tuner: Any, metrics: tuple[str, str] | None = None) -> ParetoDisplay:
-        """Take the trials of a tuner with several metrics.
-
-        Parameters
-        ----------
-        tuner : Tuner
-            Fitted.
-        metrics : tuple of str or None, default=None
-            Two of its metrics; None takes the first two.
-
-        Returns
-        -------
-        ParetoDisplay
-            Ready to `plot`.
-
-        Raises
-        ------
-        ValueError
-            If the tuner has one metric.
-        """
-        check_is_fitted(tuner, "best_params_")
-        names = [one.name for one in tuner._metrics]
-        if len(names) < 2:
-            message = f"a front needs two metrics, and the tuner has {names[0]!r} alone. Pass a list of metrics to it."
-            raise ValueError(message)
-        chosen = tuple(check_option(one, "metrics", names) for one in (metrics or names[:2]))
-        worked = tuner.trials_[tuner.trials_["error"] == ""]
-        return cls(worked, tuner.pareto_, (chosen[0], chosen[1]), tuner.knee_)
-
-    def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> ParetoDisplay:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        theme : {"auto", "light", "dark"}, default="auto"
-            "light" and "dark" also set backgrounds.
-
-        Returns
-        -------
-        ParetoDisplay
-            Itself.
-        """
-        ax, chosen, (blue, orange, _) = _axes(ax, "ParetoDisplay.plot", theme)
-        x, y = self.metrics
-        ax.scatter(self.trials[x], self.trials[y], s=24, color=chosen.muted, label="tried")
-        ordered = self.front.sort_values(x)
-        ax.plot(ordered[x], ordered[y], color=blue, linewidth=1.0, zorder=1)
-        sizes = 30 + 60 * ordered["chance"]
-        self.front_: Any = ax.scatter(ordered[x], ordered[y], s=sizes, color=blue, label="front; larger: surer")
-        at = self.front[np.all([self.front[k] == v for k, v in self.knee.items()], axis=0)]
-        ax.scatter(at[x], at[y], s=160, facecolors="none", edgecolors=orange, linewidths=2, label="knee")
-        ax.set(xlabel=x, ylabel=y)
-        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-
-class SensitivityDisplay:
-    """Which parameters matter, as bars with intervals, or why that cannot be told; make one with `from_tuner`.
-
-    Parameters
-    ----------
-    table : DataFrame or None
-        A row per parameter with S1, ST, Shapley and the ends of their intervals.
-    r2 : float
-        Leave-one-out R² of the surrogate.
-    refusal : str, default=""
-        Why there is no table.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        After `plot`: where it was drawn.
-    bars_ : list
-        After `plot`: one container of bars per index.
-    """
-
-    def __init__(self, table: pd.DataFrame | None, r2: float, *, refusal: str = "") -> None:
-        self.table = table
-        self.r2 = r2
-        self.refusal = refusal
-
-    @classmethod
-    def from_tuner(cls, tuner: Any, *, metric: str | None = None) -> SensitivityDisplay:
-        """Take the sensitivities of a fitted tuner, or its refusal.
-
-        Parameters
-        ----------
-        tuner : Tuner
-            Fitted.
-        metric : str or None, default=None
-            One of its metrics; None is the first.
-
-        Returns
-        -------
-        SensitivityDisplay
-            Ready to `plot`.
-        """
-        name = _metric(tuner, metric)
-        try:
-            found = tuner.sensitivity(name)
-        except ValueError as refusal:
-            return cls(None, float(tuner.r2_), refusal=str(refusal))
-        return cls(found.table, found.r2)
-
-    def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> SensitivityDisplay:
-        """Draw it.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        theme : {"auto", "light", "dark"}, default="auto"
-            "light" and "dark" also set backgrounds.
-
-        Returns
-        -------
-        SensitivityDisplay
-            Itself.
-        """
-        ax, chosen, colors = _axes(ax, "SensitivityDisplay.plot", theme)
-        self.bars_: list[Any] = []
-        self.ax_, self.figure_ = ax, ax.figure
-        if self.table is None:
-            middle: dict[str, Any] = {"ha": "center", "va": "center", "wrap": True, "transform": ax.transAxes}
-            ax.text(0.5, 0.5, self.refusal, color=chosen.text, **middle)
-            ax.set_axis_off()
-            return self
-        places = np.arange(len(self.table))
-        shown = [name for name in ("S1", "ST", "Shapley") if self.table[name].notna().all()]
-        labels = {"S1": "alone (S1)", "ST": "with interactions (ST)", "Shapley": "Shapley effect"}
-        for i, (name, color) in enumerate(zip(shown, colors, strict=False)):
-            values = self.table[name].to_numpy()
-            low = np.maximum(values - self.table[f"{name} low"].to_numpy(), 0)
-            high = np.maximum(self.table[f"{name} high"].to_numpy() - values, 0)
-            height = 0.8 / len(shown)
-            at = places + (i - (len(shown) - 1) / 2) * height
-            style = {"ecolor": chosen.text, "elinewidth": 1.0, "capsize": 2}
-            self.bars_.append(
-                ax.barh(at, values, height * 0.92, xerr=[low, high], color=color, label=labels[name], error_kw=style)
-            )
-        ax.set_yticks(places, self.table.index)
-        ax.invert_yaxis()
-        ax.set(xlabel="share of the loss's variance, with 90 % intervals", title=f"surrogate's R² {self.r2:.2f}")
-        ax.title.set_color(chosen.text)
-        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": len(shown)}
-        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **below)
-        return self
+        # Above the map: on it, the sign of the legend would pass for a setting.
+        above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **above)
 
 
 def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
@@ -466,6 +302,16 @@ def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
     figure.savefig(path, dpi=120)
 
 
+def _value_of_loss(metric: Any) -> tuple[float, float]:
+    """Shift and slope of a metric as a straight function of its loss; NaN where it is none."""
+    low, high = metric.range
+    if metric.normalizer is None and math.isfinite(low) and math.isfinite(high):
+        return (low, high - low) if metric.direction == "lower" else (high, low - high)
+    if metric.normalizer is not None and math.isinf(low):  # a user's function, whose loss is its negative
+        return 0.0, -1.0
+    return math.nan, math.nan
+
+
 def _logarithmic(set_scale: Any, axis: Any) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5: its own labels lie on each other over one or two decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -479,9 +325,3 @@ def _logarithmic(set_scale: Any, axis: Any) -> None:
 def _is_wide(values: FloatArray) -> bool:
     """Whether an axis reads better with equal ratios as equal steps."""
     return bool(values.min() > 0 and values.max() / values.min() > 20)
-
-
-def _metric(tuner: Any, metric: str | None) -> str:
-    check_is_fitted(tuner, "best_params_")
-    names = [one.name for one in tuner._metrics]
-    return names[0] if metric is None else str(check_option(metric, "metric", names))

@@ -10,8 +10,8 @@ does not know: a Monte-Carlo interval of the design alone is far too narrow.
 
 The paper feeds the tuning samples to a formula made for another design, and prints total indices of 1.9 with intervals
 of 10²⁵ (Tables 2 and 3). A table like that is refused here: below a leave-one-out R² of 0.5 the surrogate does not know
-the loss, below the noise there is no variance to share out, and where every interval covers more than half of what an
-index can be, the trials leave open which parameter matters: other trials as good would have told another tale.
+the loss; below the noise there is no variance to share out; and where every interval covers more than half of what an
+index can be, and resampled trials do not even agree which of two parameters matters more, nothing is told at all.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _MOST_EXACT = 3
 _N_SALTELLI = 2**12
 _LEAST_R2 = 0.5
 _N_BOOTSTRAP = 50
-_WIDE = 0.5  # of [0, 1]: where all intervals are wider, the table tells less than it leaves open
+_WIDE = 0.5  # of [0, 1]: an interval that is wider leaves more open than it tells
+_SURE = 0.95  # of the resamples: so many must agree for an order of two parameters to be told
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -290,8 +291,9 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
     if len(draws) < n_bootstrap / 2:
         message = f"of {n_bootstrap} resamples of the trials {n_bootstrap - len(draws)} have nothing to share out."
         raise SensitivityRefusedError(message)
-    low, high = np.quantile(np.array(draws), [0.05, 0.95], axis=0)
-    _require_some_told(space.names, low, high, r2)
+    drawn = np.array(draws)
+    low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
+    _require_some_told(space.names, drawn, low, high, r2)
     columns: dict[str, FloatArray] = {}
     for i, (name, values) in enumerate((("S1", found.first), ("ST", found.total), ("Shapley", found.shapley))):
         columns |= {name: values, f"{name} low": low[i], f"{name} high": high[i]}
@@ -307,19 +309,21 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
     return Sensitivity(pd.DataFrame(columns, index=names), interactions, r2, found.variance, mean_noise)
 
 
-def _require_some_told(names: Sequence[str], low: FloatArray, high: FloatArray, r2: float) -> None:
-    """Refuse a table in which no interval is narrower than half of [0, 1]."""
+def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray, high: FloatArray, r2: float) -> None:
+    """Refuse a table that tells nothing: neither a share, nor which of two parameters matters more."""
     widths = high - low
-    least = float(np.nanmin(widths))
-    if least <= _WIDE:
+    total = draws[:, 1]
+    sure = max((float(np.mean(total[:, i] > total[:, j])) for i, j in itertools.permutations(range(len(names)), 2)),
+               default=1.0)  # fmt: skip
+    if np.nanmin(widths) <= _WIDE or sure >= _SURE:
         return
     row, at = divmod(int(np.nanargmin(widths)), widths.shape[1])
     index = ("S1", "ST", "the Shapley effect")[row]
     message = (
         f"the surrogate explains {r2:.2f} of the differences between trials, but the trials leave open what each "
         f"parameter has to do with it: the narrowest of the 90 % intervals, of {index} of {names[at]!r}, is "
-        f"{low[row, at]:.2f} to {high[row, at]:.2f} of a share that lies between 0 and 1. Run more trials, spread over "
-        "the space (surrogate='random', or more pilots), or more repeats of each."
+        f"{low[row, at]:.2f} to {high[row, at]:.2f} of a share that lies between 0 and 1, and no parameter matters "
+        f"more than another in more than {sure:.0%} of the resamples. Run more trials, or more repeats of each."
     )
     raise SensitivityRefusedError(message)
 
