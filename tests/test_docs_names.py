@@ -267,11 +267,8 @@ def test_every_method_has_a_page():
     ],
 )
 def test_examples_in_docstrings_run(name, monkeypatch):
-    from matplotlib import pyplot as plt
-
-    plt.switch_backend("agg")  # a test opens no window
+    monkeypatch.setenv("MPLBACKEND", "agg")  # a test opens no window
     assert load("run_pages").run_docstrings(name) > 0
-    plt.close("all")
 
 
 def test_an_example_that_gives_something_else_is_told(tmp_path, monkeypatch):
