@@ -215,9 +215,8 @@ def main():
     if arguments.out:
         import rf_phate_figures
 
-        pictures = rf_phate_figures.pictures(
-            store, arguments.out.parent / "images" / "rf-phate", n_rows=sizes("optical", full=full)[1]
-        )
+        images, n_digits = arguments.out.parent / "images", sizes("optical", full=full)[1]
+        pictures = rf_phate_figures.draw(store, images, n_digits=n_digits)
         protocol = "Protocol" + __doc__.split("Protocol")[1].rstrip()
         body = [*tops, "", stamp, "", protocol, *lines, NOTES.rstrip(), "", *pictures, "", *uncounted]
         page = ["# RF-PHATE", "", *rf_phate_parts.head({}), "", *body]

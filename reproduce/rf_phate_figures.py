@@ -34,11 +34,17 @@ def save(figure, path):
     Image.open(buffer).convert("RGB").quantize(SHADES, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def of(experiment):
-    """The default map of a set in two dimensions."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ManifoliaWarning)
-        return RFPHATE(2, task=experiment.task, random_state=SEED).fit(experiment.X, experiment.y).embedding_
+def of(store, experiment):
+    """The default map of a set in two dimensions, from the store or computed."""
+    label = f"map-{experiment.name.split()[0].lower()}-{len(experiment.X)}"
+
+    def made():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ManifoliaWarning)
+            model = RFPHATE(2, task=experiment.task, random_state=SEED).fit(experiment.X, experiment.y)
+        return np.round(model.embedding_, 6).tolist()
+
+    return np.array(store.get(label, made))
 
 
 def dots(ax, Y, values, title, *, numeric, markers=None):
@@ -57,14 +63,8 @@ def dots(ax, Y, values, title, *, numeric, markers=None):
             chosen = rows & (values == name)
             label = str(name) if shape == "o" else None
             ax.scatter(*Y[chosen].T, color=color, s=size, marker=shape, linewidths=0, label=label)
-    ax.legend(
-        fontsize=8,
-        markerscale=2 if size < 10 else 1.4,
-        frameon=False,
-        handletextpad=0.1,
-        borderpad=0.1,
-        ncols=1 + len(names) // 6,
-    )
+    beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if len(names) > 5 else {}
+    ax.legend(fontsize=8, markerscale=4 if size < 7 else 1.4, frameon=False, handletextpad=0.1, borderpad=0.1, **beside)
 
 
 def row_of(panels, path, width=4.1):
@@ -78,17 +78,17 @@ def row_of(panels, path, width=4.1):
 NUMBERS, CLASSES = {"numeric": True}, {"numeric": False}
 
 
-def titanic(path):
+def titanic(store, path):
     """Fig. 1: those who died are diamonds."""
     experiment = rf_phate_data.titanic()
     frame = datasets.load("titanic").frame.drop(columns=["Name", "Ticket", "Cabin"]).dropna()
-    Y, died = of(experiment), experiment.y == 0
+    Y, died = of(store, experiment), experiment.y == 0
     shapes = {"numeric": False, "markers": {"o": ~died, "D": died}}
     sex, group = (cell.values for cell in experiment.cells)
     row_of([(Y, sex, "sex", shapes), (Y, group, "class", shapes), (Y, frame["Age"].to_numpy(), "age", NUMBERS)], path)
 
 
-def large(path, n_digits):
+def large(store, path, n_digits):
     """Fig. 2: digits and houses."""
     digits = rf_phate_data.sampled(rf_phate_data.optical(), n_digits)
     ames = rf_phate_data.ames()
@@ -98,14 +98,14 @@ def large(path, n_digits):
         (ames, np.log10(ames.y), "log10 of the price", NUMBERS, "Ames"),
     )
     for line, (experiment, target, title, options, name) in zip(axes, lines, strict=True):
-        Y = of(experiment)
+        Y = of(store, experiment)
         dots(line[0], Y, target, f"{name}: {title}", **options)
         for ax, cell in zip(line[1:], experiment.cells, strict=False):
             dots(ax, Y, cell.values, cell.variable, **NUMBERS)
     save(figure, path)
 
 
-def noise(path):
+def noise(store, path):
     """Fig. 3: Iris with a thousand noise variables, by methods without and with labels."""
     experiment, _ = rf_phate_data.iris_noise(SEED)
     X, y = experiment.X, experiment.y
@@ -115,7 +115,7 @@ def noise(path):
         warnings.simplefilter("ignore", ManifoliaWarning)
         panels = {
             "truth: sepal length and width": sepals,
-            "RF-PHATE": of(experiment),
+            "RF-PHATE": of(store, experiment),
             "RF-PHATE, a third of the columns at a split": RFPHATE(2, forest=tried, random_state=SEED)
             .fit(X, y)
             .embedding_,
@@ -135,31 +135,31 @@ def noise(path):
     save(figure, path)
 
 
-def sonar(path):
+def sonar(store, path):
     """Fig. 5."""
     experiment = rf_phate_data.sonar()
-    Y = of(experiment)
+    Y = of(store, experiment)
     bands = [(Y, cell.values, cell.variable, NUMBERS) for cell in experiment.cells]
     row_of([(Y, experiment.y.astype(str), "class", CLASSES), *bands], path)
 
 
-def german(path):
+def german(store, path):
     """Fig. 6; the label is attribute 24, as the paper's table must have had it."""
     experiment = rf_phate_data.german()
-    Y = of(experiment)
+    Y = of(store, experiment)
     attributes = [
         (Y, cell.values.astype(int).astype(str), f"attribute {cell.variable[1:]}", CLASSES) for cell in experiment.cells
     ]
     row_of([(Y, experiment.y.astype(str), "label: attribute 24", CLASSES), *attributes], path)
 
 
-def draw(folder, *, n_digits):
+def draw(store, folder, *, n_digits):
     """Draw all pictures into a folder; return the page's lines."""
-    titanic(folder / "rf-phate-fig1.png")
-    large(folder / "rf-phate-fig2.png", n_digits)
-    noise(folder / "rf-phate-fig3.png")
-    sonar(folder / "rf-phate-fig5.png")
-    german(folder / "rf-phate-fig6.png")
+    titanic(store, folder / "rf-phate-fig1.png")
+    large(store, folder / "rf-phate-fig2.png", n_digits)
+    noise(store, folder / "rf-phate-fig3.png")
+    sonar(store, folder / "rf-phate-fig5.png")
+    german(store, folder / "rf-phate-fig6.png")
     return PAGE.strip().splitlines()
 
 

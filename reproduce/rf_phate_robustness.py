@@ -29,6 +29,7 @@ import rf_phate_parts
 import sklearn
 from _store import Store
 from matplotlib.figure import Figure
+from PIL import Image
 from rf_phate import errors
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -160,11 +161,12 @@ def draw_nodes(matrices, path):
     figure = Figure(figsize=(3.2 * len(SHOWN_SIZES) + 0.6, 3.2), layout="constrained")
     axes = figure.subplots(1, len(SHOWN_SIZES))
     for ax, size in zip(axes, SHOWN_SIZES, strict=True):
-        image = ax.imshow(matrices[size], cmap="cividis", vmin=0, vmax=1)
+        image = ax.imshow(matrices[size], cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
         ax.set(xticks=[], yticks=[], title=f"smallest node: {size}")
     figure.colorbar(image, ax=axes, shrink=0.8, label="proximity")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=90)
+    Image.open(path).convert("RGB").quantize(32, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def _forest(experiment, mtry, n_trees=N_TREES):
