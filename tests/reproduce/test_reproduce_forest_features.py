@@ -74,10 +74,11 @@ def test_verdicts(scripts, ours, deviation, said):
 
 
 def test_a_deviation_is_over_repetitions(scripts):
-    values = np.array([[0.0, 1.0], [0.2, 1.2]])
-    assert scripts.report.spread(values, over_folds=False) == pytest.approx(np.std([0.5, 0.7], ddof=1))
-    assert scripts.report.spread(values[:1], over_folds=False) == pytest.approx(np.std([0, 1], ddof=1) / np.sqrt(2))
-    assert scripts.report.spread(values, over_folds=True) == pytest.approx(values.std())
+    values, spread = np.array([[0.0, 1.0], [0.2, 1.2], [0.1, 1.3]]), scripts.report.spread
+    assert spread(values, over_folds=False, paper=9.0) == pytest.approx(np.std([0.5, 0.7, 0.7], ddof=1))
+    assert spread(values[:1], over_folds=False) == pytest.approx(np.std([0, 1], ddof=1) / np.sqrt(2))
+    assert spread(values[:2], over_folds=False, paper=9.0) == 9.0
+    assert spread(values, over_folds=True) == pytest.approx(values.std())
 
 
 def test_no_cost_is_tried_after_one_without_errors(scripts, monkeypatch):
