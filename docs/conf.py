@@ -75,6 +75,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "manifolia"},
     "navbar_align": "left",
+    "header_links_before_dropdown": 8,
     "navbar_end": ["theme-switcher"],
     # Tables of equations need the room.
     "secondary_sidebar_items": {"**": ["page-toc"], **{f"papers/{page.stem}": [] for page in PAPERS}},
