@@ -25,7 +25,14 @@ from sklearn.preprocessing import scale
 
 import manifolia as mf
 from manifolia.cli import main as command_line
-from manifolia.show import ConvergenceDisplay, FeatureFieldDisplay, MapDisplay, ProximityDisplay, SettingDisplay
+from manifolia.show import (
+    ConvergenceDisplay,
+    FeatureFieldDisplay,
+    MapDisplay,
+    ProximityDisplay,
+    SensitivityDisplay,
+    SettingDisplay,
+)
 
 FOLDER = Path(__file__).parent / "images"
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
@@ -203,6 +210,19 @@ def draw_tuner() -> None:
     save(figure, "methods/tuner")
 
 
+def draw_tuning() -> None:
+    X, _, _, _ = digits(1297)
+    space = {"n_neighbors": mf.Normalized(0.01, 0.5), "min_dist": (0.0, 1.0)}
+    options = {"subsample": 200, "n_repeats": 4, "n_pilot": 24, "n_trials": 30, "random_state": 0, "n_jobs": 1}
+    umap = mf.FeatureMAP(density_weight=0, n_epochs=200)
+    tuner = mf.Tuner(umap, space, "auc_r_nx", n_full=0, refit=False, **options).fit(X)
+    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    SettingDisplay.from_tuner(tuner).plot(left)
+    SensitivityDisplay.from_tuner(tuner).plot(right)
+    save(figure, "concepts/tuning")
+
+
 PICTURES: dict[str, Callable[[], None]] = {
     "digits": draw_digits,
     "page": photograph_page,
@@ -214,6 +234,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     "forest_features": draw_forest_features,
     "baselines": draw_baselines,
     "tuner": draw_tuner,
+    "tuning": draw_tuning,
 }
 
 

@@ -59,7 +59,7 @@ class Tuner(FittedStudy, BaseEstimator):
         Anything with ``fit_transform``, from here or elsewhere; it is copied, not changed.
     space : mapping of str to parameter
         What to tune: ``(low, high)`` for a range, a list for a choice, or `Real`, `Integer`, `Normalized`, `Choice` and
-        `When` of `manifolia.tune`.
+        `When` of `manifolia.tune`. A range beyond what the estimator takes on so many rows is cut, with a warning.
     metrics : str, Metric, callable or list of these, default="auc_r_nx"
         What a good map is. A function takes ``Y`` and, if it names them, ``X`` and ``y``; larger is better.
     subsample : int, float or None, default=None
@@ -67,11 +67,12 @@ class Tuner(FittedStudy, BaseEstimator):
     sampling : {"uniform", "leverage", "stratified"}, default="uniform"
         How rows are drawn.
     resample : bool, default=False
-        Draw other rows for every repeat; the same ones for all settings.
+        Draw other rows for every repeat; the same ones for all settings, and again others to confirm the answer.
     n_repeats : int, default=10
         Runs of a setting, with different seeds. A setting that is not random is run twice.
     aggregate : {"auto", "mean", "median"} or ("quantile", q) or ("mean-var", c), default="auto"
-        What the runs of a setting are reduced to. ``"auto"``: the mean, or the median if runs vary more than settings.
+        What the runs of a setting are reduced to. ``"auto"``: the mean, or the median if runs vary more than settings
+        by the first metric.
     surrogate : {"gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2"}, default="gp-ei"
         What proposes settings. ``"grid"`` runs a regular grid of at most `n_trials`.
     n_pilot : int, default=5
@@ -88,7 +89,7 @@ class Tuner(FittedStudy, BaseEstimator):
     batch_size : int, default=1
         Proposals that are made, and run, at once.
     early_stop : bool, default=False
-        Stop when three proposals in a row promise less than the noise shows.
+        Stop when three proposals in a row promise less than the noise shows; needs a surrogate and repeats.
     n_confirm : int, default=3
         Candidates that are run again with fresh seeds before one is chosen.
     n_full : int, default=3
@@ -100,26 +101,27 @@ class Tuner(FittedStudy, BaseEstimator):
     pass_target : bool or "auto", default="auto"
         Whether the estimator gets ``y``. ``"auto"``: if it is a supervised method.
     storage : str, Path or optuna storage, default=None
-        A path of an SQLite file, or a database; the study can then be resumed after a kill, watched with
-        optuna-dashboard, and shared by several processes that make the same call.
+        A path of an SQLite file, or a database; the study can then be resumed after a kill or an interrupt, watched
+        with optuna-dashboard, and shared by several processes that make the same call with the same `random_state`.
     study_name : str or None, default=None
         Name of the study in the storage.
-    refit : bool or mapping, default=True
-        Fit the recommended setting to all rows. A mapping is a setting of the user's own choice, for example a row of
-        `pareto_`: with the storage of a finished study it is confirmed and fitted without searching again.
+    refit : bool, mapping or Series, default=True
+        Fit the recommended setting to all rows. A mapping is a setting of the user's own choice, `knee_` or a row of
+        `pareto_` for example: with the storage of a finished study it is confirmed and fitted without searching again.
     random_state : int, RandomState, Generator or None, default=None
-        The same seed gives the same study for any `n_jobs`.
+        The same seed gives the same study for any `n_jobs`. None goes on with the seed of a stored study.
     n_jobs : int or None, default=None
         Processes that run side by side; None is all cores.
     verbose : bool, default=False
         Show progress on stderr.
     callback : callable, default=None
-        Called with a ``ProgressEvent``; returning True ends the search, and the answer is made of what there is.
+        Called with a ``ProgressEvent``, which tells the ``best`` loss so far and the ``seconds_left``; returning True
+        ends the search, or the confirming, and the answer is made of what there is.
 
     Attributes
     ----------
     best_params_ : dict
-        Arguments for the estimator, on all rows.
+        Arguments for the estimator, on all rows; with the forest, not fitted, where parameters of one were tuned.
     best_setting_ : dict
         The same as it was searched, fractions as fractions.
     best_score_ : float or ndarray
@@ -133,6 +135,8 @@ class Tuner(FittedStudy, BaseEstimator):
         Fitted to all rows, with the seed of the run whose own loss was least; only with ``refit=True``.
     embedding_ : ndarray of shape (n, n_components)
         Its map.
+    carried_ : DataFrame
+        After tuning on a subsample the ways to carry the setting over to all rows, with the metrics there.
     trials_ : DataFrame
         Every setting: its loss, its standard error, what the surrogate expects, runs, seconds, error.
     runs_ : DataFrame
@@ -142,7 +146,8 @@ class Tuner(FittedStudy, BaseEstimator):
     knee_ : dict
         With several metrics the setting at the knee of the front.
     hypervolume_ : float
-        With several metrics the share of the unit cube of losses that the front commands.
+        With several metrics the share of the unit cube of losses that the front commands; a user's function, which
+        has no range, is measured within that of the trials.
     r2_ : float
         Leave-one-out R² of the surrogate of the first metric: whether it knows the loss at all.
     flat_ : bool
@@ -198,7 +203,7 @@ class Tuner(FittedStudy, BaseEstimator):
         pass_target: bool | str = "auto",
         storage: Any = None,
         study_name: str | None = None,
-        refit: bool | Mapping[str, Any] = True,
+        refit: Any = True,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -242,7 +247,7 @@ class Tuner(FittedStudy, BaseEstimator):
         estimator : object or str
             An estimator, or the name of a method as in `manifolia.registry.names`.
         **options : object
-            Other parameters of the tuner; ``space=`` overrides single parameters of the preset.
+            Other parameters of the tuner; ``space=`` overrides single parameters of the preset, or adds to it.
 
         Returns
         -------
