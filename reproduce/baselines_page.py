@@ -101,7 +101,7 @@ def targets(supervised, noise):
         said = "met" if mine >= 0.9 * n else "missed"
         lines.append(
             f"Target, RF-PHATE first or second in nine of ten rows of Tables 3 to 7: {mine} of {n} rows "
-            f"({mine / n:.0%}; the paper's own figures: {theirs}), {said}."
+            f"({100 * mine / n:.0f} %; the paper's own figures: {theirs}), {said}."
         )
     if noise:
         theirs, mine = at_most(noise, 1)

@@ -77,7 +77,7 @@ def report(found, supervised):
             behind[1] += len(values)
             rows.append([f"{variable}{', of PCA' if petal else ''} ({d})", said, *cells])
     lines = ["", "## Iris with 1000 noise variables, without labels (Table 10)", ""]
-    lines += [f"{len(found)} noise sets. {SETTINGS.strip()}", ""]
+    lines += [f"{len(found)} noise sets.", "", SETTINGS.strip(), ""]
     lines += table(["variable (dims)", "PHATE's verdict", *UNSUPERVISED_METHODS], rows)
     lines += [
         "",
