@@ -346,7 +346,7 @@ def stamp(plan, full):
     return (
         f"Made by `reproduce/kernel_tsne.py{' --full' if full else ''}` on {datetime.date.today()}, manifolia "
         f"{manifolia.__version__}, {versions}, Python {platform.python_version()}. "
-        f"Table 2 on {counted(plan.seeds)}, Fig. 2 and 3 and the maps on seed 0, "
+        f"Table 2 on {counted(plan.seeds)}, Fig. 2 and 3, the maps and parametric t-SNE on seed 0, "
         f"everything else on {counted(plan.repeats)}.{'' if full else size}"
     )
 

@@ -104,7 +104,7 @@ def draw_densities(edges, train, tests, path):
         limit = 1.1 * max(train[0], values[0]) if whole else top
         ax.set(ylim=(-limit, limit), xlabel="q (1: points in one place)")
         ax.set_title(("the whole:\n" if whole else "zoomed in:\n") + label.replace(", pseudo-inverse", ""), fontsize=9)
-        ax.yaxis.set_major_formatter(lambda value, _, digits=1 if whole else 4: f"{abs(value):.{digits}f}")
+        ax.yaxis.set_major_formatter(lambda value, _, digits=2 if whole else 4: f"{abs(value):.{digits}f}")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("share of pairs")
     axes[0].legend(fontsize=8, frameon=False)
