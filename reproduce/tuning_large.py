@@ -12,6 +12,7 @@ FIGURES = ("nmi", "classification_error", "auc_r_nx")
 FACTORS = {"tsne": 1.05, "featuremap": 1.1}
 DEFAULTS = {"tsne": {"perplexity": 30}, "featuremap": {"n_neighbors": 15, "min_dist": 0.1}}
 MOST_NEIGHBORS = 100
+MOST_PAIRS = 1_600_000  # rows times neighbours of a UMAP of all rows, which take some minutes of one processor
 
 
 def thinned(pool, n):
@@ -90,9 +91,10 @@ def maps(store, found, method, part, whole, n_runs):
     small, big = store.pool(part, method), store.pool(whole, method)
     setting = middle(small, found["studies"])
     whole_setting = {key: round(value) if key != "min_dist" else value for key, value in setting.items()}
-    places = ways_of(setting, small.n_rows, big.n_rows) if method == "tsne" else {
-        "same fraction": ways_of(setting, small.n_rows, big.n_rows)["same fraction"]
-    }  # fmt: skip
+    places = ways_of(setting, small.n_rows, big.n_rows)
+    if method == "featuremap":
+        same = places["same fraction"]
+        places = {"same fraction": {**same, "n_neighbors": min(same["n_neighbors"], MOST_PAIRS // big.n_rows)}}
     out = {"subsample": {"setting": whole_setting, "runs": runs_of(store, small, whole_setting, n_runs)}}
     for way, one in {**places, "default": DEFAULTS[method]}.items():
         out[way] = {"setting": one, "runs": runs_of(store, big, one, n_runs)}

@@ -29,7 +29,7 @@ def search_row(label, found, studies):
     early = [at_step(one) for one in studies] if "history" in studies[0] else []
     return line(
         label, len(studies), f"{each(studies, 'runs').mean():.0f}", spread(each(studies, "observed"), 3),
-        spread(early, 3) if early else "", spread(each(studies, "true"), 3), quartiles(shares, 2),
+        spread(early, 3) if early else "", spread(each(studies, "true"), 3), quartiles(shares, 3),
         quartiles(chosen(studies, "min_dist"), 1) if by_neighbors else "",
     )  # fmt: skip
 
@@ -101,11 +101,15 @@ def map_lines(found):
     """Figures of the maps of all rows."""
     lines = head(f"{found['rows']:,} rows", "runs", "NMI", "classification error", "AUC")
     for key, method in METHODS.items():
-        for way, one in found[f"{key} maps"].items():
+        maps = found[f"{key} maps"]
+        for way, one in maps.items():
             if way == "subsample":
                 continue
             values = np.array([run["figures"] for run in one["runs"]])
             said = f"{method}, {setting_text(one['setting'])}, {'the ' if way != 'between' else ''}{way}"
+            meant = found["rows"] / found[key]["n"] * maps["subsample"]["setting"].get("n_neighbors", 0)
+            if way == "same fraction" and one["setting"].get("n_neighbors", meant) < round(meant):
+                said = f"{method}, {setting_text(one['setting'])}, in place of {meant:.0f} (too slow)"
             lines.append(line(said, len(values), *(spread(column, 3) for column in values.T)))
     return lines
 
@@ -151,7 +155,7 @@ def search_place(found, curve, name):
     if said == "lost" and values[there].mean() - low <= 2 * np.hypot(se, error(values[there])):
         said = "tied"
     return (f"{name}: where the searches end (median of four surrogates) and the grid's optimum", "0.45 and 0.47",
-            f"{share:.2f} ({min(ends):.2f} to {max(ends):.2f}) and {at:.2f}", said)  # fmt: skip
+            f"{share:.3f} ({min(ends):.3f} to {max(ends):.3f}) and {at:.3f}", said)  # fmt: skip
 
 
 def convergence_panels(found):

@@ -115,10 +115,22 @@ def test_tables_that_tell_nothing_are_called_so(module):
         "coil:third search": {**one, "refused": "too few trials."},
     }
     text = "\n".join(page.sobol_lines(tables))
-    assert "Of two clusters, search every interval goes from 0 to 1: these indices tell nothing." in text
-    assert "COIL, all rows, design every" not in text
+    assert "Every interval of two clusters, search, goes from 0 to 1: these indices tell nothing." in text
+    assert "interval of COIL" not in text
     assert "- COIL, a third, search: too few trials." in text
     assert "tell nothing" not in "\n".join(page.sobol_lines({"coil design": tables["coil design"]}))
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "said"),
+    [((0.5, 0.8), (0.0, 0.1), "won"), ((0.2, 0.8), (0.1, 0.3), "tied"), ((0, 0.1), (0.4, 1), "lost")],
+)
+def test_the_order_of_two_indices(module, own, other, said):
+    rows = [{**table(*own), "parameter": "n_neighbors"}, {**table(*other), "parameter": "min_dist"}]
+    tables = {"coil design": {"table": rows}, "coil:third design": {"refused": "too few trials."}}
+    first, total = module("tuning_page").sobol_verdicts(tables)
+    assert first[-1] == said
+    assert total[-1] == {"won": "lost", "lost": "won"}.get(said, said)
 
 
 def test_what_is_delivered_is_chosen_by_the_other_runs(module):
