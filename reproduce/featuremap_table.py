@@ -96,6 +96,7 @@ HEAD = ("| data | rows | map | " + " | ".join(COLUMNS) + " |", "|---" * 8 + "|")
 #: all in a quick run.
 SEEDS = {OURS: 5, "UMAP": 5}
 EXACT_ROWS, RANKED, PAIRS, QUERIES = 5_000, 2_000, 2_000_000, 2_000
+QUICK_RANKED = 500  # rows in place of all those of a small set, in a quick run
 #: Large sets, of which a full run also maps samples of so many rows.
 LARGE, SAMPLE_ROWS = ("mnist", "fashion_mnist"), 10_000
 ARROWS, ARROW_ROWS = 300, 10_000
@@ -138,7 +139,8 @@ def far(name, n_rows, Y):
 
 def scores(name, n_rows, X, Y, y):
     """The measures of Table 1, and the two that explain it: k-NN for several k, raw stress."""
-    near = {"sample": RANKED, "random_state": 0} if len(X) > EXACT_ROWS else {}
+    ranked = RANKED if n_rows is None or len(X) > EXACT_ROWS else QUICK_RANKED
+    near = {"sample": ranked, "random_state": 0} if len(X) > (EXACT_ROWS if n_rows is None else ranked) else {}
     local = neighborhood_scores(X, Y, 7, names=("trustworthiness", "continuity"), **near)
     by_k = metrics.knn_accuracy(Y, y, list(KNN))
     shepard, best, raw = far(name, n_rows, Y)
@@ -349,7 +351,8 @@ def _left_out(found):
         named = ", ".join(f"{package} ({', '.join(methods)})" for package, methods in absent.items())
         words.append(f"Left out because the package is not installed: {named}.")
     if skipped:
-        words.append(f"Not run: {'; '.join(skipped)}.")
+        below = " Samples of the large sets are below." if any(name.startswith("sample-") for name in found) else ""
+        words.append(f"Not run: {'; '.join(skipped)}.{below}")
     for name in SETS:
         for method in SHOWN:
             part = found.get(f"table-{name}-{method}", {})
