@@ -3,7 +3,7 @@
     python reproduce/baselines.py [--full] [--sets titanic,iris] [--work DIR] [--out docs/results/baselines.md]
 
 Without ``--full`` a sample of 1,500 Optical Digits, one seed and two noise sets; with it all 5,620 digits, five seeds
-(three of Ames and the digits) and the paper's ten noise sets. Results are kept in ``--work``, one file for each seed of
+(three of the digits) and the paper's ten noise sets. Results are kept in ``--work``, one file for each seed of
 a set, and not computed again until it is emptied; RF-PHATE's own are those of ``reproduce/rf_phate.py``.
 
 Protocol (sections 5.3 and 5.4, appendices B and D): each method maps the rows with the help of their target; the map is

@@ -3,7 +3,7 @@
     python reproduce/rf_phate.py [--full] [--sets titanic,sonar] [--work DIR] [--out docs/results/rf-phate.md]
 
 Without ``--full`` a sample of 1,500 Optical Digits, one forest seed and two noise sets; with it all 5,620 digits, five
-forest seeds (three of Ames and the digits) and the paper's ten noise sets. Results are kept in ``--work``, one file for
+forest seeds (three of the digits) and the paper's ten noise sets. Results are kept in ``--work``, one file for
 each seed of a set, and not computed again until it is emptied; ``reproduce/baselines.py`` takes them from there.
 
 Protocol (appendix B): the map is the input of a k-NN classifier or regressor for an important variable, k = √n, ten
@@ -39,7 +39,7 @@ from manifolia.metrics import variable_preservation
 from manifolia.operators.entropy import choose_t
 
 HEADER = "| variable | dims | paper | ours | sd | verdict | as written |\n|---|---|---|---|---|---|---|"
-SEEDS = {"optical": 3, "ames": 3}  # of a full run; of other sets five, and of Iris the paper's ten noise sets
+SEEDS = {"optical": 3}  # of a full run; of other sets five, and of Iris the paper's ten noise sets
 EXACT_ROWS = 2000  # the exact walk on more rows takes minutes a map
 WORK = pathlib.Path(tempfile.gettempdir()) / "manifolia-rf-phate"
 
