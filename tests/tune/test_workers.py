@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -95,7 +96,23 @@ def test_beats_are_written_while_a_trial_is_open(tmp_path: Path, monkeypatch: py
         while "beat" not in one.study.trials[0].user_attrs and time.monotonic() < end:
             time.sleep(0.02)
     assert one.study.trials[0].user_attrs["beat"] >= 1
-    assert not one._beat._thread.is_alive()
+    assert not any(thread.name == "manifolia-tune-beat" for thread in threading.enumerate())
+
+
+def test_a_beat_that_fails_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_BEAT", 0.001)
+    written: list[int] = []
+
+    def write(number: int) -> None:
+        written.append(number)
+        raise RuntimeError("database is locked")
+
+    beat = workers.Beat(write)
+    end = time.monotonic() + 20.0
+    while len(written) < 2 and time.monotonic() < end:
+        time.sleep(0.005)
+    beat.end()
+    assert written[:2] == [1, 2]
 
 
 def test_what_is_interrupted_leaves_no_trial_open(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ class TrialStore:
         self._open: dict[int, Trial] = {}
         self._me = new_worker()
         self._watch = Watch()
-        self._beat = None if storage is None else Beat(self._write_beat)
+        self._is_kept = storage is not None
 
     def _opened(self, storage: Any) -> Any:
         if storage is None:
@@ -249,11 +249,12 @@ class TrialStore:
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
         """Work on the study: whatever ends it, an interrupt too, leaves no trial open that no one runs."""
+        beat = Beat(self._write_beat) if self._is_kept else None
         try:
             yield
         finally:
-            if self._beat is not None:
-                self._beat.end()
+            if beat is not None:
+                beat.end()
             for trial in list(self._open.values()):
                 self.study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
             self._open.clear()

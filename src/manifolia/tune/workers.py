@@ -13,6 +13,7 @@ leaves it to the one who took it over.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import threading
@@ -99,7 +100,8 @@ class Beat:
         number = 0
         while not self._ended.wait(_BEAT):
             number += 1
-            self._write(number)
+            with contextlib.suppress(Exception):  # a storage that is busy for long: the next beat may get through
+                self._write(number)
 
     def end(self) -> None:
         """Stop beating."""
