@@ -210,6 +210,12 @@ def test_what_cannot_be_typeset_is_seen(text):
     assert typeset(text.splitlines())
 
 
+def test_the_gallery_is_in_the_order_of_its_numbers():
+    order = load("gallery_order").ByNumber("examples")
+    names = ["plot_10_a.py", "plot_2_b.py", "plot_2_a.py", "plot_1_z.py"]
+    assert sorted(names, key=order) == ["plot_1_z.py", "plot_2_a.py", "plot_2_b.py", "plot_10_a.py"]
+
+
 # --- no network ------------------------------------------------------------------------------------------------------
 
 CLEAN = (
