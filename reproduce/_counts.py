@@ -24,3 +24,8 @@ def added(*several):
     """Counts of several parts together."""
     numbers = [[one.get(word, 0) for word in WORDS] if hasattr(one, "get") else list(one) for one in several]
     return tuple(sum(column) for column in zip(*numbers, strict=True)) if numbers else (0, 0, 0)
+
+
+def several(number, what):
+    """ "1 seed", "5 seeds"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

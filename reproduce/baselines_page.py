@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _counts
 import numpy as np
 from rf_phate import in_units, named
 from rf_phate_tables import METHODS as ORDER
@@ -54,7 +55,8 @@ def means_of(runs, method, k, c):
 def report(title, runs, dims, counts, ranks):
     """The table of a set; verdicts are counted, and RF-PHATE's ranks (paper's, ours) collected."""
     score = np.mean([run["score"] for run in runs])
-    lines = ["", f"## {title}", "", f"{runs[0]['rows']} rows, {len(runs)} seeds; forest out of bag {score:.4f}", ""]
+    size = f"{runs[0]['rows']} rows, {_counts.several(len(runs), 'seed')}"
+    lines = ["", f"## {title}", "", f"{size}; forest out of bag {score:.4f}", ""]
     rows = []
     for c, variable in enumerate(runs[0]["variables"]):
         for k, (d, figures) in enumerate(zip(dims, SUPERVISED[variable], strict=False)):

@@ -22,6 +22,7 @@ import platform
 import tempfile
 import warnings
 
+import _counts
 import numpy as np
 import rf_phate_data
 import rf_phate_parts
@@ -165,7 +166,7 @@ def main():
     stamp = (
         f"Made by `reproduce/forest_family.py{' --full' if arguments.full else ''}` on {datetime.date.today()}, "
         f"manifolia {manifolia.__version__}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}; "
-        f"{n_seeds} forest seeds."
+        f"{_counts.several(n_seeds, 'forest seed')}."
     )
     print("\n".join([*lines, "", HEAD, stamp]))
     if arguments.out:

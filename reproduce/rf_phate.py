@@ -148,7 +148,7 @@ def report(name, found, counts):
         "",
         f"## {first['name']}{' (Table 9)' if name == 'iris' else ''}",
         "",
-        f"{first['shape'][0]} rows, {first['shape'][1]} inputs, {len(found)} seeds; "
+        f"{first['shape'][0]} rows, {first['shape'][1]} inputs, {_counts.several(len(found), 'seed')}; "
         f"t = {', '.join(map(str, sorted({run['t'] for run in found})))}; "
         f"forest out of bag {np.mean([run['score'] for run in found]):.4f}",
         "",
