@@ -122,7 +122,7 @@ endef
 $(PY):
 	$(call make-venv,$(VENV),$(CANDIDATES),sys.version_info >= (3$(comma) 11),Python 3.11 or later)
 
-# The oldest dependencies have wheels for these two only.
+# The oldest dependencies have wheels for these two only. The oldest matplotlib warns with pyparsing 3.3.
 $(OLDEST)/bin/python:
 	$(call make-venv,$(OLDEST),python3.11 python3.12 $(PYTHON),sys.version_info[:2] in ((3$(comma) 11)$(comma) (3$(comma) 12)),Python 3.11 or 3.12 for the oldest dependencies)
 
@@ -145,5 +145,5 @@ $(VENV)/.installed-docs: pyproject.toml src/manifolia/_version.py | $(PY)
 
 $(OLDEST)/.installed: pyproject.toml src/manifolia/_version.py tests/oldest.txt | $(OLDEST)/bin/python
 	@echo "installing the oldest dependencies into $(OLDEST) (once)"
-	@$(OLDEST)/bin/python -m pip install --quiet --requirement tests/oldest.txt --editable '.[test]'
+	@$(OLDEST)/bin/python -m pip install --quiet --requirement tests/oldest.txt 'pyparsing<3.3' --editable '.[test]'
 	@touch $@
