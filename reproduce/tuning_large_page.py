@@ -10,6 +10,7 @@ from tuning_page import NEAR, TITLES, budget, chosen, claim, each, error, least,
 METHODS = {"tsne": "t-SNE", "featuremap": "UMAP"}
 FOUR = ("gp-ei", "gp-pi", "gp-lcb", "forest")  # the paper's surrogates
 AFTER = 15  # settings after which the paper's searches have converged: five pilots and ten more
+MOST_NAMED = 9
 COLLAPSED = 1e-3  # standard deviation of a map that is one point
 COLLAPSE = """
 At the same fraction the map is a single point: affinities are then nearly equal, the phase of exaggeration draws all
@@ -60,10 +61,9 @@ def search_verdicts(found, name):
     for key, method in METHODS.items():
         studies, grid = found[key]["studies"], each(found[key]["grid"], "true")
         worst = max(FOUR, key=lambda surrogate: each(studies[surrogate], "true").mean())
-        for surrogate, what in (
-            ("gp-ei", "tuned by GP, EI"),
-            (worst, f"the worst of four surrogates, {TITLES[worst]},"),
-        ):
+        titles = {"gp-ei": "tuned by GP, EI"}
+        titles[worst] = f"the worst of four surrogates, {TITLES[worst]},"
+        for surrogate, what in titles.items():
             true = each(studies[surrogate], "true")
             runs = f"{each(studies[surrogate], 'runs').mean():.0f} runs against {found[key]['grid'][0]['runs']}"
             text = f"{true.mean():.3f} against {grid.mean():.3f}, {runs}"
@@ -86,14 +86,16 @@ def setting_text(setting):
 
 
 def panels(found, key):
-    """Few rows and all at the optimum, all at the default."""
+    """Few rows and all at the optimum, all at the default; of many classes the largest have their own colour."""
     maps, n = found[f"{key} maps"], found[key]["n"]
+    classes, counts = np.unique(found["y"]["whole"], return_counts=True)
+    named = classes if len(classes) <= MOST_NAMED else classes[np.argsort(-counts)[: MOST_NAMED - 1]]
     shown = {}
     for way, rows, y in (("subsample", n, "part"), ("same fraction", found["rows"], "whole"),
                          ("default", found["rows"], "whole")):  # fmt: skip
         one = maps[way]
         title = f"{METHODS[key]}, {rows:,} rows\n{setting_text(one['setting'])}"
-        shown[title] = (best_run(one["runs"])["Y"], found["y"][y])
+        shown[title] = (best_run(one["runs"])["Y"], np.where(np.isin(found["y"][y], named), found["y"][y], "other"))
     return shown
 
 

@@ -350,7 +350,7 @@ def sobol_lines(tables):
     if silent:
         lines += ["", f"Every interval of {' and of '.join(silent)}, goes from 0 to 1: these indices tell nothing."]
     if refused:
-        lines += ["", "The tuner refused a table, in its words:", "", *(f"- {reason}" for reason in refused)]
+        lines += ["", "Where a table is refused, the tuner says why:", "", *(f"- {reason}" for reason in refused)]
     return lines
 
 
