@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from manifolia.tune import study, workers
+from manifolia.tune import storage, workers
 from manifolia.tune.evaluation import Run
 from manifolia.tune.space import Space
 from manifolia.tune.study import TrialStore
@@ -51,7 +51,7 @@ def test_a_storage_that_is_being_made_is_tried_again(tmp_path: Path, monkeypatch
         return real(**options)
 
     monkeypatch.setattr(optuna, "create_study", create)
-    monkeypatch.setattr(study, "_PAUSE", 0.0)
+    monkeypatch.setattr(storage, "_PAUSE", 0.0)
     assert store(tmp_path / "s.db").trials() == []
     assert not failures
     monkeypatch.setattr(optuna, "create_study", lambda **_: (_ for _ in ()).throw(RuntimeError("disk full")))
@@ -140,11 +140,13 @@ def test_an_old_worker_with_the_number_of_this_process_is_gone() -> None:
     assert workers.is_gone({"host": mine["host"], "pid": 2**30, "session": "a"})
 
 
-@pytest.mark.parametrize("content", [b"no database, by any means " * 50])
-def test_a_storage_that_is_none_is_said(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "s.db").write_bytes(content)
+def test_a_storage_that_is_none_is_said_without_its_password(tmp_path: Path) -> None:
+    (tmp_path / "s.db").write_bytes(b"no database, by any means " * 50)
     with pytest.raises(ValueError, match=r"cannot be opened as a study: .*not a database"):
         store(tmp_path / "s.db")
+    with pytest.raises(ValueError, match=r"nosuch://…@host/name.* cannot be opened") as failure:
+        TrialStore(Space({"x": (0.0, 1.0)}), ["a"], storage="nosuch://me:secret@host/name", signature={})
+    assert "secret" not in str(failure.value)
 
 
 @pytest.mark.slow

@@ -19,7 +19,6 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
 from manifolia.tune.evaluation import Run
 from manifolia.tune.space import Setting, Space
+from manifolia.tune.storage import open_study
 from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
 __all__ = ["StudyMismatchError", "Trial", "TrialStore"]
@@ -37,10 +37,8 @@ __all__ = ["StudyMismatchError", "Trial", "TrialStore"]
 #: Stages that count as trials.
 SEARCHED = ("pilot", "model")
 
-_ATTEMPTS = 40  # to open a storage that another process is just making
-_PAUSE = 0.25  # seconds between them
-_PATIENCE = 60.0  # seconds that SQLite waits for another process to end its writing
 _NAMING = 5.0  # seconds that another process may take between asking for a trial and saying which slot it is
+_PAUSE = 0.025  # seconds between looks at whether it has
 
 
 class StudyMismatchError(ManifoliaError, ValueError):
@@ -145,7 +143,8 @@ class TrialStore:
         verbosity = self._optuna.logging.get_verbosity()
         self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
         try:
-            self.study = self._created(
+            self.study = open_study(
+                self._optuna,
                 storage,
                 study_name=study_name or ("manifolia" if storage is not None else None),
                 sampler=self._sampler,
@@ -168,38 +167,6 @@ class TrialStore:
         self._me = new_worker()
         self._watch = Watch()
         self._is_kept = storage is not None
-
-    def _opened(self, storage: Any) -> Any:
-        if storage is None:
-            return None
-        if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
-            path = Path(storage).expanduser()
-            if not path.parent.is_dir():
-                message = f"storage={storage!r}: the folder {path.parent} does not exist. Make it first."
-                raise FileNotFoundError(message)
-            options = {"connect_args": {"timeout": _PATIENCE}}
-            return self._optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs=options)
-        return storage
-
-    def _created(self, storage: Any, **options: Any) -> Any:
-        """Open the study. Another process may be making the tables of the same file: then try again."""
-        for attempt in range(_ATTEMPTS):
-            try:
-                return self._optuna.create_study(storage=self._opened(storage), **options)
-            except Exception as error:
-                # SQLAlchemy's errors, an extra of an extra: told by their text.
-                passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
-                if storage is None or isinstance(error, (FileNotFoundError, MemoryError)):
-                    raise
-                if not passing or attempt + 1 == _ATTEMPTS:
-                    text = str(error).partition("\n")[0]
-                    message = (
-                        f"storage={str(storage)!r} cannot be opened as a study: {text}. Pass the path of an SQLite "
-                        "file that may be new, or the address of a database that Optuna knows."
-                    )
-                    raise ValueError(message) from error
-                time.sleep(_PAUSE)
-        raise AssertionError  # the loop returns or raises
 
     def _check_signature(self, signature: dict[str, Any], seed: int | None) -> None:
         kept = self.study.user_attrs.get("manifolia")
@@ -401,7 +368,7 @@ class TrialStore:
             nameless = any(kept.state == running and "slot" not in kept.user_attrs for kept in before)
             if not nameless or time.monotonic() > until:
                 break
-            time.sleep(_PAUSE / 10)
+            time.sleep(_PAUSE)
         at = [kept for kept in before if kept.user_attrs.get("slot") == trial.slot]
         at = [kept for kept in at if kept.user_attrs["stage"] == trial.stage]
         return next((kept for kept in at if kept.state == running or self._is_done(kept, trial.setting)), None)
