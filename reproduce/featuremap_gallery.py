@@ -37,17 +37,22 @@ def gallery_part(name):
     if not maps:
         return None
     most = max(len(y) for _, y in maps.values())
+    classes = sorted({one for _, y in maps.values() for one in y})
+    long = max(len(one) for one in classes) > 3  # such names would hide small maps
+    names = {one: code for code, one in enumerate(classes, 1)} if long else {}
     n_lines = -(-len(maps) // N_COLUMNS)
     figure = Figure(figsize=(2.9 * N_COLUMNS, 3.05 * n_lines + 0.3), layout="constrained")
     axes = np.atleast_2d(figure.subplots(n_lines, N_COLUMNS)).ravel()
     for ax, (method, (Y, y)) in zip(axes, maps.items(), strict=False):
         size = float(np.clip(6000 / len(Y), 0.15, 3.0))
-        MapDisplay.from_map(Y, y).plot(ax, legend=False, size=size)
+        codes = {one: str(code) for one, code in names.items()}
+        MapDisplay.from_map(Y, [codes.get(one, one) for one in y]).plot(ax, legend=False, size=size)
         ax.set(xlabel="", ylabel="")
         ax.set_title(label(method) + ("" if len(Y) == most else f", {len(Y):,} rows"), fontsize=11)
     for ax in axes[len(maps) :]:
         ax.set_axis_off()
-    figure.suptitle(f"{TITLES[name]}, {most:,} rows", fontsize=12)
+    key = "\n" + ", ".join(f"{code}: {one}" for one, code in names.items()) if names else ""
+    figure.suptitle(f"{TITLES[name]}, {most:,} rows{key}", fontsize=12)
     save(figure, f"fig13_{name}", dpi=75)
     return {"rows": most, "methods": list(maps)}
 
@@ -139,9 +144,10 @@ def _times(found, n_rows):
     lines = ["", "## Fig. 14: running time", ""]
     lines += [
         "Seconds of processor time for MNIST, in parentheses as a multiple of FeatureMAP's, then seconds by the clock "
-        f"after a stroke. Default settings, {peers.N_JOBS} threads where a method can use them, compilation left out, "
-        f"one run each; the maps of 10,000 rows and more are those of Table 1. **The machine was shared with "
-        "other work**: by the clock methods cannot be compared, in processor time they can, roughly.",
+        f"after a stroke. Default settings, {peers.N_JOBS} threads where a method can use them, compilation left out "
+        "as far as a smaller fit before sets it off, one run each; the maps of 10,000 rows and more are those of "
+        "Table 1. **The machine was shared with other work**: by the clock methods cannot be compared, in processor "
+        "time they can, roughly.",
         "",
         "| method | " + " | ".join(f"{n:,} rows" for n in counts) + " | growth |",
         "|---" * (len(counts) + 2) + "|",
@@ -165,7 +171,7 @@ def _times(found, n_rows):
         "",
         "Growth: the exponent of n in processor time between the last two points. The paper's text has for 50,000 "
         f"rows, of a set that it does not name, {said}: FeatureMAP "
-        f"{PAPER_SECONDS[peers.OURS] / PAPER_SECONDS['UMAP']:.0f} times slower than UMAP. {_against_umap(points)}",
+        f"{PAPER_SECONDS[peers.OURS] / PAPER_SECONDS['UMAP']:.0f} times slower than UMAP.{_against_umap(points)}",
         "",
         "![Seconds over rows for every method](images/featuremap/fig14.png)",
     ]
@@ -183,4 +189,4 @@ def _against_umap(points):
     if "UMAP" not in points or points["UMAP"][-1][0] != points[peers.OURS][-1][0]:
         return ""
     rows, _, cpu = points[peers.OURS][-1]
-    return f"Here, with {rows:,} rows, it takes {cpu / points['UMAP'][-1][2]:.2f} of UMAP's processor time."
+    return f" Here, with {rows:,} rows, it takes {cpu / points['UMAP'][-1][2]:.2f} of UMAP's processor time."
