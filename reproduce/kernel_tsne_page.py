@@ -35,7 +35,7 @@ values near 0 or 1, such as pixels (USPS: 0.020 of 0.118); letter's counts lie i
 Lost: the training rows of MNIST. The default rate of 0.01 was set after a first run with 0.003 and 200 steps, which had
 84.1 % there, 65.7 % of the test rows, and lost letter (16.4 and 23.1 %); it was chosen by the cost of training rows, of
 letter and of scikit-learn's digits, and on MNIST, too, the cost is lower with it (1.10 for 1.12). Left to end by itself
-(400 steps, cost 1.08) it has 83.3 %, and 69.0 % of the test rows. The batch is what limits it: in one batch of all 2,000
+(400 steps, cost 1.08) it has 83.3 %, and 69.0 % of the test rows. The batch limits it: in one batch of all 2,000
 rows (the original has batches of 5,000, the default here 1,000), with 300 steps, it has 90.9 %, above the paper, and
 71.0 % of the test rows, in twice the time.
 """,
