@@ -306,6 +306,7 @@ def test_a_study_goes_on_where_it_was_broken_off(
     assert resumed.best_score_ == whole.best_score_
 
 
+@pytest.mark.filterwarnings("ignore:.*nothing is to be gained")  # six settings at random may look alike
 def test_a_study_that_was_interrupted_goes_on_in_the_same_process(tmp_path: Path) -> None:
     """As in a notebook; and without a seed of the user's, with the one that is stored."""
     broken = BrokenOff(folder=str(tmp_path), at=13)

@@ -44,6 +44,8 @@ def study_by_hand() -> dict[str, Any]:
         "aggregate": "mean",
         "pareto": None,
         "knee": None,
+        "hypervolume": None,
+        "carried": None,
         "sensitivity": {"refused": "too few"},
     }
 
