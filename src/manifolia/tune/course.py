@@ -42,7 +42,7 @@ class Course:
 
     def __init__(self, plan: Plan, run: Callable[[list[Task]], list[Run]], reporter: Reporter) -> None:
         self._plan, self._run, self._reporter = plan, run, reporter
-        self._spent, self._ran = 0.0, 0  # seconds and runs of this session: what a run takes
+        self._spent, self._ran = 0.0, 0  # seconds and runs since this search began: what a run takes
         self._hurried = False
         self.stopped = ""
 
