@@ -84,7 +84,7 @@ def write(found, out, n_rows):
     lines = [
         "# FeatureMAP: the paper's figures beside ours",
         "",
-        f"{table.tally(found)}. One seed; of COIL-20 as many as the table says, and means over them.",
+        f"{table.tally(found)}. One seed, or means over as many as the table says.",
         "",
         f"Made by `reproduce/featuremap.py {whole}` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
         f"Python {platform.python_version()}{_versions(found)}. " + _measures(n_rows),

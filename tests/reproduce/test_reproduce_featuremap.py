@@ -26,7 +26,7 @@ def script(monkeypatch, tmp_path):
 
 def part(figure, **changes):
     keys = ("trust", "continuity", "knn", "shepard", "triplets", "stress", "raw_stress")
-    timing = {"rows": 70_000, "wall": 20.0, "cpu": 10.0, "seeds": 1, "knn_range": [figure, figure]}
+    timing = {"rows": 70_000, "wall": 20.0, "cpu": 10.0, "seeds": 1, "ranges": {key: [figure, figure] for key in keys}}
     return {**timing, **dict.fromkeys(keys, figure), "by_k": [figure] * 4, **changes}
 
 
@@ -46,6 +46,25 @@ def test_no_lower_than_umap_is_counted_rounded_and_not(script):
         "table-coil20-UMAP": part(1.0),  # no map of ours beside it
     }
     assert script.table.against(found, "FeatureMAP") == (4, 3, 5)
+
+
+def test_a_line_of_several_seeds_has_means_and_ranges(script, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)).astype(np.float32), np.repeat([0, 1, 2], 20)
+    monkeypatch.setattr(script.table, "load", lambda name, n_rows=None: (X, y))
+    monkeypatch.setattr(script.peers, "timed", lambda method, X, seed: (X[:, :2] * [1, 1 + seed], 2.0, 1.0))
+    script.table.pairs_of.cache_clear()
+    of_three = script.table.table_part("mnist", None, "UMAP")
+    alone = [
+        script.table.scores("mnist", None, X, X[:, :2] * [1, 1 + seed], y)["shepard"]
+        for seed in range(of_three["seeds"])
+    ]
+    script.table.pairs_of.cache_clear()
+    assert (of_three["seeds"], script.table.table_part("coil20", None, "PaCMAP")["seeds"]) == (3, 1)
+    assert of_three["shepard"] == pytest.approx(np.mean(alone))
+    assert of_three["ranges"]["shepard"] == [min(alone), max(alone)]
+    assert min(alone) < max(alone)
+    assert script.table.between(of_three, "shepard") == f" ({min(alone):.3f} to {max(alone):.3f})"
 
 
 @pytest.mark.parametrize(("exact_rows", "atol"), [(1_000, 1e-6), (100, 0.01)])
