@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         "affinity",
         "baselines",
         "datasets",
+        "distributed",
         "exceptions",
         "explain",
         "extension",

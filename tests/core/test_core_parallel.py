@@ -409,8 +409,9 @@ def test_another_executor_gets_the_blocks_and_only_inside_its_context(all_thread
     recorder = Recorder()
     before = settings()
     with use_executor(recorder):
-        assert map_blocks(abs, iter([-1, -2]), n_jobs=2) == [1, 2]
-        found = map_blocks(lambda _: settings(), [0])[0]
+        assert map_blocks(abs, iter([-1, -2]), n_jobs=2, anywhere=True) == [1, 2]
+        found = map_blocks(lambda _: settings(), [0], anywhere=True)[0]
+        assert map_blocks(abs, [-5]) == [5]  # what may not run anywhere stays here
     assert [blocks for _, blocks in recorder.calls] == [[-1, -2], [0]]
     assert set(natives(found).values()) == {1}  # a remote worker computes with the same number of BLAS threads
     assert found["ours"] == 1
@@ -422,7 +423,11 @@ def test_another_executor_gets_the_blocks_and_only_inside_its_context(all_thread
 def test_a_nested_map_stays_on_the_worker_of_the_executor():
     recorder = Recorder()
     with use_executor(recorder):
-        assert map_blocks(lambda i: map_blocks(lambda j: i * j, range(3)), range(2)) == [[0, 0, 0], [0, 1, 2]]
+
+        def run(i):
+            return map_blocks(lambda j: i * j, range(3), anywhere=True)
+
+        assert map_blocks(run, range(2), anywhere=True) == [[0, 0, 0], [0, 1, 2]]
     assert len(recorder.calls) == 1
 
 
@@ -430,16 +435,16 @@ def test_the_innermost_executor_wins_and_errors_restore_the_outer():
     outer, inner = Recorder(), Recorder()
     with use_executor(outer):
         with pytest.raises(KeyError), use_executor(inner):
-            map_blocks(abs, [1])
+            map_blocks(abs, [1], anywhere=True)
             raise KeyError
-        map_blocks(abs, [1])
+        map_blocks(abs, [1], anywhere=True)
     assert (len(outer.calls), len(inner.calls)) == (1, 1)
 
 
 def test_what_an_executor_gets_can_be_sent_to_another_process():
     recorder = Recorder()
     with use_executor(recorder):
-        map_blocks(functools.partial(np.add, 1), [1, 2])
+        map_blocks(functools.partial(np.add, 1), [1, 2], anywhere=True)
     function, blocks = recorder.calls[0]
     found = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(function)(block) for block in blocks)
     assert found == [2, 3]

@@ -9,8 +9,8 @@ LAPACK calls are slower with two threads than with one (on a busy machine an ``e
 Whose setting is whose: a BLAS library's number of threads belongs to the process; OpenMP's, numba's and joblib's
 belong to the thread that set them.
 
-``map_blocks`` runs on the current executor: threads here, or whatever ``use_executor`` installed (Dask does it
-that way), so that no stage and no estimator holds a client.
+``map_blocks`` runs on threads here. Work whose result is all that it does (``anywhere=True``) goes to whatever
+``use_executor`` installed (Dask does it that way), so that no stage and no estimator holds a client.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
     "Executor",
     "cpu_count",
     "current_n_jobs",
+    "has_executor",
     "map_blocks",
     "resolve_n_jobs",
     "threads",
@@ -237,7 +238,7 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
 
 @contextlib.contextmanager
 def use_executor(executor: Executor) -> Iterator[None]:
-    """Send `map_blocks` to another executor inside a ``with`` block.
+    """Send work that may run anywhere to another executor inside a ``with`` block.
 
     Parameters
     ----------
@@ -256,8 +257,23 @@ def use_executor(executor: Executor) -> Iterator[None]:
         _executor.reset(token)
 
 
+def has_executor() -> bool:
+    """Tell whether work that may run anywhere leaves this process.
+
+    Returns
+    -------
+    bool
+        True inside `use_executor`, but not inside a block that an executor runs.
+    """
+    return _executor.get() is not None
+
+
 def map_blocks(
-    function: Callable[[Block], Result], blocks: Iterable[Block], *, n_jobs: int | None = None
+    function: Callable[[Block], Result],
+    blocks: Iterable[Block],
+    *,
+    n_jobs: int | None = None,
+    anywhere: bool = False,
 ) -> list[Result]:
     """Apply a function to every block, on the current executor, and return the results in order.
 
@@ -269,6 +285,9 @@ def map_blocks(
         The pieces of work, such as slices of rows.
     n_jobs : int or None, default=None
         As for `resolve_n_jobs`.
+    anywhere : bool, default=False
+        Whether another process may run it: its result is all that it does (it writes to no array from outside), and it
+        takes longer to compute than to send. Other work stays on threads here, whatever the executor.
 
     Returns
     -------
@@ -276,7 +295,7 @@ def map_blocks(
         One result per block.
     """
     pieces = list(blocks)
-    executor = _executor.get()
+    executor = _executor.get() if anywhere else None
     if executor is not None:
         return executor.map(functools.partial(_run_alone, function), pieces)
     with threads(n_jobs) as n_threads:

@@ -64,7 +64,7 @@ def rows_in_blocks(
     _require_memory(run, n_queries, n, width, dtype.itemsize)
     evenly = -(-n_queries // (4 * current_n_jobs()))  # so that no thread waits long for the last block
     height = int(np.clip(_ENTRIES_PER_BLOCK // width, 1, evenly))
-    return _stacked(map_blocks(run, row_blocks(n_queries, height)), n)
+    return _stacked(map_blocks(run, row_blocks(n_queries, height), anywhere=True), n)
 
 
 def _stacked(blocks: list[Sparse], n: int) -> Sparse:

@@ -174,19 +174,19 @@ def importance_from_counts(
     )
     seed = as_seed(random_state)
     splits = forest_splits(forest)
-    out = np.zeros((n_trees, d))
 
-    def run(t: int) -> None:
+    def run(t: int) -> FloatArray:
+        out = np.zeros(d)
         order, shift = _permutations(seed, t, np.flatnonzero(counts[t] == 0), _used(splits, t), d)
         value = forest.estimators_[t].tree_.value  # (nodes, outputs, classes or 1)
         predicted = (np.argmax(value, axis=2) if classes else value[:, :, 0]).astype(np.float64)
         part, rows, column = _columns(checked, order, _used(splits, t))
-        permuted_losses(splits, t, part, rows, column, shift, predicted, wanted[order], classes, out[t])
-        out[t] /= wanted[order].size
+        permuted_losses(splits, t, part, rows, column, shift, predicted, wanted[order], classes, out)
+        return out / wanted[order].size
 
     with threads(n_jobs):
-        map_blocks(run, np.flatnonzero(asked).tolist())
-    return Importance(out[asked].mean(axis=0), out[asked].std(axis=0))
+        losses = np.array(map_blocks(run, np.flatnonzero(asked).tolist(), anywhere=True))
+    return Importance(losses.mean(axis=0), losses.std(axis=0))
 
 
 def contrast_importance(

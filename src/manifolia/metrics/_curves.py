@@ -39,7 +39,7 @@ def _histograms(data: Space, plane: Space, parts: list[list[IntArray]], n_jobs: 
             ranks.max_rank_histogram(data.keys(rows), plane.keys(rows), rows, histogram)
         return histogram
 
-    return np.stack(map_blocks(run, parts, n_jobs=n_jobs))
+    return np.stack(map_blocks(run, parts, n_jobs=n_jobs, anywhere=True))
 
 
 def quality(histogram: IntArray) -> FloatArray:

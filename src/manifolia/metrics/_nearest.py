@@ -92,7 +92,7 @@ def _by_tree(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None) -
         distances, indices = tree.query(points[part], k=np.arange(1, k + 1))
         return _ordered(indices, distances)
 
-    return _joined(map_blocks(run, row_blocks(points.shape[0], 2048), n_jobs=n_jobs), k)
+    return _joined(map_blocks(run, row_blocks(points.shape[0], 2048), n_jobs=n_jobs, anywhere=True), k)
 
 
 def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None) -> Nearest:
@@ -123,7 +123,7 @@ def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None)
         return Nearest(indices, distances)
 
     height = max(1, min(64, _BLOCK_NUMBERS // max(data.shape[0], n_candidates * data.shape[1])))
-    return _joined(map_blocks(run, row_blocks(points.shape[0], height), n_jobs=n_jobs), k)
+    return _joined(map_blocks(run, row_blocks(points.shape[0], height), n_jobs=n_jobs, anywhere=True), k)
 
 
 def _ordered(indices: IntArray, distances: FloatArray) -> Nearest:

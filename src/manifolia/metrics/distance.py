@@ -142,13 +142,16 @@ def _row_values(
         return out
 
     pieces = [tile for part in tiles(np.arange(data.n), 1, data, plane) for tile in part]
-    return np.concatenate(map_blocks(run, pieces, n_jobs=n_jobs))
+    return np.concatenate(map_blocks(run, pieces, n_jobs=n_jobs, anywhere=True))
 
 
 def _moments(data: Space, plane: Space, n_jobs: int | None) -> _Moments:
     from manifolia.kernels import pairs
 
-    return _combine(_row_values(data, plane, pairs.N_MOMENTS, pairs.row_moments, n_jobs))
+    def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:
+        pairs.row_moments(x, y, rows, first, n, out)  # not the kernel itself: sent elsewhere, it would compile anew
+
+    return _combine(_row_values(data, plane, pairs.N_MOMENTS, kernel, n_jobs))
 
 
 def _ratio(data: Space, plane: Space, scale: float, n_jobs: int | None) -> float:
@@ -206,7 +209,7 @@ def _spearman_by_cells(data: Space, plane: Space, n_jobs: int | None) -> float:
             out.append(counts)
         return out
 
-    counted = map_blocks(count, tiles(np.arange(data.n), _N_PARTS, data, plane), n_jobs=n_jobs)
+    counted = map_blocks(count, tiles(np.arange(data.n), _N_PARTS, data, plane), n_jobs=n_jobs, anywhere=True)
     scores = [_rank_scores(np.sum(counts, axis=0)) for counts in zip(*counted, strict=True)]
 
     def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:

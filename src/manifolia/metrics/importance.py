@@ -198,7 +198,7 @@ def _falls(split: _Split, k: int, n_permutations: int, seed: int, n_jobs: int | 
         after = [scores(feature, generator.permutation(test.shape[0])) for _ in range(n_permutations)]
         return before - np.mean(after, axis=0)
 
-    falls = np.array(map_blocks(run, range(split.data.shape[1]), n_jobs=n_jobs))
+    falls = np.array(map_blocks(run, range(split.data.shape[1]), n_jobs=n_jobs, anywhere=True))
     return falls[:, 0], falls[:, 1]
 
 
@@ -225,7 +225,7 @@ def _distance_correlations(X: FloatArray, Y: FloatArray, a: IntArray, b: IntArra
         column = X[:, feature]
         return correlation(rankdata(np.abs(column[a] - column[b])), ranks)
 
-    return np.array(map_blocks(run, range(X.shape[1]), n_jobs=n_jobs))
+    return np.array(map_blocks(run, range(X.shape[1]), n_jobs=n_jobs, anywhere=True))
 
 
 def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: int | None = None) -> float:

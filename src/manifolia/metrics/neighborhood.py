@@ -89,7 +89,7 @@ def _collect(
 ) -> dict[str, IntArray]:
     """Terms of all given rows, in their order."""
     pieces = [tile for part in tiles(rows, 1, data, plane) for tile in part]
-    found = map_blocks(lambda tile: _terms(data, plane, tile, ks, names), pieces, n_jobs=n_jobs)
+    found = map_blocks(lambda tile: _terms(data, plane, tile, ks, names), pieces, n_jobs=n_jobs, anywhere=True)
     return {name: np.concatenate([terms[name] for terms in found]) for name in names}
 
 

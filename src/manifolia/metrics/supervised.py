@@ -471,4 +471,4 @@ def _silhouettes_of_rows(Y: FloatArray, labels: Classes, rows: IntArray, n_jobs:
         values[counts[own] == 1] = 0.0  # scikit-learn's convention for a class of one
         return values
 
-    return np.concatenate(map_blocks(run, row_blocks(rows.shape[0], 64), n_jobs=n_jobs))
+    return np.concatenate(map_blocks(run, row_blocks(rows.shape[0], 64), n_jobs=n_jobs, anywhere=True))

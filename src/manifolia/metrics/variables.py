@@ -362,7 +362,7 @@ def _forest_drops(
             guesses = _prediction(forest, changed.reshape(-1, rows.shape[1])).reshape(n_permutations, -1)
             return whole - float(np.mean([_score(guess, truth, labels) for guess in guesses]))
 
-        folds.append(map_blocks(run, range(len(variables)), n_jobs=n_jobs))
+        folds.append(map_blocks(run, range(len(variables)), n_jobs=n_jobs, anywhere=True))
     return np.array(folds)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
-from manifolia._core.parallel import map_blocks, resolve_n_jobs
+from manifolia._core.parallel import has_executor, map_blocks, resolve_n_jobs
 from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors.rows import largest_value, measured, take
 
@@ -70,7 +70,9 @@ def exact_neighbors(
     if sp.issparse(X):
         height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
     blocks = row_blocks(m, max(_LEAST_HEIGHT, height))
-    whole = products.of_all(blocks, n_jobs) if products is not None and Q is X else None
+    # Half of the products can be mirrored, in an array that all blocks share: not with workers that have no such array.
+    shared = Q is X and not has_executor()
+    whole = products.of_all(blocks, n_jobs) if products is not None and shared else None
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
         block = take(Q, part)
@@ -81,7 +83,7 @@ def exact_neighbors(
             candidates, counts = products.shortlist(block, itself[part], k, room, G)
         return measured(block, X, k, metric=metric, own=itself[part], candidates=candidates, counts=counts)
 
-    return join(map_blocks(run, blocks, n_jobs=n_jobs), k)
+    return join(map_blocks(run, blocks, n_jobs=n_jobs, anywhere=True), k)
 
 
 def _mirrored(G: FloatArray, part: slice) -> FloatArray:

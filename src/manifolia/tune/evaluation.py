@@ -6,6 +6,7 @@ runs; the runs are what is parallel, in processes, since not every estimator sur
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import math
@@ -13,7 +14,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 from sklearn.base import clone
 
 from manifolia import registry
-from manifolia._core.parallel import resolve_n_jobs, threads
+from manifolia._core.parallel import has_executor, map_blocks, resolve_n_jobs, threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia.metrics.registry import Metric
 from manifolia.metrics.registry import get as get_metric
@@ -344,24 +345,25 @@ def run_all(
     options : mapping
         As for `run_once`.
     n_jobs : int or None, default=None
-        Processes; None is all cores. The figures do not depend on it.
+        Processes; None is all cores. The figures do not depend on it. Inside `manifolia.distributed.use` it is the
+        cluster that decides.
 
     Returns
     -------
     list of Run
         In the order of the jobs.
     """
-    n_workers = min(resolve_n_jobs(n_jobs), len(jobs))
-    if n_workers <= 1:
+    n_workers = len(jobs) if has_executor() else min(resolve_n_jobs(n_jobs), len(jobs))
+    if n_workers <= 1 and not has_executor():
         return [run_once(estimator, job, X, y, metrics, options) for job in jobs]
     try:
         return _side_by_side(n_workers, estimator, jobs, X, y, metrics, options)
-    except BrokenProcessPool:  # one of them killed its process, and the pool does not tell which: one by one, then
+    except BrokenExecutor:  # one of them killed its process, and the pool does not tell which: one by one, then
         found = []
         for job in jobs:
             try:
                 found.extend(_side_by_side(n_workers, estimator, [job], X, y, metrics, options))
-            except BrokenProcessPool:
+            except BrokenExecutor:
                 found.append(Run(error=_DIED))
         return found
 
@@ -375,6 +377,20 @@ def _side_by_side(
     metrics: Sequence[Metric],
     options: Mapping[str, Any],
 ) -> list[Run]:
+    if has_executor():
+        run = functools.partial(_run_job, estimator, X, y, metrics, options)
+        return map_blocks(run, jobs, anywhere=True)
     # A new one every time: after a broken pool it returns runs of the batch before.
     parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
     return list(parallel(joblib.delayed(run_once)(estimator, job, X, y, metrics, options) for job in jobs))
+
+
+def _run_job(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike | None,
+    metrics: Sequence[Metric],
+    options: Mapping[str, Any],
+    job: Job,
+) -> Run:
+    return run_once(estimator, job, X, y, metrics, options)
