@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import pkgutil
 import re
 from pathlib import Path
 
@@ -36,18 +37,11 @@ def functions_of(path):
 
 def resolves(name):
     """Whether a dotted name is a module, or an attribute of one."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            value = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            if not hasattr(value, part):
-                return False
-            value = getattr(value, part)
-        return True
-    return False
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 # --- README and pages ------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 from types import ModuleType
@@ -86,20 +87,6 @@ def load(name):
     return module
 
 
-def value_of(name):
-    """Return what a dotted name stands for: a module, or an attribute of one."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            value = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            value = getattr(value, part)
-        return value
-    raise ModuleNotFoundError(name)
-
-
 # --- every public name has a page ------------------------------------------------------------------------------------
 
 
@@ -132,7 +119,7 @@ def public_names(module, seen=None):
 
 def test_every_public_name_has_a_page(reference):
     names, modules = reference
-    documented = {id(value_of(name)) for name in names}
+    documented = {id(pkgutil.resolve_name(name)) for name in names}
     public = dict(public_names(importlib.import_module("manifolia")))
     missing = [
         name
@@ -146,9 +133,9 @@ def test_every_public_name_has_a_page(reference):
 
 
 def test_every_promised_name_has_a_page(reference):
-    documented = {id(value_of(name)) for name in reference[0]}
+    documented = {id(pkgutil.resolve_name(name)) for name in reference[0]}
     promised = [f"{module}.{name}" for module, names in PROMISED.items() for name in names]
-    assert [name for name in promised if id(value_of(name)) not in documented] == []
+    assert [name for name in promised if id(pkgutil.resolve_name(name)) not in documented] == []
 
 
 def references_of(text):
@@ -166,7 +153,7 @@ def test_references_of_pages_lead_to_a_page(reference):
             n_seen += 1
             found = target in (modules if role == "mod" else names)
             if role == "meth":
-                found = target.rpartition(".")[0] in names and callable(value_of(target))
+                found = target.rpartition(".")[0] in names and callable(pkgutil.resolve_name(target))
             if not found:
                 lost.append(f"{path.relative_to(ROOT)}: {target}")
     assert not lost, "\n".join(lost)

@@ -61,8 +61,8 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         Sweeps over the data of the pre-training of each layer; 0 starts from random weights.
     max_iter : int, default=500
         Steps of the tuning at most, a batch each.
-    batch_size : int, default=1000
-        Rows of a batch at most: the data is cut once into equal batches. The paper has 5000.
+    batch_size : int, default=5000
+        Rows of a batch at most: the data is cut once into equal batches. All pairs of a batch are held in memory.
     learning_rate : float, default=0.01
         Length of a step.
     tol : float, default=0.001
@@ -123,7 +123,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         perplexity: float = 30.0,
         n_pretrain: int = 50,
         max_iter: int = 500,
-        batch_size: int = 1000,
+        batch_size: int = 5000,
         learning_rate: float = 0.01,
         tol: float = 0.001,
         random_state: RandomState = None,
