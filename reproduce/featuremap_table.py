@@ -286,7 +286,7 @@ def _table(found):
     lines += [
         "Every map by one script, in parentheses what the paper prints for that method. Cells of the default "
         "FeatureMAP in bold are below the paper's; the best of a column here is underlined. Other packages have their "
-        "own default settings.",
+        "own default settings; UMAP, densMAP, PaCMAP and TriMap on two threads differ a little from run to run.",
         "",
         *HEAD,
     ]
