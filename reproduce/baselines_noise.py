@@ -17,14 +17,13 @@ from manifolia.exceptions import ManifoliaWarning
 DIMENSIONS = (2, 3, 4)
 #: Trees and the share of columns that is tried at a split ("sqrt": 31 of 1,004).
 FORESTS = {
-    "500 trees (the default)": (500, "sqrt"),
+    "500 trees, the square root of the columns at a split": (500, "sqrt"),
     "2,000 trees": (2000, "sqrt"),
     "5,000 trees": (5000, "sqrt"),
     "500 trees, a tenth of the columns at a split": (500, 0.1),
     "500 trees, a third of the columns at a split": (500, 1 / 3),
     "500 trees, leaves of five rows or more": (500, "sqrt"),
 }
-BEST = "500 trees, a third of the columns at a split"
 LEAF = {"500 trees, leaves of five rows or more": 5}
 FEWER_SETS = {"5,000 trees": 3}  # the first so many noise sets: a forest of 5,000 trees takes ten times as long
 #: Proximities, and whether rows are placed through the leaves or stay where the layout put them.
@@ -80,13 +79,6 @@ def first(found, others, form="gap, placed"):
     return won, n
 
 
-def target(found, others):
-    """Whether the target is met with more columns at a split."""
-    won, n = first(found[BEST], others)
-    said = "met" if won == n else "missed"
-    return f"Target, the same with a forest of {BEST}: {won} of {n} rows, {said}."
-
-
 def report(found, others):
     """Two tables: forests in 2, 3 and 4 dimensions, and forms of the map in 2."""
     variables = others[0]["variables"]
@@ -117,7 +109,7 @@ TRIED = """
 The same {n} noise sets (of 5,000 trees the first three), the map with its defaults but for the forest
 (`RFPHATE(forest=RandomForestClassifier(…))`), every row placed by trees that have not seen its label. Errors of
 2 / 3 / 4 dimensions, petals as ratios to the class mean; "first": rows of Table 9 in which the error is the least, the
-six other methods on the same noise sets. The first line has the default forest with another seed than above.
+six other methods on the same noise sets.
 """
 
 FORMS_SAID = """

@@ -141,8 +141,8 @@ RF-PHATE ahead. The pictures say the same: rows that share no leaf are all at di
 equally far over a disc; LLE lays most rows onto a line. The tables are less clear. Among the paper's four layouts
 RF-PHATE keeps the variables best in {four} rows as laid out and {four_placed} as placed, with t-SNE and the UMAP-type
 layout beside them in {six} and {six_placed}. k-NN asks for near rows only and is blind to the global shape for which
-RF-PHATE is made. Placing rows through the leaves costs accuracy where trees are weak (Iris
-with noise); it is what makes a new row's place independent of all others.
+RF-PHATE is made. Placing rows through the leaves makes a new row's place independent of all others. It costs accuracy
+where trees are weak, as on Iris with noise while a split tried the square root of the columns.
 """
 
 

@@ -110,15 +110,13 @@ def noise(store, path):
     experiment, _ = rf_phate_data.iris_noise(SEED)
     X, y = experiment.X, experiment.y
     sepals = np.column_stack([cell.values for cell in experiment.cells if cell.variable.startswith("sepal")])
-    tried = RandomForestClassifier(500, max_features=1 / 3, random_state=SEED, n_jobs=1)
+    usual = RandomForestClassifier(500, max_features="sqrt", random_state=SEED, n_jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ManifoliaWarning)
         panels = {
             "truth: sepal length and width": sepals,
             "RF-PHATE": of(store, experiment),
-            "RF-PHATE, a third of the columns at a split": RFPHATE(2, forest=tried, random_state=SEED)
-            .fit(X, y)
-            .embedding_,
+            "RF-PHATE, √p of the columns at a split": RFPHATE(2, forest=usual, random_state=SEED).fit(X, y).embedding_,
             "PCA": PCA(2, random_state=SEED).fit_transform(X),
             "Isomap": Isomap(n_neighbors=10).fit_transform(X),
             "t-SNE": TSNE(2, random_state=SEED).fit_transform(X),

@@ -17,6 +17,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_option, missing_labels
 from manifolia.affinity.contrast import contrast_forest
 from manifolia.affinity.growth import Report, fit_forest
+from manifolia.affinity.split_width import split_width
 
 __all__ = [
     "TASKS",
@@ -270,8 +271,9 @@ def grow_forest(
         From `read_target`.
     forest : scikit-learn forest, default=None
         Fitted: used as it is (``sklearn.frozen.FrozenEstimator`` is unwrapped). Unfitted: a clone is fitted, with
-        `random_state` unless it has its own. None: a random forest with scikit-learn's defaults for classes and, for
-        numbers, a third of the features per split and nodes of at most 5 rows.
+        `random_state` unless it has its own. None: a random forest with scikit-learn's defaults for classes, of more
+        than 100 features with as many per split as are best out of bag (`split_width`), and for numbers with a third of
+        the features per split and nodes of at most 5 rows.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     sample_weight : array-like of shape (n,), default=None
@@ -318,6 +320,9 @@ def grow_forest(
             model.set_params(random_state=as_seed(random_state))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
         train = X if rows is None else X[rows]
+        if given is None and target.task == "classification" and target.y is not None:
+            width = split_width(train, target.y, weight=weight, seed=model.random_state, n_jobs=n_threads)
+            model.set_params(max_features=width)
         fit_forest(model, train, target.y, weight, report=report if given is None else None)
     return Grown(model, rows)
 

@@ -73,7 +73,7 @@ class ForestMap(ForestPlaced, BaseEstimator):
         ``"original"``, ``"kerf"`` and ``"path"`` let rows meet in leaves that their own labels made, and warn.
     forest : scikit-learn forest, default=None
         Fitted: used as it is, on the rows it was fitted on. Unfitted: a clone is fitted. None: a random forest for the
-        task.
+        task, as for `RFPHATE`.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
