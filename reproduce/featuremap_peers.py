@@ -93,10 +93,10 @@ def timed(method, X, seed=0):
     """The map, its seconds by the clock and its seconds of processor time, compilation left out; None as in fit."""
     if not available(method):
         return None
-    if method not in _warm:
-        n = min(len(X), WARM_ROWS.get(method, WARM_OTHERS))
+    n = min(len(X), WARM_ROWS.get(method, WARM_OTHERS))
+    if (method, n) not in _warm:
         fit(method, X[np.linspace(0, len(X) - 1, n).astype(int)], seed)
-        _warm.add(method)
+        _warm.add((method, n))
     begin, busy = time.perf_counter(), time.process_time()
     Y = fit(method, X, seed)
     return Y, time.perf_counter() - begin, time.process_time() - busy
