@@ -20,7 +20,7 @@ __all__ = ["MANY_COLUMNS", "split_width"]
 #: Up to here the square root is a tenth of the columns or more.
 MANY_COLUMNS = 100
 #: From the narrowest on, each is tried if the one before was better than its own.
-WIDTHS = ("sqrt", 0.1, 1 / 3)
+WIDTHS: tuple[str | float, ...] = ("sqrt", 0.1, 1 / 3)
 _TREES, _ROWS = 50, 1000
 #: By how many standard errors a wider search has to be better: it costs time in every tree.
 _ERRORS = 2.0
