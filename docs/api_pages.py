@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 #: Modules that pages or docstrings send readers to, without being listed as submodules of their package.
 ALSO = {
-    "manifolia.affinity": ["forest_size", "leaves", "node_paths", "node_table", "path_kernel"],
+    "manifolia.affinity": ["forest_size", "leaves", "node_paths", "node_table", "path_kernel", "split_width"],
     "manifolia.baselines": ["parametric_tsne"],
     "manifolia.explain": ["embedded", "gradients", "pullback"],
     "manifolia.show": ["explorer"],

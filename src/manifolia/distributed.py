@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
@@ -144,6 +145,12 @@ class _Cluster:
                 self._wait(error)
         raise AssertionError  # pragma: no cover
 
+    @staticmethod
+    def _pack(function: Callable[..., Any]) -> bytes:
+        import cloudpickle  # comes with Dask; plain pickle knows no closures
+
+        return bytes(cloudpickle.dumps(function))
+
     def _wait(self, error: BaseException) -> None:
         try:
             self._client.wait_for_workers(1, timeout=_WAIT)
@@ -156,7 +163,10 @@ class _Cluster:
         groups = np.array_split(np.arange(len(blocks)), min(len(blocks), _TASKS_PER_THREAD * n_threads))
         futures: list[Any] = []
         try:
-            sent = self._client.scatter(function, hash=False, broadcast=True)
+            # As bytes: what Dask unpacks itself may lie at odd addresses or be read-only. For such arrays kernels are
+            # compiled apart, and where the compiler may reorder sums the last bits are others.
+            packed = self._pack(function)
+            sent = self._client.scatter(packed, hash=False, broadcast=True)
             for group in groups:
                 mine = [blocks[i] for i in group]
                 futures.append(self._client.submit(_run, sent, mine, pure=False))
@@ -166,5 +176,6 @@ class _Cluster:
         return [result for part in found for result in part]
 
 
-def _run(function: Callable[[Block], Result], blocks: list[Block]) -> list[Result]:
+def _run(packed: bytes, blocks: list[Any]) -> list[Any]:
+    function = pickle.loads(packed)
     return [function(block) for block in blocks]

@@ -19,7 +19,8 @@ class ManifoliaError(Exception):
     """Base of every error that only manifolia raises."""
 
 
-class MemoryLimitError(ManifoliaError, MemoryError):
+# MemoryError first: it has a constructor of its own, which tools that send errors between processes call.
+class MemoryLimitError(MemoryError, ManifoliaError):
     """A step would need more memory than the limit allows; raised before the step starts."""
 
 

@@ -88,7 +88,10 @@ def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
         counts[r] = count
 
 
-@kernel(fast=True)  # a sum over features has one order for every pair: there is one place where it is compiled
+# A sum over features must have one order for every pair and every run, so there is one place where it is compiled:
+# inlined into `measure`. As a kernel of its own it would be compiled alone and once more inside `measure`, with sums in
+# another order, and the process that compiles calls the one, those that load the cache the other.
+@kernel(fast=True, inline=True)
 def _distance(a, b, kind):
     total = 0.0
     if kind == 0:
@@ -101,7 +104,7 @@ def _distance(a, b, kind):
     return total
 
 
-@kernel()
+@kernel(fast=True)
 def measure(Q, X, kind, own, candidates, counts, indices, distances):
     """Fill ``indices[r]`` and ``distances[r]`` with the nearest among the candidates of row r."""
     for r in range(Q.shape[0]):
