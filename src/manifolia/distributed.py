@@ -72,8 +72,8 @@ def use(client: Any) -> Iterator[Any]:
 
     Notes
     -----
-    Data go to every worker once for each step, so a cluster helps where the work outweighs that: many trees, many
-    trials, hundreds of thousands of rows. On one machine threads (``n_jobs``) are faster.
+    Data go to every worker once for each step, so a cluster can help only where the work outweighs that: many trees,
+    many trials, very many rows. On one machine threads (``n_jobs``) are faster.
 
     Examples
     --------

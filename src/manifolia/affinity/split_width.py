@@ -2,7 +2,7 @@
 
 The square root of the number of columns, the usual choice, is too few where nearly all columns are noise: of 1,004
 columns it tries 31, and most splits see none of the four that tell the classes apart. A tenth or a third of them finds
-these, in three to ten times the time; where every column tells a little it gains nothing. Small forests, asked about
+these, at three to ten times the work; where every column tells a little it gains nothing. Small forests, asked about
 rows that their trees have not seen, tell the two cases apart.
 """
 
