@@ -1,58 +1,134 @@
-"""Pages of the reference, made from the public names that exist when the site is built.
+"""The reference: an explicit list of public names, and the pages that are written from it.
 
-A module's page has its docstring and a table of its names. A name that a package offers (``manifolia.metrics.q_nx``) is
-documented there; the page of the module that defines it (``manifolia.metrics.coranking``) links to it.
+What is listed here is a promise: it has a complete docstring and keeps its meaning. Everything else may change.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import re
 from pathlib import Path
-from types import ModuleType
 from typing import NamedTuple
 
-#: Modules that pages or docstrings send readers to, without being listed as submodules of their package.
-ALSO = {
-    "manifolia.affinity": ["forest_size", "leaves", "node_paths", "node_table", "path_kernel", "split_width"],
-    "manifolia.baselines": ["parametric_tsne"],
-    "manifolia.explain": ["embedded", "gradients", "pullback"],
-    "manifolia.show": ["explorer"],
-    "manifolia.show.explorer": ["payload"],
+#: Module to its public names, each documented at the address that users import it from.
+REFERENCE: dict[str, list[str]] = {
+    "manifolia": [
+        *[
+            "FeatureMAP",
+            "FisherKernelTSNE",
+            "ForestFeatures",
+            "ForestMap",
+            "KernelMap",
+            "KernelTSNE",
+            "PHATE",
+            "RFPHATE",
+        ],
+        *["Tuner", "Normalized", "explore", "Explorer", "save", "load", "estimate_memory", "memory_limit"],
+    ],
+    "manifolia.baselines": [
+        *["EnhancedSupervisedIsomap", "EnhancedSupervisedLLE", "KernelSupervisedPCA", "MLkNN", "MVU", "ParametricTSNE"],
+        *["PLSDA", "SupervisedNMF", "SupervisedPCA"],
+    ],
+    "manifolia.metrics": [
+        *[
+            "anisotropy_correlation",
+            "arrow_fidelity",
+            "auc_r_nx",
+            "centroid_triplet_accuracy",
+            "class_distance_correlation",
+        ],
+        *["classification_error", "continuity", "coranking_matrix", "distance_correlation", "distance_ratio"],
+        *["importance_alignment", "k_max", "knn_accuracy", "lcmc", "neighbor_recall", "nmi", "normalized_stress"],
+        *[
+            "q_global",
+            "q_local",
+            "q_nx",
+            "r_nx",
+            "radius_correlation",
+            "random_baseline",
+            "shepard_goodness",
+            "silhouette",
+        ],
+        *["target_alignment", "trustworthiness", "variable_preservation", "variable_ranking"],
+        *["Metric", "get", "names", "register", "report"],
+    ],
+    "manifolia.registry": ["Method", "default_method", "find", "get", "names", "register"],
+    "manifolia.show": [
+        *["ConvergenceDisplay", "DensityDisplay", "EntropyDisplay", "EvidenceDisplay", "FeatureFieldDisplay"],
+        *[
+            "FeatureTableDisplay",
+            "GaugeDisplay",
+            "ImportanceDisplay",
+            "ImputationDisplay",
+            "MapDisplay",
+            "MetricsDisplay",
+        ],
+        *["OutlierDisplay", "ParetoDisplay", "PrototypeDisplay", "ProximityDisplay", "SaliencyDisplay"],
+        *["SensitivityDisplay", "SettingDisplay", "ShepardDisplay", "TopArrowsDisplay"],
+    ],
+    "manifolia.show.explorer": ["LivePage"],
+    "manifolia.tune": ["Choice", "Integer", "Real", "SurrogateSampler", "When"],
+    "manifolia.tables": ["Table", "TablePreparer", "read", "write", "write_anndata"],
+    "manifolia.datasets": [
+        *[
+            "available",
+            "get_data_home",
+            "load",
+            "make_iris_noise",
+            "make_relevant_blobs",
+            "make_sin_inverse",
+            "make_sine",
+        ],
+        *["make_swiss_roll", "make_tree", "make_unbalanced_clusters"],
+    ],
+    "manifolia.distributed": ["use"],
+    "manifolia.exceptions": [
+        *["DataHomeError", "HonestyWarning", "ManifoliaError", "ManifoliaWarning", "MemoryLimitError"],
+        *["MissingExtraError", "ModelFileError", "StoppedByCallbackError", "TableError"],
+    ],
+    # Stage functions that are useful on their own.
+    "manifolia.neighbors": ["NeighborIndex", "Neighbors", "kneighbors"],
+    "manifolia.affinity.forest": ["operator", "proximity"],
+    "manifolia.affinity.path_kernel": ["path_kernel"],
+    "manifolia.affinity.alpha_decay": ["alpha_decay"],
+    "manifolia.affinity.fuzzy": ["fuzzy_graph"],
+    "manifolia.affinity.fisher": ["distances"],
+    "manifolia.operators.diffusion": ["diffuse", "markov"],
+    "manifolia.operators.entropy": ["choose_t", "von_neumann_entropy"],
+    "manifolia.operators.potential": ["potential_distances"],
+    "manifolia.operators.tangent": ["tangent_spaces"],
+    "manifolia.layout.classical_mds": ["classical_mds"],
+    "manifolia.layout.metric_mds": ["metric_mds"],
+    "manifolia.layout.edge_sgd": ["edge_layout"],
+    "manifolia.layout.tsne": ["tsne"],
+    "manifolia.explain.gradients": ["feature_gradients", "feature_importance"],
+    "manifolia.explain.pullback": ["pullback"],
+    "manifolia.explain.importance": ["permutation_importance"],
+    "manifolia.explain.proximities": ["evidence", "impute", "outlier_scores", "prototypes"],
 }
 
 
 class Page(NamedTuple):
-    """A public module: names documented here, names documented elsewhere (in full), and modules below it."""
+    """A public module: the names documented here, and the public modules below it."""
 
     names: list[str]
-    elsewhere: list[str]
     submodules: list[str]
 
 
-def public_modules(name: str = "manifolia", taken: dict[int, str] | None = None) -> dict[str, Page]:
-    """Every public module by its full name; a class or function belongs to the shortest way to it."""
-    taken = {} if taken is None else taken
-    module = importlib.import_module(name)
-    own, elsewhere, submodules = [], [], []
-    for entry in dict.fromkeys([*getattr(module, "__all__", []), *ALSO.get(name, [])]):
-        value = getattr(module, entry, None)
-        if value is None or isinstance(value, ModuleType):
-            submodules.append(f"{name}.{entry}")
-        elif inspect.isclass(value) or inspect.isroutine(value):
-            if id(value) in taken:
-                elsewhere.append(taken[id(value)])
-            else:
-                taken[id(value)] = f"{name}.{entry}"
-                own.append(entry)
-    found = {}
-    for submodule in submodules:
-        found |= public_modules(submodule, taken)
-    kept = [submodule for submodule in submodules if submodule in found]
-    if own or elsewhere or kept:
-        found = {name: Page(sorted(own, key=str.lower), sorted(elsewhere, key=str.lower), kept)} | found
-    return found
+def public_names() -> list[str]:
+    """Every public name in full."""
+    return [f"{module}.{name}" for module, names in REFERENCE.items() for name in names]
+
+
+def public_modules() -> dict[str, Page]:
+    """Every module with a page: those that are listed and the packages above them."""
+    modules = {name.rsplit(".", depth)[0] for name in REFERENCE for depth in range(name.count(".") + 1)}
+    return {
+        module: Page(
+            sorted(REFERENCE.get(module, []), key=str.lower),
+            sorted(other for other in modules if other.rpartition(".")[0] == module),
+        )
+        for module in sorted(modules)
+    }
 
 
 def module_page(name: str, page: Page) -> str:
@@ -60,9 +136,6 @@ def module_page(name: str, page: Page) -> str:
     if page.names:
         lines += [f".. currentmodule:: {name}", "", ".. autosummary::", "   :toctree: ../objects", "   :nosignatures:"]
         lines += ["", *(f"   {entry}" for entry in page.names), ""]
-    if page.elsewhere:
-        lines += [".. rubric:: Offered by the package", "", ".. autosummary::", "   :nosignatures:"]
-        lines += ["", *(f"   {entry}" for entry in page.elsewhere), ""]
     if page.submodules and name != "manifolia":
         lines += [".. rubric:: Modules", "", ".. toctree::", "   :maxdepth: 1"]
         lines += ["", *(f"   ../parts/{entry}" for entry in page.submodules), ""]

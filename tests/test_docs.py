@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+#: The reference is a promise, so it is short.
+MOST_PUBLIC_NAMES = 150
 GENERATED = {"_build", "auto_examples", "generated"}
 PAGES = [
     ROOT / "README.md",
@@ -114,14 +116,13 @@ def test_code_on_the_page_runs(page, capsys, tmp_path, monkeypatch):
 # --- reference pages -------------------------------------------------------------------------------------------------
 
 
-def test_reference_documents_each_name_once_and_at_its_shortest(tmp_path):
-    api_pages = load("api_pages")
-    pages = api_pages.public_modules()
-    documented = [f"{module}.{name}" for module, page in pages.items() for name in page.names]
+def test_reference_documents_each_name_once():
+    documented = load("api_pages").public_names()
     assert len(documented) == len(set(documented))
+    objects = [pkgutil.resolve_name(name) for name in documented]
+    assert len(objects) == len({id(value) for value in objects})
     assert {"manifolia.RFPHATE", "manifolia.metrics.auc_r_nx", "manifolia.affinity.forest.proximity"} <= set(documented)
-    assert "manifolia.metrics.coranking.auc_r_nx" not in documented
-    assert "manifolia.metrics.auc_r_nx" in pages["manifolia.metrics.coranking"].elsewhere
+    assert len(documented) <= MOST_PUBLIC_NAMES
 
 
 def test_pages_of_names_that_are_gone_are_removed(tmp_path):

@@ -24,15 +24,7 @@ _WIDTH = 78
 
 
 class Console:
-    """Progress, notes and results.
-
-    Parameters
-    ----------
-    quiet : bool, default=False
-        Say nothing but errors and results.
-    as_json : bool, default=False
-        Results are JSON.
-    """
+    """Progress, notes and results."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet
@@ -44,13 +36,7 @@ class Console:
         self._open = False
 
     def __call__(self, event: ProgressEvent) -> None:
-        """Show how far the work is.
-
-        Parameters
-        ----------
-        event : ProgressEvent
-            What happened.
-        """
+        """Show how far the work is."""
         if self.quiet:
             return
         now = time.monotonic()
@@ -87,60 +73,30 @@ class Console:
         self._open, self._stage = False, None
 
     def note(self, text: str) -> None:
-        """Say something that is not the result.
-
-        Parameters
-        ----------
-        text : str
-            A sentence.
-        """
+        """Say something that is not the result."""
         if not self.quiet:
             self._close()
             click.echo(f"Note: {in_options(text)}", err=True)
 
     def result(self, text: str) -> None:
-        """Print a line of the result; not with JSON.
-
-        Parameters
-        ----------
-        text : str
-            The line.
-        """
+        """Print a line of the result; not with JSON."""
         self._close()
         if not self.as_json:
             click.echo(text)
 
     def heading(self, text: str) -> None:
-        """Print a line of the result that stands out.
-
-        Parameters
-        ----------
-        text : str
-            The line.
-        """
+        """Print a line of the result that stands out."""
         self.result(click.style(text, bold=True) if self._color else text)
 
     def data(self, value: Any) -> None:
-        """Print the result as JSON, if that was asked for.
-
-        Parameters
-        ----------
-        value : object
-            Plain data.
-        """
+        """Print the result as JSON, if that was asked for."""
         self._close()
         if self.as_json:
             click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
     @contextlib.contextmanager
     def noting_warnings(self) -> Iterator[None]:
-        """Turn warnings of the library into notes.
-
-        Yields
-        ------
-        None
-            While they are collected.
-        """
+        """Turn warnings of the library into notes."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield

@@ -34,27 +34,7 @@ _NEW = 5  # every fifth row is kept back and placed afterwards
 
 
 def demo_table(name: str) -> tuple[pd.DataFrame, str, str]:
-    """Load a bundled data set as a table with words for classes.
-
-    Parameters
-    ----------
-    name : {"wine", "cancer", "digits", "iris"}
-        Which.
-
-    Returns
-    -------
-    frame : DataFrame
-        Features and target.
-    target : str
-        Name of the target column.
-    title : str
-        What it is.
-
-    Raises
-    ------
-    ValueError
-        If there is no such set.
-    """
+    """Load a bundled data set as a table with words for classes."""
     import sklearn.datasets
 
     if name not in SETS:
@@ -69,15 +49,7 @@ def demo_table(name: str) -> tuple[pd.DataFrame, str, str]:
 
 
 def run_demo(out: Path, options: dict[str, Any]) -> None:
-    """Map a bundled table, place rows that were kept back, and say what came of it.
-
-    Parameters
-    ----------
-    out : Path
-        Folder for all of it.
-    options : dict
-        Options of the command.
-    """
+    """Map a bundled table, place rows that were kept back, and say what came of it."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     frame, target, title = demo_table(options["name"])
     check_free(out, force=options["force"])

@@ -24,36 +24,14 @@ _EXPECTED = (ManifoliaError, ValueError, TypeError, OSError, ImportError, Memory
 
 
 def in_options(text: str) -> str:
-    """Say in options of the command line what the library says in arguments.
-
-    Parameters
-    ----------
-    text : str
-        A sentence of the library.
-
-    Returns
-    -------
-    str
-        The same with ``--sep`` for ``sep=``, and so on.
-    """
+    """Say in options of the command line what the library says in arguments."""
     for argument, option in _OPTIONS:
         text = re.sub(argument, option, text)
     return text
 
 
 def sentence(error: BaseException) -> str:
-    """Say an error in one line.
-
-    Parameters
-    ----------
-    error : BaseException
-        What was raised.
-
-    Returns
-    -------
-    str
-        Its own words if it is of a kind that is meant for users, else what it is and what to do.
-    """
+    """Say an error in one line."""
     text = in_options(" ".join(str(error).split()))
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         text = f"{error.filename}: {error.strerror.lower()}."

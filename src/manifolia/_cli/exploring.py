@@ -16,15 +16,7 @@ __all__ = ["run_explore"]
 
 
 def run_explore(path: Path, options: dict[str, Any]) -> None:
-    """Write a page, of a run or straight from a table.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of a run, or a table.
-    options : dict
-        Options of the command.
-    """
+    """Write a page, of a run or straight from a table."""
     console = Console(quiet=options["quiet"])
     if options["live"]:
         _serve(path, options, console)

@@ -21,15 +21,7 @@ __all__ = ["run_explain", "run_score"]
 
 
 def run_score(path: Path, options: dict[str, Any]) -> None:
-    """Print the scores of a run.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the run.
-    options : dict
-        Options of the command.
-    """
+    """Print the scores of a run."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     run = open_run(path)
     with console.noting_warnings():
@@ -55,15 +47,7 @@ def run_score(path: Path, options: dict[str, Any]) -> None:
 
 
 def run_explain(path: Path, options: dict[str, Any]) -> None:
-    """Print which columns shape a map, or one row's place in it.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the run.
-    options : dict
-        Options of the command.
-    """
+    """Print which columns shape a map, or one row's place in it."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     run = open_run(path)
     if options["row"] is not None:

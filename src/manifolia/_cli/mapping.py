@@ -17,19 +17,7 @@ __all__ = ["read_table", "run_map", "tell"]
 
 
 def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dict[str, Any]) -> None:
-    """Make a run and say what it shows.
-
-    Parameters
-    ----------
-    data : Path
-        The table.
-    out : Path or None
-        Folder of the run.
-    settings : dict
-        Parameters of the method.
-    options : dict
-        Options of the command.
-    """
+    """Make a run and say what it shows."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     folder = out if out is not None else data.with_name(f"{data.stem}-map")
     check_free(folder, force=options["force"])
@@ -62,20 +50,7 @@ def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dic
 
 
 def read_table(data: Path, options: dict[str, Any]) -> Table:
-    """Read the table that a command was given.
-
-    Parameters
-    ----------
-    data : Path
-        The file.
-    options : dict
-        With sep, decimal, na, layer and obsm.
-
-    Returns
-    -------
-    Table
-        As read.
-    """
+    """Read the table that a command was given."""
     given = {name: options[name] for name in ("sep", "decimal", "layer", "obsm")}
     return read(data, na_values=options["na"], **given)
 
@@ -88,19 +63,7 @@ def _check_overlap(options: dict[str, Any]) -> None:
 
 
 def tell(console: Console, run: Run, folder: Path, seconds: float) -> None:
-    """Print what a run shows and where its page is.
-
-    Parameters
-    ----------
-    console : Console
-        Where to.
-    run : Run
-        The run.
-    folder : Path
-        Where it was written.
-    seconds : float
-        How long it took.
-    """
+    """Print what a run shows and where its page is."""
     report = run.report
     for text in [*report["notes"], *report["left_out_of_page"]]:
         console.note(text)

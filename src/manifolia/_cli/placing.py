@@ -19,17 +19,7 @@ __all__ = ["run_transform"]
 
 
 def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
-    """Place new rows and write them.
-
-    Parameters
-    ----------
-    path : Path
-        Folder of the run.
-    data : Path
-        New rows.
-    options : dict
-        Options of the command.
-    """
+    """Place new rows and write them."""
     out: Path | None = options["out"]
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     run = open_run(path)

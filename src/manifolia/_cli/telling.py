@@ -28,15 +28,7 @@ _EXTRAS = {
 
 
 def run_info(path: Path | None, options: dict[str, Any]) -> None:
-    """Print what is installed, or what a run is.
-
-    Parameters
-    ----------
-    path : Path or None
-        Folder of a run.
-    options : dict
-        Options of the command.
-    """
+    """Print what is installed, or what a run is."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     if path is not None:
         _tell_run(console, path)

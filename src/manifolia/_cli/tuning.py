@@ -26,21 +26,7 @@ __all__ = ["run_tune"]
 def run_tune(
     data: Path, out: Path | None, settings: dict[str, Any], space: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    """Tune a method on a table, make the run with what was found, and say how sure that is.
-
-    Parameters
-    ----------
-    data : Path
-        The table.
-    out : Path or None
-        Folder of the run.
-    settings : dict
-        Parameters that are fixed.
-    space : dict
-        Parameters with ranges.
-    options : dict
-        Options of the command.
-    """
+    """Tune a method on a table, make the run with what was found, and say how sure that is."""
     console = Console(quiet=options["quiet"], as_json=options["as_json"])
     folder = out if out is not None else data.with_name(f"{data.stem}-tuned")
     check_free(folder, force=options["force"])

@@ -28,20 +28,7 @@ BLOCK_HEIGHT = 192
 
 
 def row_blocks(n_rows: int, height: int = BLOCK_HEIGHT) -> list[slice]:
-    """Cut rows into slices of one height, the last one shorter.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many rows; 0 gives no block.
-    height : int, default=192
-        Rows per block.
-
-    Returns
-    -------
-    list of slice
-        In order.
-    """
+    """Cut rows into slices of one height, the last one shorter."""
     return [slice(start, min(start + height, n_rows)) for start in range(0, n_rows, height)]
 
 
@@ -57,24 +44,7 @@ def _padded(block: Array, height: int) -> Array:
 def map_rows(
     function: Callable[[Array], Array], X: Array, *, height: int = BLOCK_HEIGHT, n_jobs: int | None = None
 ) -> Array:
-    """Apply a function of a block of rows to all rows, in blocks of a fixed height.
-
-    Parameters
-    ----------
-    function : callable
-        Takes an array of exactly `height` rows and returns one with the same number of rows; rows must not mix.
-    X : ndarray of shape (n, ...)
-        The rows.
-    height : int, default=192
-        Rows per block.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, ...)
-        The function's rows.
-    """
+    """Apply a function of a block of rows to all rows, in blocks of a fixed height."""
     blocks = row_blocks(X.shape[0], height)
     if not blocks:
         return function(np.zeros((height, *X.shape[1:]), dtype=X.dtype))[:0]
@@ -86,24 +56,7 @@ def map_rows(
 
 
 def fixed_gemm(A: FloatArray, B: FloatArray, *, height: int = BLOCK_HEIGHT, n_jobs: int | None = None) -> FloatArray:
-    """Multiply ``A @ B`` so that a row of the result depends on that row of `A` and on `B` alone, to the bit.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, k)
-        Rows to transform.
-    B : ndarray of shape (k, m)
-        The fixed factor.
-    height : int, default=192
-        Rows per BLAS call.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        The product, in the common dtype of both; float64 for integers.
-    """
+    """Multiply ``A @ B`` so that a row of the result depends on that row of `A` and on `B` alone, to the bit."""
     dtype = np.result_type(A.dtype, B.dtype)
     if dtype.kind != "f":
         dtype = np.dtype(np.float64)
@@ -136,22 +89,5 @@ def _treats_rows_equally(k: int, m: int, height: int) -> bool:
 def standard_project(
     X: FloatArray, mean: FloatArray, components: FloatArray, *, n_jobs: int | None = None
 ) -> FloatArray:
-    """Project rows on principal components, each row alone.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    mean : ndarray of shape (d,)
-        The centre that was subtracted when the components were found.
-    components : ndarray of shape (k, d)
-        One component per row, as in scikit-learn's ``components_``.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        ``(X - mean) @ components.T``, row by row the same bits in any batch.
-    """
+    """Project rows on principal components, each row alone."""
     return fixed_gemm(X - mean, np.ascontiguousarray(components.T), n_jobs=n_jobs)

@@ -13,19 +13,7 @@ __all__ = ["draft"]
 
 @contextlib.contextmanager
 def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new file beside a path, which takes its place when the block ends well.
-
-    Parameters
-    ----------
-    path : str or path
-        The file to be. One that is there is replaced once the new one is complete.
-
-    Yields
-    ------
-    Path
-        An empty file in the same folder, with the same suffix and the rights of any new file, or of the one it
-        replaces.
-    """
+    """Give a new file beside a path, which takes its place when the block ends well."""
     target = Path(path)
     beside = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
     try:

@@ -17,22 +17,7 @@ __all__ = ["attach"]
 def attach(
     package: str, *, submodules: Iterable[str] = (), names: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Make the ``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports its contents on access.
-
-    Parameters
-    ----------
-    package : str
-        The package's ``__name__``.
-    submodules : iterable of str, default=()
-        Submodules that resolve as attributes.
-    names : mapping of str to str, default=None
-        Public name to the module, in full, that defines it.
-
-    Returns
-    -------
-    tuple
-        ``__getattr__``, ``__dir__`` and ``__all__`` for the package.
-    """
+    """Make the ``__getattr__``, ``__dir__`` and ``__all__`` of a package that imports its contents on access."""
     modules = set(submodules)
     where = dict(names or {})
     public = sorted(modules | set(where))

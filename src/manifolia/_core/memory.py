@@ -28,25 +28,7 @@ _limit: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_m
 
 
 def parse_bytes(text: str | int, *, name: str = "size") -> int:
-    """Read a size such as ``8GiB``, ``500 MB`` or ``1000000``.
-
-    Parameters
-    ----------
-    text : str or int
-        Number with an optional unit.
-    name : str, default="size"
-        What the message calls it.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Raises
-    ------
-    ValueError
-        If it is not a positive size.
-    """
+    """Read a size such as ``8GiB``, ``500 MB`` or ``1000000``."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", str(text))
     unit = match.group(2).lower() if match else "?"
     size = int(float(match.group(1)) * _UNITS[unit]) if match and unit in _UNITS else 0
@@ -57,18 +39,7 @@ def parse_bytes(text: str | int, *, name: str = "size") -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Write a number of bytes for a person.
-
-    Parameters
-    ----------
-    size : float
-        Bytes.
-
-    Returns
-    -------
-    str
-        With a binary unit, such as ``"3.2 GiB"``.
-    """
+    """Write a number of bytes for a person."""
     value = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if value < 1024:
@@ -141,13 +112,7 @@ def _windows_available() -> int:  # pragma: no cover - runs on Windows only
 
 
 def limit_now() -> int:
-    """Tell the limit in force, in bytes.
-
-    Returns
-    -------
-    int
-        The innermost `memory_limit` context's, else the environment's, else 80 % of what is free.
-    """
+    """Tell the limit in force, in bytes."""
     inner = _limit.get()
     if inner is not None:
         return inner
@@ -178,22 +143,7 @@ def memory_limit(size: str | int) -> Iterator[int]:
 
 
 def require(size: float, *, step: str, remedy: str) -> None:
-    """Refuse a step that needs more memory than the limit, before it starts.
-
-    Parameters
-    ----------
-    size : float
-        Bytes that the step will need at its peak.
-    step : str
-        What needs it, as the subject of the message: ``"the 70000 × 70000 proximity matrix"``.
-    remedy : str
-        Which parameter to change, as a sentence.
-
-    Raises
-    ------
-    MemoryLimitError
-        If it does not fit.
-    """
+    """Refuse a step that needs more memory than the limit, before it starts."""
     allowed = limit_now()
     if size > allowed:
         message = (

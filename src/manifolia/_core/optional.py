@@ -12,27 +12,7 @@ __all__ = ["import_extra", "is_installed"]
 
 
 def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module or say which extra brings it.
-
-    Parameters
-    ----------
-    module : str
-        Module to import, such as ``"matplotlib.pyplot"``.
-    extra : str
-        The extra of manifolia that installs it.
-    purpose : str
-        What it is needed for, as the subject of the message.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Raises
-    ------
-    MissingExtraError
-        If the package is not installed. An error inside an installed package passes through.
-    """
+    """Import an optional module or say which extra brings it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -47,16 +27,5 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a package could be imported, without importing it.
-
-    Parameters
-    ----------
-    module : str
-        Its import name.
-
-    Returns
-    -------
-    bool
-        True if it is found.
-    """
+    """Tell whether a package could be imported, without importing it."""
     return importlib.util.find_spec(module) is not None

@@ -49,20 +49,7 @@ class Executor(Protocol):
     """What `map_blocks` needs of an executor; the results come back in the order of the blocks."""
 
     def map(self, function: Callable[[Block], Result], blocks: list[Block], /) -> list[Result]:
-        """Apply `function` to each block.
-
-        Parameters
-        ----------
-        function : callable
-            Takes one block. It can be pickled if the function given to `map_blocks` can.
-        blocks : list
-            The pieces of work.
-
-        Returns
-        -------
-        list
-            One result per block, in order.
-        """
+        """Apply `function` to each block."""
 
 
 _n_jobs: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_n_jobs", default=None)
@@ -71,13 +58,7 @@ _executor: contextvars.ContextVar[Executor | None] = contextvars.ContextVar("man
 
 
 def cpu_count() -> int:
-    """Count the cores this process may use.
-
-    Returns
-    -------
-    int
-        At least 1; CPU affinity and container limits are respected.
-    """
+    """Count the cores this process may use."""
     return int(joblib.cpu_count())
 
 
@@ -91,27 +72,7 @@ def _most_threads() -> int:
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Turn the user's ``n_jobs`` into a number of threads.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        None: all cores, or what an enclosing `threads` context says. Negative: −1 is all cores, −2 all but one,
-        and so on. More threads than numba was started with are clipped. Inside a block of `map_blocks` the
-        answer is always 1.
-
-    Returns
-    -------
-    int
-        Between 1 and the limit.
-
-    Raises
-    ------
-    TypeError
-        If it is not an int.
-    ValueError
-        If it is 0.
-    """
+    """Turn the user's ``n_jobs`` into a number of threads."""
     if n_jobs is not None:
         if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
             message = f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores."
@@ -129,13 +90,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 def current_n_jobs() -> int:
-    """Tell how many threads `map_blocks` would use now.
-
-    Returns
-    -------
-    int
-        The innermost `threads` context's number, or all cores outside of any.
-    """
+    """Tell how many threads `map_blocks` would use now."""
     return resolve_n_jobs(None)
 
 
@@ -210,18 +165,7 @@ def _numba_threads(n_threads: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def threads(n_jobs: int | None = None) -> Iterator[int]:
-    """Run the enclosed work on `n_jobs` threads and restore every setting afterwards.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        As for `resolve_n_jobs`.
-
-    Yields
-    ------
-    int
-        The number of threads.
-    """
+    """Run the enclosed work on `n_jobs` threads and restore every setting afterwards."""
     n_threads = resolve_n_jobs(n_jobs)
     token = _n_jobs.set(n_threads)
     try:
@@ -238,18 +182,7 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
 
 @contextlib.contextmanager
 def use_executor(executor: Executor) -> Iterator[None]:
-    """Send work that may run anywhere to another executor inside a ``with`` block.
-
-    Parameters
-    ----------
-    executor : Executor
-        Anything with ``map(function, blocks)`` that keeps the order.
-
-    Yields
-    ------
-    None
-        The block runs with that executor.
-    """
+    """Send work that may run anywhere to another executor inside a ``with`` block."""
     token = _executor.set(executor)
     try:
         yield
@@ -258,13 +191,7 @@ def use_executor(executor: Executor) -> Iterator[None]:
 
 
 def has_executor() -> bool:
-    """Tell whether work that may run anywhere leaves this process.
-
-    Returns
-    -------
-    bool
-        True inside `use_executor`, but not inside a block that an executor runs.
-    """
+    """Tell whether work that may run anywhere leaves this process."""
     return _executor.get() is not None
 
 
@@ -275,25 +202,7 @@ def map_blocks(
     n_jobs: int | None = None,
     anywhere: bool = False,
 ) -> list[Result]:
-    """Apply a function to every block, on the current executor, and return the results in order.
-
-    Parameters
-    ----------
-    function : callable
-        Takes one block. It must not depend on other blocks. Whatever it starts itself runs on one thread.
-    blocks : iterable
-        The pieces of work, such as slices of rows.
-    n_jobs : int or None, default=None
-        As for `resolve_n_jobs`.
-    anywhere : bool, default=False
-        Whether another process may run it: its result is all that it does (it writes to no array from outside), and it
-        takes longer to compute than to send. Other work stays on threads here, whatever the executor.
-
-    Returns
-    -------
-    list
-        One result per block.
-    """
+    """Apply a function to every block, on the current executor, and return the results in order."""
     pieces = list(blocks)
     executor = _executor.get() if anywhere else None
     if executor is not None:

@@ -27,24 +27,12 @@ DONE, STOP = 0, 1
 
 
 class ProgressEvent(NamedTuple):
-    """What a callback receives.
+    """What a callback receives."""
 
-    Attributes
-    ----------
-    stage : str
-        Name of the running stage, such as ``"forest"`` or ``"layout"``.
-    done : int
-        Units finished so far.
-    total : int or None
-        Units in all; None when it is not known.
-    metrics : mapping of str to float
-        Figures of the stage, such as the stress.
-    """
-
-    stage: str
-    done: int
-    total: int | None
-    metrics: Mapping[str, float]
+    stage: str  # Name of the running stage, such as ``"forest"`` or ``"layout"``
+    done: int  # Units finished so far
+    total: int | None  # Units in all; None when it is not known
+    metrics: Mapping[str, float]  # Figures of the stage, such as the stress
 
 
 class TqdmCallback:
@@ -55,18 +43,7 @@ class TqdmCallback:
         self._stage: str | None = None
 
     def __call__(self, event: ProgressEvent) -> bool:
-        """Show one event.
-
-        Parameters
-        ----------
-        event : ProgressEvent
-            What happened.
-
-        Returns
-        -------
-        bool
-            Always False: the bar never stops the work.
-        """
+        """Show one event."""
         if event.stage != self._stage:
             self.close()
             from tqdm.auto import tqdm
@@ -89,15 +66,7 @@ class TqdmCallback:
 
 
 class Reporter:
-    """Sends events to the user's callback and to the stock bar.
-
-    Parameters
-    ----------
-    callback : callable, default=None
-        The user's.
-    verbose : bool, default=False
-        Show tqdm bars too.
-    """
+    """Sends events to the user's callback and to the stock bar."""
 
     def __init__(self, callback: Callback = None, *, verbose: bool = False) -> None:
         self._listeners: list[Callable[[ProgressEvent], bool | None]] = []
@@ -115,48 +84,14 @@ class Reporter:
         return bool(self._listeners)
 
     def update(self, stage: str, done: int, total: int | None = None, **metrics: float) -> bool:
-        """Report, and ask whether to stop.
-
-        Parameters
-        ----------
-        stage : str
-            The running stage.
-        done : int
-            Units finished.
-        total : int or None, default=None
-            Units in all.
-        **metrics : float
-            Figures to show.
-
-        Returns
-        -------
-        bool
-            True if a listener asked to stop and the stage should return what it has.
-        """
+        """Report, and ask whether to stop."""
         event = ProgressEvent(stage, int(done), None if total is None else int(total), metrics)
         answers = [listener(event) for listener in self._listeners]  # every listener hears every event
         # NumPy's True counts: a callback is likely to return a comparison of figures.
         return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
 
     def step(self, stage: str, done: int, total: int | None = None, **metrics: float) -> None:
-        """Report from a stage that has nothing usable to return before its end.
-
-        Parameters
-        ----------
-        stage : str
-            The running stage.
-        done : int
-            Units finished.
-        total : int or None, default=None
-            Units in all.
-        **metrics : float
-            Figures to show.
-
-        Raises
-        ------
-        StoppedByCallbackError
-            If a listener asked to stop.
-        """
+        """Report from a stage that has nothing usable to return before its end."""
         if self.update(stage, done, total, **metrics):
             message = f"stopped by the callback in stage {stage!r}, which has no result before it ends"
             raise StoppedByCallbackError(message)
@@ -165,27 +100,7 @@ class Reporter:
 def watch_kernel(
     run: Callable[[IntArray], Result], *, reporter: Reporter, stage: str, total: int, poll: float = _POLL_SECONDS
 ) -> Result:
-    """Run a long kernel in a worker thread, report its progress and let Ctrl-C stop it.
-
-    Parameters
-    ----------
-    run : callable
-        Takes an int64 array of two slots. The kernel tells what it has done by ``manifolia.kernels.slots.advance``
-        and returns, with a usable result, once ``manifolia.kernels.slots.stopped`` says so.
-    reporter : Reporter
-        Where events go.
-    stage : str
-        The stage's name.
-    total : int
-        What the first slot ends at.
-    poll : float, default=0.1
-        Seconds between looks.
-
-    Returns
-    -------
-    object
-        What `run` returns.
-    """
+    """Run a long kernel in a worker thread, report its progress and let Ctrl-C stop it."""
     slots = np.zeros(2, dtype=np.int64)
     finished = threading.Event()
     outcome: list[Result] = []

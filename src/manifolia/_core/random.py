@@ -22,25 +22,7 @@ _MAX_SEED = 2**32 - 1  # the largest seed that RandomState, and so scikit-learn,
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Turn any accepted random state into a NumPy ``Generator``.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        0 is a seed; only None means fresh entropy.
-
-    Returns
-    -------
-    Generator
-        A ``Generator`` is returned as it is; a ``RandomState`` seeds a new one and is advanced.
-
-    Raises
-    ------
-    TypeError
-        For any other kind of value.
-    ValueError
-        For a negative int.
-    """
+    """Turn any accepted random state into a NumPy ``Generator``."""
     if random_state is None:
         return np.random.default_rng()
     if isinstance(random_state, np.random.Generator):
@@ -61,18 +43,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def as_seed(random_state: RandomState) -> int:
-    """Draw an int seed that scikit-learn accepts.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        An int small enough is passed on unchanged, so that ``random_state=0`` gives scikit-learn's own seed 0.
-
-    Returns
-    -------
-    int
-        Between 0 and 2**32 - 1.
-    """
+    """Draw an int seed that scikit-learn accepts."""
     if (
         isinstance(random_state, numbers.Integral)
         and not isinstance(random_state, (bool, np.bool_))
@@ -83,57 +54,18 @@ def as_seed(random_state: RandomState) -> int:
 
 
 def as_key(random_state: RandomState) -> np.uint64:
-    """Draw the 64-bit key of a family of counter-based streams.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        As for `as_generator`.
-
-    Returns
-    -------
-    uint64
-        The key for ``manifolia.kernels.random``.
-    """
+    """Draw the 64-bit key of a family of counter-based streams."""
     return np.uint64(as_generator(random_state).integers(0, 2**64, dtype=np.uint64))
 
 
 def spawn_seeds(random_state: RandomState, n: int) -> list[int]:
-    """Draw the seeds of several independent steps or repeats.
-
-    Parameters
-    ----------
-    random_state : int, RandomState, Generator or None
-        As for `as_generator`.
-    n : int
-        How many seeds.
-
-    Returns
-    -------
-    list of int
-        Each between 0 and 2**32 - 1; the first k do not depend on `n`.
-    """
+    """Draw the seeds of several independent steps or repeats."""
     generator = as_generator(random_state)
     return [int(generator.integers(0, _MAX_SEED, endpoint=True)) for _ in range(n)]
 
 
 def draw_by_class(codes: IntArray, size: int, random_state: RandomState) -> IntArray:
-    """Draw rows in proportion to their classes.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n,)
-        The class of each row.
-    size : int
-        How many rows; at most n.
-    random_state : int, RandomState, Generator or None
-        As for `as_generator`.
-
-    Returns
-    -------
-    ndarray of shape (size,)
-        Rows, ascending; each class has its share of them, rounded up or down.
-    """
+    """Draw rows in proportion to their classes."""
     order = as_generator(random_state).permutation(len(codes))
     by_class = order[np.argsort(codes[order], kind="stable")]
     # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.

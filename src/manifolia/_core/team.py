@@ -31,13 +31,7 @@ _Round = Callable[[], None]
 
 
 class Team:
-    """Threads waiting for rounds of work; made by `team`.
-
-    Parameters
-    ----------
-    n_threads : int
-        Threads in all, the calling one among them.
-    """
+    """Threads waiting for rounds of work; made by `team`."""
 
     def __init__(self, n_threads: int) -> None:
         self._inboxes: list[queue.SimpleQueue[_Round | None]] = []
@@ -59,18 +53,7 @@ class Team:
         return len(self._workers) + 1
 
     def pieces(self, n_rows: int) -> list[slice]:
-        """Cut rows into pieces of work that keep all threads busy to the end of a round.
-
-        Parameters
-        ----------
-        n_rows : int
-            How many rows.
-
-        Returns
-        -------
-        list of slice
-            In order; a multiple of the number of threads, unless the rows are few or many.
-        """
+        """Cut rows into pieces of work that keep all threads busy to the end of a round."""
         return row_blocks(n_rows, min(max(-(-n_rows // (_SHARES * self.n_threads)), _FEWEST_ROWS), _MOST_ROWS))
 
     def _wait(self, inbox: queue.SimpleQueue[_Round | None]) -> None:
@@ -83,20 +66,7 @@ class Team:
                 self._outbox.put(None)
 
     def run(self, function: Callable[[Block], object], blocks: Sequence[Block]) -> None:
-        """Apply a function to every block and wait until all are done.
-
-        Parameters
-        ----------
-        function : callable
-            Takes one block and writes its result into arrays of the caller.
-        blocks : sequence
-            The pieces of work. Each thread takes the next one when it is done with one.
-
-        Raises
-        ------
-        BaseException
-            The first that a block raised; blocks not yet begun are left out then.
-        """
+        """Apply a function to every block and wait until all are done."""
         waiting = iter(blocks)
         lock = threading.Lock()
         stop = threading.Event()
@@ -143,18 +113,7 @@ class Team:
 
 @contextlib.contextmanager
 def team(n_jobs: int | None = None) -> Iterator[Team]:
-    """Keep a team of threads for a ``with`` block, with BLAS and OpenMP on one thread as in `threads`.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        As for `manifolia._core.parallel.resolve_n_jobs`.
-
-    Yields
-    ------
-    Team
-        Its `run` does one round.
-    """
+    """Keep a team of threads for a ``with`` block, with BLAS and OpenMP on one thread as in `threads`."""
     with threads(n_jobs) as n_threads:
         crew = Team(n_threads)
         try:

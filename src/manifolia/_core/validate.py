@@ -48,35 +48,7 @@ def check_matrix(
     min_rows: int = 1,
     min_columns: int = 1,
 ) -> Any:
-    """Check a two-dimensional numeric input and bring it into the house's form.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The input.
-    name : str, default="X"
-        What the message calls it.
-    accept_sparse : bool, default=False
-        Whether sparse input is allowed; it is never densified.
-    allow_nan : bool, default=False
-        Whether NaN is allowed as a missing value; infinity never is.
-    min_rows : int, default=1
-        The fewest rows.
-    min_columns : int, default=1
-        The fewest columns.
-
-    Returns
-    -------
-    ndarray or csr_array
-        float32 or float64; C-contiguous, or CSR with sorted, distinct indices.
-
-    Raises
-    ------
-    TypeError
-        If it is sparse where dense is needed, or holds no numbers.
-    ValueError
-        If its shape or a value is not allowed.
-    """
+    """Check a two-dimensional numeric input and bring it into the house's form."""
     if sp.issparse(X) and not accept_sparse:
         message = (
             f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is "
@@ -107,22 +79,7 @@ def check_matrix(
 
 
 def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> FloatArray:
-    """Check map coordinates.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n, n_components)
-        Coordinates.
-    n_rows : int, default=None
-        How many rows the data has, if that is known.
-    name : str, default="Y"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray of shape (n, n_components)
-        Finite floats.
-    """
+    """Check map coordinates."""
     checked: FloatArray = check_matrix(Y, name=name)
     if n_rows is not None and checked.shape[0] != n_rows:
         message = (
@@ -134,25 +91,7 @@ def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> Fl
 
 
 def check_same_length(**arrays: Any) -> int:
-    """Check that named inputs have equally many rows.
-
-    Parameters
-    ----------
-    **arrays : array-like
-        Name and value; None is passed over, but one at least must not be None.
-
-    Returns
-    -------
-    int
-        The common number of rows.
-
-    Raises
-    ------
-    TypeError
-        If one is a single value.
-    ValueError
-        If they differ.
-    """
+    """Check that named inputs have equally many rows."""
     lengths = {}
     for name, value in arrays.items():
         if value is None:
@@ -170,18 +109,7 @@ def check_same_length(**arrays: Any) -> int:
 
 
 def missing_labels(y: ArrayLike) -> BoolArray:
-    """Tell which labels are missing: NaN, None or ``pandas.NA``. −1 is a label like any other.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,) or (n, n_outputs)
-        Labels.
-
-    Returns
-    -------
-    ndarray of bool of shape (n,)
-        True where the label, or any of a row's labels, is missing.
-    """
+    """Tell which labels are missing: NaN, None or ``pandas.NA``. −1 is a label like any other."""
     if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
         mask: BoolArray = np.asarray(y.isna(), dtype=bool)
     else:
@@ -214,24 +142,7 @@ def _is_missing(value: object) -> bool:
 
 
 def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", allow_missing: bool = False) -> Array:
-    """Check class labels of any type.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Labels: numbers, texts or booleans.
-    n_rows : int, default=None
-        How many rows the data has, if that is known.
-    name : str, default="y"
-        What the message calls it.
-    allow_missing : bool, default=False
-        Whether NaN, None and ``pandas.NA`` may stand for an unknown label.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The labels as they came.
-    """
+    """Check class labels of any type."""
     values = _as_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
@@ -253,27 +164,7 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
 
 
 def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
-    """Check a value against a list of names, and suggest the nearest one.
-
-    Parameters
-    ----------
-    value : object
-        What came.
-    name : str
-        The parameter's name.
-    allowed : collection
-        What is allowed.
-
-    Returns
-    -------
-    object
-        The value.
-
-    Raises
-    ------
-    ValueError
-        If it is not allowed.
-    """
+    """Check a value against a list of names, and suggest the nearest one."""
     try:
         if value in allowed:
             return value
@@ -297,37 +188,7 @@ def check_number(
     open_low: bool = False,
     hint: str = "",
 ) -> Any:
-    """Check a number against a range. Infinity and NaN are never allowed.
-
-    Parameters
-    ----------
-    value : object
-        What came.
-    name : str
-        The parameter's name.
-    low : float, default=-inf
-        The least value.
-    high : float, default=inf
-        The greatest value.
-    integer : bool, default=False
-        Whether it must be an int.
-    open_low : bool, default=False
-        Whether `low` itself is excluded.
-    hint : str, default=""
-        A sentence on what to do, appended to the message.
-
-    Returns
-    -------
-    int or float
-        The value as a plain Python number.
-
-    Raises
-    ------
-    TypeError
-        If it is not a number of that kind.
-    ValueError
-        If it is out of range, infinite or NaN.
-    """
+    """Check a number against a range. Infinity and NaN are never allowed."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
         message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
@@ -347,25 +208,7 @@ def check_number(
 
 
 def check_bool(value: Any, name: str) -> bool:
-    """Check a flag.
-
-    Parameters
-    ----------
-    value : object
-        What came.
-    name : str
-        The parameter's name.
-
-    Returns
-    -------
-    bool
-        The value.
-
-    Raises
-    ------
-    TypeError
-        If it is not True or False.
-    """
+    """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
         message = f"{name} must be True or False, got {value!r}."
         raise TypeError(message)
@@ -373,34 +216,12 @@ def check_bool(value: Any, name: str) -> bool:
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether `X` is a SciPy sparse matrix or array.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        True for sparse.
-    """
+    """Tell whether `X` is a SciPy sparse matrix or array."""
     return bool(sp.issparse(X))
 
 
 def to_csr(X: Sparse) -> Sparse:
-    """Return a CSR array with sorted, distinct indices; the input is not changed.
-
-    Parameters
-    ----------
-    X : sparse matrix
-        Any format.
-
-    Returns
-    -------
-    csr_array
-        The same matrix.
-    """
+    """Return a CSR array with sorted, distinct indices; the input is not changed."""
     out = sp.csr_array(X)
     if not out.has_canonical_format:
         out = out.copy()  # the arrays may be the user's

@@ -11,15 +11,7 @@ __all__ = ["warn"]
 
 
 def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
-    """Warn at the first frame outside manifolia and the libraries that call it back.
-
-    Parameters
-    ----------
-    message : str
-        What happened and what to do about it.
-    category : type, default=ManifoliaWarning
-        The warning's class.
-    """
+    """Warn at the first frame outside manifolia and the libraries that call it back."""
     level = 2  # the caller of this function
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):

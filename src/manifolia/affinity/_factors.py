@@ -34,79 +34,30 @@ _TRANSPOSED_ROWS = 1024  # rows whose leaves are turned over together: their par
 
 
 class Bags(NamedTuple):
-    """Who may ask which tree, for the kinds that use the bags.
+    """Who may ask which tree, for the kinds that use the bags."""
 
-    Attributes
-    ----------
-    leaf_scale : ndarray of shape (n_leaves,)
-        1 / M of each leaf, 0 where no in-bag row of the table is in it.
-    leaf_size : ndarray of shape (n_leaves,)
-        Distinct in-bag rows of each leaf.
-    always : ndarray of bool of shape (n,)
-        Rows that are in the bag of every tree and so count as out of bag in all (see `bags`).
-    row_scale : ndarray of shape (n,)
-        1 / |S_i|; 0 for an isolated row.
-    isolated : ndarray of bool of shape (n,)
-        Rows that share no leaf with an in-bag row in any tree that they may ask.
-    """
-
-    leaf_scale: FloatArray
-    leaf_size: IntArray
-    always: BoolArray
-    row_scale: FloatArray
-    isolated: BoolArray
+    leaf_scale: FloatArray  # (n_leaves,): 1 / M of each leaf, 0 where no in-bag row of the table is in it
+    leaf_size: IntArray  # (n_leaves,): distinct in-bag rows of each leaf
+    always: BoolArray  # (n,): rows that are in the bag of every tree and so count as out of bag in all (see `bags`)
+    row_scale: FloatArray  # (n,): 1 / |S_i|; 0 for an isolated row
+    isolated: BoolArray  # (n,): rows that share no leaf with an in-bag row in any tree that they may ask
 
 
 class Factors(NamedTuple):
-    """Q and W of a proximity P = Q Wᵀ.
+    """Q and W of a proximity P = Q Wᵀ."""
 
-    Attributes
-    ----------
-    query : ndarray of int32 of shape (m, T)
-        Leaf of each row in each tree, −1 where it does not ask.
-    scale : ndarray of shape (m,)
-        Factor of each row.
-    starts : ndarray of int64 of shape (n_leaves + 1,)
-        Where each leaf's members begin.
-    members : ndarray of int32
-        Members, leaf by leaf.
-    weights : ndarray
-        Their weights; empty where all are 1.
-    leaf_scale : ndarray of shape (n_leaves,)
-        Factor of all members of a leaf; empty where it is 1.
-    query_bits, member_bits : ndarray of uint64 or None
-        Out-of-bag trees as bits, for kind ``"oob"``.
-    """
-
-    query: IntArray
-    scale: FloatArray
-    starts: IntArray
-    members: IntArray
-    weights: Array
-    leaf_scale: FloatArray
-    query_bits: Array | None = None
-    member_bits: Array | None = None
+    query: IntArray  # (m, T): leaf of each row in each tree, −1 where it does not ask
+    scale: FloatArray  # (m,): factor of each row
+    starts: IntArray  # (n_leaves + 1,): where each leaf's members begin
+    members: IntArray  # Members, leaf by leaf
+    weights: Array  # Their weights; empty where all are 1
+    leaf_scale: FloatArray  # (n_leaves,): factor of all members of a leaf; empty where it is 1
+    query_bits: Array | None = None  # Out-of-bag trees as bits, for kind ``"oob"``
+    member_bits: Array | None = None  # Out-of-bag trees as bits, for kind ``"oob"``
 
 
 def leaf_sizes(table: LeafTable, parts: IntArray, row_weight: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Add up weights and count members of every leaf.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags.
-    parts : ndarray of shape (T, n)
-        How often each row takes part in each tree.
-    row_weight : ndarray of shape (n,)
-        Weight of each row.
-
-    Returns
-    -------
-    mass : ndarray of shape (n_leaves,)
-        Weights added up.
-    size : ndarray of shape (n_leaves,)
-        Number of members that take part.
-    """
+    """Add up weights and count members of every leaf."""
     from manifolia.kernels.forest import leaf_mass
 
     mass = np.zeros(table.trees.n_leaves)
@@ -124,25 +75,6 @@ def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
 
     Rows that no tree left out of its bag have no out-of-bag leaf. They are then treated as new rows, which ask every
     tree, with a warning that names their number: rows still sum to 1 and nothing is NaN.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags.
-    row_weight : ndarray of shape (n,)
-        Weight of each row.
-    kind : str
-        The proximity, for messages.
-
-    Returns
-    -------
-    Bags
-        Scales and exceptions.
-
-    Raises
-    ------
-    ValueError
-        If the forest was grown without bootstrap samples.
     """
     if not table.bootstrap:
         message = (
@@ -176,26 +108,7 @@ def _inverse(values: FloatArray) -> FloatArray:
 def factors(
     table: LeafTable, kind: str, row_weight: FloatArray, *, bag: Bags | None, new_leaf: IntArray | None = None
 ) -> Factors:
-    """Build Q and W.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags of the training rows.
-    kind : {"original", "oob", "gap", "kerf", "path"}
-        The proximity; ``"path"`` gets the plain members of each leaf.
-    row_weight : ndarray of shape (n,)
-        Weight of each training row, for ``"gap"``.
-    bag : Bags or None
-        From `bags`, for ``"gap"`` and ``"oob"``.
-    new_leaf : ndarray of int32 of shape (T, m), default=None
-        Leaves of new rows; None: the training rows ask.
-
-    Returns
-    -------
-    Factors
-        For the rows that ask.
-    """
+    """Build Q and W."""
     n, n_trees = table.n_rows, table.n_trees
     asks = parts_every(table) if bag is None else parts_out_of_bag(table, bag.always)
     answers = table.counts if kind == "gap" else asks

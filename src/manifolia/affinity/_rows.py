@@ -28,28 +28,7 @@ def rows_in_blocks(
     normalize: str | None,
     dtype: np.dtype,
 ) -> Sparse:
-    """Compute a proximity block by block, each block cut before it is kept.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags of the members.
-    kind : str
-        The proximity, for ``"path"``, which is no product of factors here.
-    parts : Factors
-        Q and W.
-    limits : tuple (threshold, top_k)
-        As for `cut`.
-    normalize : {"cosine", None}
-        For ``"path"``.
-    dtype : dtype
-        Of the entries.
-
-    Returns
-    -------
-    csr_array of shape (m, n)
-        All rows that ask.
-    """
+    """Compute a proximity block by block, each block cut before it is kept."""
     n_queries, n = parts.query.shape[0], table.n_rows
     if n_queries == 0:
         return sp.csr_array((0, n), dtype=dtype)
@@ -95,22 +74,7 @@ def _bounds(query: IntArray, starts: IntArray, n: int) -> IntArray:
 
 
 def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
-    """Compute some rows of Q Wᵀ, for ``"oob"`` divided by the trees that left both rows out.
-
-    Parameters
-    ----------
-    parts : Factors
-        Q and W.
-    rows : slice
-        Which of the rows that ask.
-    n : int
-        Number of members.
-
-    Returns
-    -------
-    csr_array of shape (rows, n)
-        Sorted columns.
-    """
+    """Compute some rows of Q Wᵀ, for ``"oob"`` divided by the trees that left both rows out."""
     from manifolia.kernels.forest import product_rows, shared_bits
 
     query = parts.query[rows]
@@ -137,22 +101,7 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
 
 
 def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Compute √κ(x, x): κ(x, x) is the number of nodes on a row's paths, all trees added up.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves of the members.
-    query : ndarray of int32 of shape (m, T)
-        Leaves of the rows that ask.
-
-    Returns
-    -------
-    queries : ndarray of shape (m,)
-        Of the rows that ask.
-    members : ndarray of shape (n,)
-        Of the members.
-    """
+    """Compute √κ(x, x): κ(x, x) is the number of nodes on a row's paths, all trees added up."""
     trees = table.trees
     depth = np.zeros(len(trees.parent), dtype=np.int64)
     above = np.arange(len(depth))
@@ -194,22 +143,7 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
 
 
 def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
-    """Drop entries not above the threshold, then all but the k largest of each row.
-
-    Parameters
-    ----------
-    K : csr_array of shape (m, n)
-        Proximities.
-    threshold : float
-        Entries must be above it.
-    top_k : int or None
-        How many entries a row may keep; of equal ones those with the lower column.
-
-    Returns
-    -------
-    csr_array of shape (m, n)
-        What is left.
-    """
+    """Drop entries not above the threshold, then all but the k largest of each row."""
     if threshold == 0.0 and top_k is None:  # products of factors hold no zeros
         return K
     keep = K.data > threshold

@@ -43,21 +43,11 @@ _ROWS = 2048  # rows that one thread weighs at a time
 
 
 class Halves(NamedTuple):
-    """Weights of rows towards the data, each row by its own bandwidth.
+    """Weights of rows towards the data, each row by its own bandwidth."""
 
-    Attributes
-    ----------
-    weights : csr_array of shape (m, n)
-        exp(−(d / ε_k)^α), without a row itself.
-    bandwidth : ndarray of shape (m,)
-        ε_k.
-    nearest : ndarray of int of shape (m,)
-        The row of the data at distance 0, the first of several; −1 where there is none.
-    """
-
-    weights: Sparse
-    bandwidth: FloatArray
-    nearest: IntArray
+    weights: Sparse  # (m, n): exp(−(d / ε_k)^α), without a row itself
+    bandwidth: FloatArray  # (m,): ε_k
+    nearest: IntArray  # (m,): the row of the data at distance 0, the first of several; −1 where there is none
 
 
 def alpha_decay(
@@ -105,43 +95,13 @@ def alpha_decay(
 
 
 def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, n_jobs: int | None = None) -> Halves:
-    """Compute the weights of new rows towards the rows of an index, each row by itself.
-
-    Parameters
-    ----------
-    index : NeighborIndex
-        Of the data.
-    X : ndarray or sparse matrix of shape (m, d), or (m, n) of distances
-        New rows.
-    k : int
-        The neighbour that sets the bandwidth, at most n.
-    decay : float or None
-        Exponent α.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    Halves
-        Weights, bandwidths and equal rows. Every row has a weight: its k nearest are within the bandwidth.
-    """
+    """Compute the weights of new rows towards the rows of an index, each row by itself."""
     with threads(n_jobs):
         return _halves(index, X, k, decay, own=False)
 
 
 def symmetric_kernel(A: Sparse) -> Sparse:
-    """Join the halves of a kernel.
-
-    Parameters
-    ----------
-    A : csr_array of shape (n, n)
-        Weights of rows by their own bandwidth, nothing on the diagonal.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        (A + Aᵀ) / 2 with 1 on the diagonal, sorted indices.
-    """
+    """Join the halves of a kernel."""
     K = sp.csr_array((A + A.T) * 0.5 + sp.eye_array(A.shape[0], format="csr"))
     K.sort_indices()
     return K

@@ -25,17 +25,10 @@ __all__ = ["ContrastForest", "contrast_forest", "shuffled_columns"]
 
 
 class ContrastForest(NamedTuple):
-    """A forest grown on data and contrast.
+    """A forest grown on data and contrast."""
 
-    Attributes
-    ----------
-    forest : RandomForestClassifier
-        Fitted on 2 n rows, class 1 for the data.
-    train_rows : ndarray of shape (2 n,)
-        What `manifolia.affinity.forest.proximity` needs to relate the forest's rows to the data: −1 for the copy.
-    """
-
-    forest: Any
+    forest: Any  # Fitted on 2 n rows, class 1 for the data
+    # (2 n,): what `manifolia.affinity.forest.proximity` needs to relate the forest's rows to the data: −1 for the copy
     train_rows: IntArray
 
 
@@ -48,37 +41,7 @@ def contrast_forest(
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> ContrastForest:
-    """Grow a forest that tells the data from a copy whose columns are shuffled independently.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Data; NaN is shuffled like any value.
-    n_trees : int, default=500
-        Number of trees.
-    forest : RandomForestClassifier or ExtraTreesClassifier, default=None
-        Unfitted; its own settings are kept. None: a random forest with `n_trees` trees.
-    random_state : int, RandomState, Generator or None, default=None
-        For the shuffling and the forest.
-    n_jobs : int or None, default=None
-        Threads.
-    report : callable, default=None
-        Called with the trees that are grown and the trees in all, if no `forest` is given. It may raise to stop.
-
-    Returns
-    -------
-    ContrastForest
-        The forest and the relation of its rows to the data.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from manifolia.affinity import forest
-    >>> X = load_iris().data
-    >>> grown = forest.contrast_forest(X, n_trees=50, random_state=0)
-    >>> forest.proximity(grown.forest, X, kind="oob", train_rows=grown.train_rows).shape
-    (150, 150)
-    """
+    """Grow a forest that tells the data from a copy whose columns are shuffled independently."""
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
 
@@ -98,19 +61,6 @@ def contrast_forest(
 
 
 def shuffled_columns(X: Array, random_state: RandomState = None) -> Array:
-    """Shuffle each column on its own.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Data.
-    random_state : int, RandomState, Generator or None, default=None
-        The seed that `contrast_forest` was given makes its copy again.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        The copy.
-    """
+    """Shuffle each column on its own."""
     generator = as_generator(random_state)
     return np.column_stack([generator.permutation(column) for column in X.T])

@@ -124,18 +124,7 @@ def distances(
 
 
 def says_something(classes: ParzenClasses) -> bool:
-    """Tell whether classes can be told from the data, and warn if not.
-
-    Parameters
-    ----------
-    classes : ParzenClasses
-        The estimate of p(c|x).
-
-    Returns
-    -------
-    bool
-        False if Euclidean distances should take the place of Fisher's.
-    """
+    """Tell whether classes can be told from the data, and warn if not."""
     if not classes.informative:
         warn(
             f"the classes cannot be told from the data: left-out rows have a mean log-likelihood of "
@@ -149,31 +138,7 @@ def says_something(classes: ParzenClasses) -> bool:
 def path_distances(
     X: ArrayLike, classes: ParzenClasses, *, steps: int = 10, rule: str = "arcs", n_jobs: int | None = None
 ) -> FloatArray:
-    """Measure the straight paths between all pairs of rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Rows.
-    classes : ParzenClasses
-        The estimate of p(c|x), made from rows of `X`.
-    steps : int, default=10
-        Pieces of a path.
-    rule : {"arcs", "midpoint", "left", "paper"}, default="arcs"
-        How a path is added up.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, n)
-        Lengths; symmetric, but for ``"left"`` and ``"paper"``.
-
-    Raises
-    ------
-    MemoryLimitError
-        If they do not fit.
-    """
+    """Measure the straight paths between all pairs of rows."""
     X = check_matrix(X)
     steps = check_number(steps, "steps", low=1, integer=True)
     check_option(rule, "rule", RULES)
@@ -269,22 +234,7 @@ def _tile_height(n_classes: int) -> int:
 
 
 def fisher_memory(n: int, n_reference: int, n_classes: int) -> float:
-    """Tell what the Fisher distances need at their peak.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    n_reference : int
-        Reference rows.
-    n_classes : int
-        Classes.
-
-    Returns
-    -------
-    float
-        Bytes.
-    """
+    """Tell what the Fisher distances need at their peak."""
     height = _tile_height(n_classes)
     tile = 8 * height * n_reference + 3 * n_classes * height**2
     return 8.0 * (n**2 + n * n_reference + max(n_reference, 1) ** 2 + current_n_jobs() * tile)
@@ -297,28 +247,6 @@ def mixed(fisher: FloatArray, euclidean: FloatArray, weight: float = 1.0) -> Flo
 
     Fisher distances alone are near 0 within a class, whatever the rows look like; a share of the Euclidean ones keeps
     the neighbourhoods within it.
-
-    Parameters
-    ----------
-    fisher : ndarray of shape (n, n)
-        Fisher distances; if they are not symmetric, the mean of both directions counts.
-    euclidean : ndarray of shape (n, n)
-        Euclidean distances.
-    weight : float, default=1.0
-        0 leaves the Fisher distances alone.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, n)
-        Mixed distances.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manifolia.affinity import fisher
-    >>> fisher.mixed(np.array([[0.0, 3.0], [3.0, 0.0]]), np.array([[0.0, 5.0], [5.0, 0.0]])).round(2)
-    array([[0.  , 1.41],
-           [1.41, 0.  ]])
     """
     weight = check_number(weight, "weight", low=0.0)
     both = 0.5 * (fisher + fisher.T) / _typical(fisher)

@@ -157,38 +157,7 @@ def proximity_from_leaves(
     dtype: Any = np.float64,
     n_jobs: int | None = None,
 ) -> Sparse:
-    """Compute proximities from leaves that are known already; parameters as for `proximity`.
-
-    Parameters
-    ----------
-    table : LeafTable
-        From `manifolia.affinity.leaves.leaf_table`.
-    kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        The proximity.
-    new_leaf : ndarray of int32 of shape (T, m), default=None
-        Leaves of new rows, from `manifolia.affinity.leaves.leaf_ids`.
-    symmetric : {False, True, "arithmetic", "geometric"}, default=False
-        For ``"gap"``.
-    diagonal : {"zero", "in-bag"}, default="zero"
-        For ``"gap"`` and ``"gap-sym"``.
-    normalize : {"cosine", None}, default="cosine"
-        For ``"path"``.
-    threshold : float, default=0.0
-        Entries not above it are dropped.
-    top_k : int, default=None
-        Keep the k largest entries of each row.
-    sample_weight : array-like of shape (n,), default=None
-        For ``"gap"``.
-    dtype : dtype, default=numpy.float64
-        Of the entries.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    csr_array of shape (n, n) or (m, n)
-        The proximities.
-    """
+    """Compute proximities from leaves that are known already; parameters as for `proximity`."""
     base, symmetry = _resolve(
         kind, symmetric=symmetric, diagonal=diagonal, normalize=normalize, new=new_leaf is not None
     )

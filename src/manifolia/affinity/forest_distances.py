@@ -26,18 +26,7 @@ _SQUARES = 3  # n × n arrays of doubles that exist together
 
 
 def similarity(K: Sparse) -> Sparse:
-    """Bring a proximity between 0 and 1.
-
-    Parameters
-    ----------
-    K : csr_array of shape (n, n)
-        From `manifolia.affinity.forest.proximity`; symmetric if it has a diagonal.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        Symmetric similarities s without the diagonal, which is 1; sorted indices.
-    """
+    """Bring a proximity between 0 and 1."""
     K = sp.csr_array(K)
     own = K.diagonal()
     # A row of RF-GAP that nobody reaches stays with itself: a diagonal of some rows is no kernel's.
@@ -88,21 +77,7 @@ def distances(S: Sparse) -> FloatArray:
 
 
 def nearest_by_similarity(S: Sparse, k: int) -> Neighbors:
-    """Find the k most similar rows of every row, without the distances of all pairs.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, n)
-        From `similarity`.
-    k : int
-        Neighbours per row, at most n − 1.
-
-    Returns
-    -------
-    Neighbors
-        Nearest first, of equally near ones the one with the lower index. A row with fewer than k similar rows gets
-        those that its similar rows are like, and then others, all at distance 1.
-    """
+    """Find the k most similar rows of every row, without the distances of all pairs."""
     n = S.shape[0]
     k = check_number(k, "k", low=1, high=n - 1, integer=True)
     indices, found = np.empty((n, k), dtype=np.intp), np.ones((n, k))

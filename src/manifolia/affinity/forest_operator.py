@@ -42,34 +42,7 @@ class _Pass(NamedTuple):
 
 
 class ForestOperator:
-    """The proximity of a forest's training rows, as something to multiply with.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags.
-    kind : str
-        The proximity.
-    passes : tuple of _Pass
-        The ways through the leaves that add up to the kernel; empty for ``"oob"`` and ``"path"``.
-    isolated : ndarray of bool of shape (n,)
-        Rows whose only neighbour is themselves.
-    row : ndarray of shape (n,)
-        Factor of each row on both sides, for ``"path"``.
-    parts : Factors or None
-        Rows and leaves' members, for ``"oob"``.
-    bag : Bags or None, default=None
-        Who may ask which tree, for ``"gap"`` and ``"gap-sym"``.
-    weight : ndarray of shape (n,), default=None
-        Weights of the rows, for ``"gap"`` and ``"gap-sym"``.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        (n, n).
-    kind : str
-        The proximity.
-    """
+    """The proximity of a forest's training rows, as something to multiply with."""
 
     def __init__(
         self,
@@ -96,71 +69,19 @@ class ForestOperator:
         self._row_sums: FloatArray | None = None
 
     def matmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Multiply the proximity matrix with a block of vectors.
-
-        Parameters
-        ----------
-        V : array-like of shape (n, k)
-            Vectors.
-        n_jobs : int or None, default=None
-            Threads; the bits do not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            K V, in double precision.
-        """
+        """Multiply the proximity matrix with a block of vectors."""
         return self._multiply(V, self._passes, n_jobs)
 
     def rmatmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Multiply the transposed proximity matrix with a block of vectors.
-
-        Parameters
-        ----------
-        V : array-like of shape (n, k)
-            Vectors.
-        n_jobs : int or None, default=None
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            Kᵀ V.
-        """
+        """Multiply the transposed proximity matrix with a block of vectors."""
         return self._multiply(V, tuple(way.reversed() for way in self._passes), n_jobs)
 
     def matvec(self, v: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Multiply the proximity matrix with one vector.
-
-        Parameters
-        ----------
-        v : array-like of shape (n,)
-            The vector.
-        n_jobs : int or None, default=None
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            K v.
-        """
+        """Multiply the proximity matrix with one vector."""
         return self.matmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
 
     def rmatvec(self, v: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
-        """Multiply the transposed proximity matrix with one vector.
-
-        Parameters
-        ----------
-        v : array-like of shape (n,)
-            The vector.
-        n_jobs : int or None, default=None
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Kᵀ v.
-        """
+        """Multiply the transposed proximity matrix with one vector."""
         return self.rmatmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
 
     @property
@@ -216,22 +137,7 @@ class ForestOperator:
         return np.concatenate(map_blocks(run, row_blocks(self.shape[0], _OOB_ROWS)))
 
     def lump(self, labels: IntArray, n_groups: int, *, n_jobs: int | None = None) -> FloatArray:
-        """Add the proximities up over groups of rows, without forming n × n or n × n_groups entries.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n,)
-            Group of each row, 0 … n_groups − 1.
-        n_groups : int
-            Number of groups.
-        n_jobs : int or None, default=None
-            Threads; the bits do not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_groups, n_groups)
-            Σ_{i ∈ a} Σ_{j ∈ b} K_ij.
-        """
+        """Add the proximities up over groups of rows, without forming n × n or n × n_groups entries."""
         labels = np.asarray(labels)
         with threads(n_jobs):
             if self.kind in ("oob", "path"):
@@ -268,13 +174,7 @@ class ForestOperator:
         return np.hstack(columns)
 
     def aslinearoperator(self) -> spla.LinearOperator:
-        """Give the operator to SciPy's solvers.
-
-        Returns
-        -------
-        scipy.sparse.linalg.LinearOperator
-            With the same products.
-        """
+        """Give the operator to SciPy's solvers."""
         return spla.LinearOperator(
             self.shape,
             matvec=self.matvec,
@@ -293,26 +193,7 @@ def build_operator(
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> ForestOperator:
-    """Build the operator of a proximity from leaves that are known already.
-
-    Parameters
-    ----------
-    table : LeafTable
-        From `manifolia.affinity.leaves.leaf_table`.
-    kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        The proximity.
-    normalize : {"cosine", None}, default="cosine"
-        For ``"path"``.
-    sample_weight : array-like of shape (n,), default=None
-        For ``"gap"`` and ``"gap-sym"``.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    ForestOperator
-        Its products.
-    """
+    """Build the operator of a proximity from leaves that are known already."""
     check_option(kind, "kind", ("gap", "gap-sym", "oob", "original", "kerf", "path"))
     check_option(normalize, "normalize", ("cosine", None))
     n = table.n_rows

@@ -26,21 +26,11 @@ STEP = 50
 
 
 class SizedForest(NamedTuple):
-    """A forest that has grown until it stood still, or until it was large enough.
+    """A forest that has grown until it stood still, or until it was large enough."""
 
-    Attributes
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    n_trees : int
-        Its size.
-    curve : ndarray of shape (k,)
-        Mean absolute change of the normalised Gram matrix by each addition of trees.
-    """
-
-    forest: Any
-    n_trees: int
-    curve: FloatArray
+    forest: Any  # Fitted
+    n_trees: int  # Its size
+    curve: FloatArray  # (k,): mean absolute change of the normalised Gram matrix by each addition of trees
 
 
 def grow_until_stable(
@@ -54,32 +44,7 @@ def grow_until_stable(
     n_jobs: int | None = None,
     report: Callable[..., None] | None = None,
 ) -> SizedForest:
-    """Grow a forest by warm start until the Gram matrix of held-out rows stands still.
-
-    Parameters
-    ----------
-    model : scikit-learn forest
-        Unfitted, with an int as its ``random_state``. It is fitted.
-    X : ndarray or sparse matrix of shape (n, d)
-        Rows to train on.
-    y : ndarray of shape (n,) or (n, n_outputs)
-        Target.
-    held_out : ndarray or sparse matrix of shape (m, d)
-        Rows that are not trained on. The work for them grows with m².
-    tol : float, default=0.01
-        Mean absolute change, over all m² entries, below which no tree is added.
-    max_trees : int, default=1000
-        The most trees.
-    n_jobs : int or None, default=None
-        Threads.
-    report : callable, default=None
-        Called with the trees that are grown, None and ``change=`` of the last addition.
-
-    Returns
-    -------
-    SizedForest
-        The forest, its size and the curve.
-    """
+    """Grow a forest by warm start until the Gram matrix of held-out rows stands still."""
     rows = single_precision(held_out)
     kernel = np.zeros((rows.shape[0], rows.shape[0]))
     curve: list[float] = []

@@ -34,63 +34,24 @@ _BLOCK = 4096
 
 
 class Memberships(NamedTuple):
-    """How strongly each neighbour belongs to a point's neighbourhood.
+    """How strongly each neighbour belongs to a point's neighbourhood."""
 
-    Attributes
-    ----------
-    weights : ndarray of float64 of shape (n, k)
-        Strengths in (0, 1]; the nearest neighbour has 1.
-    rho : ndarray of float64 of shape (n,)
-        Distance of the nearest neighbour that is not a duplicate, 0 if all are.
-    scale : ndarray of float64 of shape (n,)
-        σ.
-    """
-
-    weights: FloatArray
-    rho: FloatArray
-    scale: FloatArray
+    weights: FloatArray  # (n, k): strengths in (0, 1]; the nearest neighbour has 1
+    rho: FloatArray  # (n,): distance of the nearest neighbour that is not a duplicate, 0 if all are
+    scale: FloatArray  # (n,): σ
 
 
 class FuzzyGraph(NamedTuple):
-    """The graph of Eq. (1), and the directed strengths it is made of.
+    """The graph of Eq. (1), and the directed strengths it is made of."""
 
-    Attributes
-    ----------
-    graph : csr_array of float32 of shape (n, n)
-        P_ij: symmetric, sorted indices, nothing on the diagonal.
-    weights : ndarray of float64 of shape (n, k)
-        P̃_{j|i} in the order of the neighbours.
-    rho : ndarray of float64 of shape (n,)
-        ρ.
-    scale : ndarray of float64 of shape (n,)
-        σ.
-    """
-
-    graph: Sparse
-    weights: FloatArray
-    rho: FloatArray
-    scale: FloatArray
+    graph: Sparse  # (n, n): P_ij: symmetric, sorted indices, nothing on the diagonal
+    weights: FloatArray  # (n, k): P̃_{j|i} in the order of the neighbours
+    rho: FloatArray  # (n,): ρ
+    scale: FloatArray  # (n,): σ
 
 
 def memberships(distances: FloatArray, *, mean_distance: float | None = None, n_jobs: int | None = None) -> Memberships:
-    """Turn the distances of neighbours into strengths, each row by itself.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n, k)
-        Distances of the neighbours, nearest first, the point itself not among them.
-    mean_distance : float, default=None
-        Mean distance over all points and neighbours, of which 1/1000 is the least scale of a point that has only
-        duplicates for neighbours. None: the mean of these rows. Pass that of the training rows to place new ones, so
-        that a row's strengths do not depend on its batch.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    Memberships
-        Strengths and radii.
-    """
+    """Turn the distances of neighbours into strengths, each row by itself."""
     from manifolia.kernels.fuzzy import membership_rows
 
     D = np.ascontiguousarray(distances, dtype=np.float64)
@@ -106,18 +67,7 @@ def memberships(distances: FloatArray, *, mean_distance: float | None = None, n_
 
 
 def mean_neighbor_distance(distances: FloatArray) -> float:
-    """Return the mean over all rows of the distances of a point's neighbours and of itself, as UMAP takes it.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n, k)
-        Distances of the neighbours.
-
-    Returns
-    -------
-    float
-        Their sum over n (k + 1).
-    """
+    """Return the mean over all rows of the distances of a point's neighbours and of itself, as UMAP takes it."""
     n, k = distances.shape
     return float(distances.sum(dtype=np.float64) / max(n * (k + 1), 1))
 
@@ -170,27 +120,7 @@ def fuzzy_graph(neighbors: Neighbors, *, n_jobs: int | None = None) -> FuzzyGrap
 
 
 def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple[IntArray, FloatArray]:
-    """Check neighbours that came from outside.
-
-    Parameters
-    ----------
-    neighbors : Neighbors or tuple (indices, distances)
-        Both of shape (n, k), nearest first.
-    n_rows : int, default=None
-        How many rows the data has, if that is known.
-
-    Returns
-    -------
-    indices : ndarray of intp of shape (n, k)
-        As given.
-    distances : ndarray of shape (n, k)
-        As given, floats.
-
-    Raises
-    ------
-    ValueError
-        If they do not fit together.
-    """
+    """Check neighbours that came from outside."""
     try:
         indices, distances = (np.asarray(part) for part in neighbors)
     except (TypeError, ValueError):

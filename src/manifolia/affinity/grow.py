@@ -40,21 +40,11 @@ _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
 
 
 class Target(NamedTuple):
-    """A target that has been looked at.
+    """A target that has been looked at."""
 
-    Attributes
-    ----------
-    y : ndarray or None
-        The labels of the labelled rows.
-    labelled : ndarray of bool of shape (n,)
-        Which rows have a label.
-    task : str
-        One of `TASKS`.
-    """
-
-    y: Array | None
-    labelled: BoolArray
-    task: str
+    y: Array | None  # The labels of the labelled rows
+    labelled: BoolArray  # (n,): which rows have a label
+    task: str  # One of `TASKS`
 
     @property
     def is_classification(self) -> bool:
@@ -65,38 +55,14 @@ class Target(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """A fitted forest and how its rows relate to the data.
+    """A fitted forest and how its rows relate to the data."""
 
-    Attributes
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    train_rows : ndarray of int or None
-        For each row that the forest saw, its row in the data or −1; None: they are the same.
-    """
-
-    forest: Any
-    train_rows: IntArray | None
+    forest: Any  # Fitted
+    train_rows: IntArray | None  # For each row that the forest saw, its row in the data or −1; None: they are the same
 
 
 def check_forest(forest: Any) -> Any:
-    """Check that a forest is one whose leaves and bags can be read.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest or None
-        Fitted or not; ``sklearn.frozen.FrozenEstimator`` is unwrapped.
-
-    Returns
-    -------
-    scikit-learn forest or None
-        The forest itself.
-
-    Raises
-    ------
-    TypeError
-        If it is anything else.
-    """
+    """Check that a forest is one whose leaves and bags can be read."""
     given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
     # Of the class: the property draws every bag anew. Bagging has bags too, but no leaves of its own.
     if given is not None and not (hasattr(type(given), "estimators_samples_") and hasattr(type(given), "apply")):
@@ -109,32 +75,7 @@ def check_forest(forest: Any) -> Any:
 
 
 def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest: Any = None) -> Target:
-    """Find out what the target asks for.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,) or (n, n_outputs), or None
-        The target. NaN, None and ``pandas.NA`` stand for a missing label; −1 is a label.
-    n_rows : int
-        How many rows the data has.
-    task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        ``"auto"``: texts, booleans and whole numbers are classes, other numbers are regressed on; whole numbers with
-        more than 20 distinct values that are also more than a tenth of the rows are regressed on too. Two columns or
-        more of zeros and ones are labels, else several outputs: numbers if they are floats, or if a column of whole
-        numbers has that many values, else classes.
-    forest : scikit-learn forest, default=None
-        With ``"auto"``, a classifier makes the target classes and a regressor makes it numbers.
-
-    Returns
-    -------
-    Target
-        With the labelled rows' labels.
-
-    Raises
-    ------
-    ValueError
-        If there is no label at all, the lengths differ, or the labels do not suit the task.
-    """
+    """Find out what the target asks for."""
     check_option(task, "task", ("auto", *TASKS))
     if task == "unsupervised":
         return Target(None, np.ones(n_rows, dtype=bool), task)
@@ -229,20 +170,7 @@ def _example(values: Array) -> str:
 
 
 def default_forest(target: Target, n_trees: int = 500) -> Any:
-    """Make the forest that is grown for a target when none is given.
-
-    Parameters
-    ----------
-    target : Target
-        From `read_target`.
-    n_trees : int, default=500
-        Its trees.
-
-    Returns
-    -------
-    RandomForestClassifier or RandomForestRegressor
-        Not fitted.
-    """
+    """Make the forest that is grown for a target when none is given."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     if target.is_classification or target.task == "unsupervised":  # tells the data from a shuffled copy
@@ -261,43 +189,7 @@ def grow_forest(
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> Grown:
-    """Grow a forest for a target, or take the fitted one that is given.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Data.
-    target : Target
-        From `read_target`.
-    forest : scikit-learn forest, default=None
-        Fitted: used as it is (``sklearn.frozen.FrozenEstimator`` is unwrapped). Unfitted: a clone is fitted, with
-        `random_state` unless it has its own. None: a random forest with scikit-learn's defaults for classes, of more
-        than 100 features with as many per split as are best out of bag (`split_width`), and for numbers with a third of
-        the features per split and nodes of at most 5 rows.
-    n_trees : int, default=500
-        Trees of the forest that is built when none is given.
-    sample_weight : array-like of shape (n,), default=None
-        Weights of the rows.
-    random_state : int, RandomState, Generator or None, default=None
-        For the forest.
-    n_jobs : int or None, default=None
-        Threads.
-    report : callable, default=None
-        Called with the trees that are grown and the trees in all, while the forest that is built when none is given
-        grows. It may raise to stop.
-
-    Returns
-    -------
-    Grown
-        The forest: the same one whether anyone listens or not.
-
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest.
-    ValueError
-        If weights are given without a target.
-    """
+    """Grow a forest for a target, or take the fitted one that is given."""
     from sklearn.base import clone
 
     given = check_forest(forest)
@@ -337,18 +229,6 @@ def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray
 
     scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
     releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    sample_weight : array-like of shape (n,) or None
-        What was passed to ``fit``.
-
-    Returns
-    -------
-    ndarray of shape (n,) or None
-        Weights for ``"gap"``, None where counts are enough.
     """
     if sample_weight is None:
         return None

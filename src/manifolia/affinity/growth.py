@@ -17,24 +17,6 @@ def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report:
     """Fit a forest, in parts if someone listens.
 
     A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
-
-    Parameters
-    ----------
-    model : scikit-learn forest
-        Unfitted, with an int as its ``random_state``.
-    X : ndarray or sparse matrix of shape (n, d)
-        Data.
-    y : ndarray of shape (n,) or (n, n_outputs)
-        Target.
-    sample_weight : ndarray of shape (n,), default=None
-        Weights of the rows.
-    report : callable, default=None
-        Called with the trees that are grown and the trees in all.
-
-    Returns
-    -------
-    scikit-learn forest
-        The same object, fitted.
     """
     if report is None:
         return model.fit(X, y, sample_weight=sample_weight)

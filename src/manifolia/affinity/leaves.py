@@ -23,31 +23,15 @@ _MISRECORDED = 0.05  # share of rows that may lie in another leaf than was recor
 
 
 class Trees(NamedTuple):
-    """The shape of a forest's trees, all trees one after the other.
+    """The shape of a forest's trees, all trees one after the other."""
 
-    Attributes
-    ----------
-    offsets : ndarray of shape (T + 1,)
-        First leaf id of each tree; the last entry is the number of leaves.
-    node_offsets : ndarray of shape (T + 1,)
-        First node of each tree in the arrays below.
-    low, high : ndarray of shape (n_nodes,)
-        Range of the leaf ids below each node.
-    parent : ndarray of shape (n_nodes,)
-        The node above, −1 at a root.
-    leaf_node : ndarray of shape (n_leaves,)
-        The node of each leaf.
-    n_in_leaf : ndarray of shape (n_leaves,)
-        Distinct training rows in each leaf, as scikit-learn counted them.
-    """
-
-    offsets: IntArray
-    node_offsets: IntArray
-    low: IntArray
-    high: IntArray
-    parent: IntArray
-    leaf_node: IntArray
-    n_in_leaf: IntArray
+    offsets: IntArray  # (T + 1,): first leaf id of each tree; the last entry is the number of leaves
+    node_offsets: IntArray  # (T + 1,): first node of each tree in the arrays below
+    low: IntArray  # (n_nodes,): range of the leaf ids below each node
+    high: IntArray  # (n_nodes,): range of the leaf ids below each node
+    parent: IntArray  # (n_nodes,): the node above, −1 at a root
+    leaf_node: IntArray  # (n_leaves,): the node of each leaf
+    n_in_leaf: IntArray  # (n_leaves,): distinct training rows in each leaf, as scikit-learn counted them
 
     @property
     def n_trees(self) -> int:
@@ -61,24 +45,12 @@ class Trees(NamedTuple):
 
 
 class LeafTable(NamedTuple):
-    """Leaves and in-bag counts of the rows that a forest was trained on.
+    """Leaves and in-bag counts of the rows that a forest was trained on."""
 
-    Attributes
-    ----------
-    leaf : ndarray of int32 of shape (T, n)
-        Leaf id of each row in each tree.
-    counts : ndarray of shape (T, n)
-        How often each row was drawn for each tree.
-    bootstrap : bool
-        Whether there are out-of-bag rows at all.
-    trees : Trees
-        The trees' shapes.
-    """
-
-    leaf: IntArray
-    counts: IntArray
-    bootstrap: bool
-    trees: Trees
+    leaf: IntArray  # (T, n): leaf id of each row in each tree
+    counts: IntArray  # (T, n): how often each row was drawn for each tree
+    bootstrap: bool  # Whether there are out-of-bag rows at all
+    trees: Trees  # The trees' shapes
 
     @property
     def n_rows(self) -> int:
@@ -92,29 +64,7 @@ class LeafTable(NamedTuple):
 
 
 def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
-    """Check that a forest is fitted and that `X` has its features; return `X` as the trees want it.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows. NaN is allowed where the forest supports missing values.
-    name : str, default="X"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray or csr_matrix of float32
-        What every tree's ``apply`` takes without a further check.
-
-    Raises
-    ------
-    TypeError
-        If `forest` is not a forest of scikit-learn.
-    ValueError
-        If the features differ, or values are infinite in single precision.
-    """
+    """Check that a forest is fitted and that `X` has its features; return `X` as the trees want it."""
     if not hasattr(type(forest), "estimators_samples_"):  # of the class: the property draws every bag anew
         message = (
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), got {type(forest).__name__}: "
@@ -151,18 +101,7 @@ def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
 
 
 def tree_structure(forest: Any) -> Trees:
-    """Lay the shapes of all trees of a forest one after the other.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-
-    Returns
-    -------
-    Trees
-        Leaf ids count leaves in depth-first order within a tree.
-    """
+    """Lay the shapes of all trees of a forest one after the other."""
     from manifolia.kernels.forest import leaf_intervals
 
     trees = [estimator.tree_ for estimator in _estimators(forest)]
@@ -193,24 +132,7 @@ def _estimators(forest: Any) -> list[Any]:
 
 
 def leaf_ids(forest: Any, X: Any, trees: Trees, *, n_jobs: int | None = None) -> IntArray:
-    """Find the leaf of every row in every tree.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : ndarray or csr_matrix of float32
-        From `check_forest_input`.
-    trees : Trees
-        From `tree_structure` of the same forest.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    ndarray of int32 of shape (T, n)
-        Leaf ids, tree by tree: an int64 table of all trees is never held.
-    """
+    """Find the leaf of every row in every tree."""
     estimators = _estimators(forest)
     out = np.empty((len(estimators), X.shape[0]), dtype=np.int32)
 
@@ -225,30 +147,7 @@ def leaf_ids(forest: Any, X: Any, trees: Trees, *, n_jobs: int | None = None) ->
 def leaf_table(
     forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None, n_jobs: int | None = None
 ) -> LeafTable:
-    """Read a fitted forest's leaves and in-bag counts for the rows `X`.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted on `X`, or on rows that `train_rows` relates to it.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows.
-    train_rows : array-like of int, default=None
-        For each row that the forest was trained on, its row in `X`, or −1 if it is not there. None: the forest was
-        trained on `X` itself. Rows of `X` that the forest never saw are out of bag in every tree.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    LeafTable
-        For the rows of `X`.
-
-    Raises
-    ------
-    ValueError
-        If the forest was trained on other rows.
-    """
+    """Read a fitted forest's leaves and in-bag counts for the rows `X`."""
     checked = check_forest_input(forest, X)
     with threads(n_jobs):
         trees = tree_structure(forest)
@@ -263,20 +162,7 @@ def leaf_table(
 
 
 def check_table(table: LeafTable, forest: Any) -> None:
-    """Check that a table which came from a file fits a forest: kernels index with it and do not look.
-
-    Parameters
-    ----------
-    table : LeafTable
-        The table.
-    forest : scikit-learn forest
-        Fitted, its trees checked.
-
-    Raises
-    ------
-    ValueError
-        If a leaf is not one of its tree, or an array has another shape or type.
-    """
+    """Check that a table which came from a file fits a forest: kernels index with it and do not look."""
     expected = tree_structure(forest)
     same = len(table.trees) == len(expected) and all(
         found.dtype == wanted.dtype and np.array_equal(found, wanted)
@@ -340,36 +226,12 @@ def _check_same_rows(leaf: IntArray, counts: IntArray, trees: Trees, *, partial:
 
 
 def parts_every(table: LeafTable) -> IntArray:
-    """Let every row take part in every tree once.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags.
-
-    Returns
-    -------
-    ndarray of shape (T, n)
-        Ones.
-    """
+    """Let every row take part in every tree once."""
     return np.ones_like(table.counts)
 
 
 def parts_out_of_bag(table: LeafTable, always: BoolArray | None = None) -> IntArray:
-    """Let a row take part in the trees that left it out of their bag.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags.
-    always : ndarray of bool of shape (n,), default=None
-        Rows that take part in every tree. None: those that no tree left out.
-
-    Returns
-    -------
-    ndarray of shape (T, n)
-        Zeros and ones.
-    """
+    """Let a row take part in the trees that left it out of their bag."""
     left_out = table.counts == 0
     if always is None:
         always = ~left_out.any(axis=0)
@@ -377,18 +239,7 @@ def parts_out_of_bag(table: LeafTable, always: BoolArray | None = None) -> IntAr
 
 
 def pack_bits(flags: BoolArray) -> Array:
-    """Pack one row of flags per tree into 64-bit words per row.
-
-    Parameters
-    ----------
-    flags : ndarray of bool of shape (T, n)
-        One flag per tree and row.
-
-    Returns
-    -------
-    ndarray of uint64 of shape (n, ceil(T / 64))
-        Bit t of row i is ``flags[t, i]``.
-    """
+    """Pack one row of flags per tree into 64-bit words per row."""
     n_trees, n_rows = flags.shape
     n_words = max(1, -(-n_trees // 64))
     padded = np.zeros((n_rows, n_words * 64), dtype=bool)
@@ -397,43 +248,14 @@ def pack_bits(flags: BoolArray) -> Array:
 
 
 def tree_blocks(n_trees: int) -> list[tuple[int, int]]:
-    """Cut the trees into one range per thread; the result of what runs on them does not depend on the cut.
-
-    Parameters
-    ----------
-    n_trees : int
-        Number of trees.
-
-    Returns
-    -------
-    list of tuple
-        First and last (excluded) tree of each range.
-    """
+    """Cut the trees into one range per thread; the result of what runs on them does not depend on the cut."""
     n_blocks = min(n_trees, max(1, current_n_jobs()))
     edges = np.linspace(0, n_trees, n_blocks + 1).astype(int)
     return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
-    """Check the weights of the training rows.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n,) or None
-        The weights that multiplied the in-bag counts when the forest was fitted.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Ones for None.
-
-    Raises
-    ------
-    ValueError
-        If they are negative, not finite, or too few.
-    """
+    """Check the weights of the training rows."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)

@@ -57,43 +57,15 @@ _MOST_INDEX = 2**31 - 1
 
 
 class NodeHash(NamedTuple):
-    """Where each node goes when there are fewer columns than nodes.
+    """Where each node goes when there are fewer columns than nodes."""
 
-    Attributes
-    ----------
-    columns : ndarray of int32 of shape (n_nodes,)
-        Column of each node.
-    signs : ndarray of int8 of shape (n_nodes,) or (0,)
-        Its sign; empty: all are 1.
-    n_columns : int
-        Columns in all.
-    """
-
-    columns: IntArray
-    signs: IntArray
-    n_columns: int
+    columns: IntArray  # (n_nodes,): column of each node
+    signs: IntArray  # (n_nodes,) or (0,): its sign; empty: all are 1
+    n_columns: int  # Columns in all
 
 
 def node_hash(n_nodes: int, n_columns: int, *, kind: str = "mixed", key: int | np.uint64 = 0) -> NodeHash:
-    """Give every node one of F columns.
-
-    Parameters
-    ----------
-    n_nodes : int
-        Number of nodes.
-    n_columns : int
-        Number of columns, F.
-    kind : {"mixed", "signed", "modulo"}, default="mixed"
-        ``"mixed"``: a well-mixed hash, so that neighbouring nodes do not stay neighbours; ``"signed"``: with a random
-        sign each; ``"modulo"``: the node's id modulo F, as in the paper.
-    key : int, default=0
-        Key of the hash; not used by ``"modulo"``.
-
-    Returns
-    -------
-    NodeHash
-        Column and sign of each node.
-    """
+    """Give every node one of F columns."""
     from manifolia.kernels.node_paths import hash_nodes
 
     check_option(kind, "hash", HASHES)
@@ -107,25 +79,7 @@ def node_hash(n_nodes: int, n_columns: int, *, kind: str = "mixed", key: int | n
 
 
 def single_precision(X: Any, *, name: str = "X") -> Any:
-    """Return rows as trees compare them.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Checked rows; NaN stands for a missing value.
-    name : str, default="X"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray or csr_array of float32
-        C-contiguous, or CSR.
-
-    Raises
-    ------
-    ValueError
-        If a value is infinite in single precision.
-    """
+    """Return rows as trees compare them."""
     with np.errstate(over="ignore"):
         single = X.astype(np.float32, copy=False)
     if np.isinf(single.data if sp.issparse(single) else single).any():
@@ -135,18 +89,7 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
 
 
 def has_missing(X: Any) -> bool:
-    """Tell whether any value is missing.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Rows.
-
-    Returns
-    -------
-    bool
-        True if there is a NaN.
-    """
+    """Tell whether any value is missing."""
     return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 
@@ -174,28 +117,7 @@ def _laid_out(X: Any, rows: slice) -> FloatArray:
 def leaf_nodes(
     table: NodeTable, X: Any, *, missing: str = "native", key: int | np.uint64 = 0, n_jobs: int | None = None
 ) -> tuple[IntArray, IntArray]:
-    """Find the leaf of every row in every tree.
-
-    Parameters
-    ----------
-    table : NodeTable
-        The trees.
-    X : ndarray or csr_array of float32 of shape (n, d)
-        From `single_precision`.
-    missing : {"random", "native"}, default="native"
-        What a test on a missing value does.
-    key : int, default=0
-        Key of the random choices.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    leaf : ndarray of int32 of shape (T, n)
-        Leaves, as nodes.
-    lengths : ndarray of int64 of shape (n,)
-        Length of each row's paths, added up over trees: Σ_k \\|P_k(x)\\|.
-    """
+    """Find the leaf of every row in every tree."""
     from manifolia.kernels.node_paths import find_leaves
 
     leaf = np.empty((table.n_trees, X.shape[0]), dtype=np.int32)
@@ -232,49 +154,7 @@ def encode(
     dtype: str = "float32",
     n_jobs: int | None = None,
 ) -> Sparse:
-    """Code rows by the nodes that they visit.
-
-    Parameters
-    ----------
-    table : NodeTable
-        The trees.
-    X : ndarray or csr_array of float32 of shape (n, d)
-        From `single_precision`; NaN stands for a missing value.
-    nodes : {"path", "leaf"}, default="path"
-        Every node on the way, or leaves only.
-    missing : {"random", "split", "native"}, default="random"
-        What a test on a missing value does.
-    key : int, default=0
-        Key of the random choices.
-    folded : NodeHash, default=None
-        Columns that nodes share; None: one column a node.
-    dtype : {"float32", "uint8"}, default="float32"
-        Type of the entries.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    csr_array of shape (n, n_nodes) or (n, folded.n_columns)
-        Sorted columns, no explicit zeros.
-
-    Raises
-    ------
-    ValueError
-        If ``"uint8"`` cannot hold the entries.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from manifolia.affinity.node_paths import encode, single_precision
-    >>> from manifolia.affinity.node_table import node_table
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(10, random_state=0).fit(X, y)
-    >>> codes = encode(node_table(forest), single_precision(X))
-    >>> bool((codes != forest.decision_path(X)[0]).nnz == 0)
-    True
-    """
+    """Code rows by the nodes that they visit."""
     check_option(nodes, "nodes", NODES)
     check_option(missing, "missing", MISSING)
     check_option(dtype, "dtype", ("float32", "uint8"))
@@ -389,28 +269,7 @@ def _csr(values: Array, columns: IntArray, indptr: IntArray, n_columns: int) -> 
 
 
 def linkage_codes(table: NodeTable, rows: ArrayLike | None = None, *, dtype: str = "float32") -> Sparse:
-    """Code rows by the groups of a hierarchical clustering that hold them.
-
-    Parameters
-    ----------
-    table : NodeTable
-        From `manifolia.affinity.node_table.linkage_table`.
-    rows : array-like of int of shape (m,), default=None
-        For each row that is coded, the clustered row in whose place it stands: itself, or the nearest one. None: all
-        clustered rows in order.
-    dtype : {"float32", "uint8"}, default="float32"
-        Type of the entries.
-
-    Returns
-    -------
-    csr_array of shape (m, 2 n − 1)
-        Column c is group 2 n − 2 − c: the last joint first, the rows themselves last, in reverse order.
-
-    Raises
-    ------
-    ValueError
-        If a row is not one of those that were clustered.
-    """
+    """Code rows by the groups of a hierarchical clustering that hold them."""
     n = (table.n_nodes + 1) // 2
     which = np.arange(n) if rows is None else np.asarray(rows, dtype=np.int64)
     if which.ndim != 1 or (which < 0).any() or (which >= n).any():

@@ -35,28 +35,15 @@ _FEATURE, _THRESHOLD, _LEFT, _RIGHT = range(4)
 
 
 class NodeTable(NamedTuple):
-    """The nodes of all trees, one tree after the other; a node's id is its column in the code.
+    """The nodes of all trees, one tree after the other; a node's id is its column in the code."""
 
-    Attributes
-    ----------
-    roots : ndarray of int64 of shape (T + 1,)
-        Root of each tree; the last entry is the number of nodes.
-    tests : ndarray of int32 of shape (n_nodes, 4)
-        Feature (−1 at a leaf), bits of the single-precision threshold, left child, right child; a leaf's children are
-        itself, so that a walk may take more steps than it needs. Side by side, because it needs all four.
-    missing_left : ndarray of bool of shape (n_nodes,)
-        Whether the tree sends missing values left.
-    parent : ndarray of int32 of shape (n_nodes,)
-        The node above, −1 at a root.
-    depth : ndarray of int32 of shape (n_nodes,)
-        Nodes from the root to this one, both counted.
-    """
-
-    roots: IntArray
+    roots: IntArray  # (T + 1,): root of each tree; the last entry is the number of nodes
+    # (n_nodes, 4): feature (−1 at a leaf), bits of the single-precision threshold, left child, right child; a leaf's
+    # children are itself, so that a walk may take more steps than it needs. Side by side, because it needs all four
     tests: IntArray
-    missing_left: BoolArray
-    parent: IntArray
-    depth: IntArray
+    missing_left: BoolArray  # (n_nodes,): whether the tree sends missing values left
+    parent: IntArray  # (n_nodes,): the node above, −1 at a root
+    depth: IntArray  # (n_nodes,): nodes from the root to this one, both counted
 
     @property
     def n_trees(self) -> int:
@@ -86,23 +73,7 @@ class NodeTable(NamedTuple):
 
 
 def check_ensemble(forest: Any) -> Any:
-    """Check that an estimator consists of trees whose nodes can be read.
-
-    Parameters
-    ----------
-    forest : scikit-learn estimator or None
-        Fitted or not; ``sklearn.frozen.FrozenEstimator`` is unwrapped.
-
-    Returns
-    -------
-    scikit-learn estimator or None
-        The estimator itself.
-
-    Raises
-    ------
-    TypeError
-        If it is no tree and no ensemble of trees.
-    """
+    """Check that an estimator consists of trees whose nodes can be read."""
     given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
     if given is None:
         return None
@@ -122,18 +93,7 @@ def check_ensemble(forest: Any) -> Any:
 
 
 def is_fitted_ensemble(forest: Any) -> bool:
-    """Tell whether a tree or an ensemble has been fitted.
-
-    Parameters
-    ----------
-    forest : scikit-learn estimator
-        A tree or an ensemble of trees.
-
-    Returns
-    -------
-    bool
-        True if its nodes are there.
-    """
+    """Tell whether a tree or an ensemble has been fitted."""
     return hasattr(forest, "estimators_") or hasattr(forest, "tree_")
 
 
@@ -143,23 +103,7 @@ def _trees(forest: Any) -> list[Any]:
 
 
 def node_table(forest: Any) -> NodeTable:
-    """Lay the nodes of all trees of an ensemble one after the other.
-
-    Parameters
-    ----------
-    forest : scikit-learn estimator
-        A fitted tree, or a fitted ensemble of trees.
-
-    Returns
-    -------
-    NodeTable
-        25 bytes a node, in the order of ``forest.decision_path`` where there is one.
-
-    Raises
-    ------
-    TypeError
-        If its members are no trees.
-    """
+    """Lay the nodes of all trees of an ensemble one after the other."""
     check_ensemble(forest)
     check_is_fitted(forest)
     trees = [estimator.tree_ for estimator in _trees(forest)]
@@ -167,18 +111,7 @@ def node_table(forest: Any) -> NodeTable:
 
 
 def table_of_trees(estimators: Sequence[Any]) -> NodeTable:
-    """Lay the nodes of some fitted trees one after the other.
-
-    Parameters
-    ----------
-    estimators : sequence of scikit-learn trees
-        Such as the last ones of a forest that grows.
-
-    Returns
-    -------
-    NodeTable
-        Of these trees alone.
-    """
+    """Lay the nodes of some fitted trees one after the other."""
     return _table([estimator.tree_ for estimator in estimators], None)
 
 
@@ -229,25 +162,7 @@ def _depths(parent: IntArray, roots: IntArray) -> IntArray:
 
 
 def linkage_table(Z: ArrayLike) -> NodeTable:
-    """Lay out the tree of a hierarchical clustering.
-
-    Parameters
-    ----------
-    Z : array-like of shape (n − 1, 2) or (n − 1, 4)
-        SciPy's linkage matrix, or ``children_`` of scikit-learn's ``AgglomerativeClustering``: row k joins two of the
-        n rows and of the groups n, n + 1, … that were formed before it, into group n + k.
-
-    Returns
-    -------
-    NodeTable
-        One tree without tests. Nodes are numbered from the last joint down: node c is group 2 n − 2 − c, so that row i
-        is the leaf 2 n − 2 − i.
-
-    Raises
-    ------
-    ValueError
-        If it is not a tree.
-    """
+    """Lay out the tree of a hierarchical clustering."""
     joined = np.asarray(Z)
     joined = joined[:, :2].astype(np.int64) if joined.ndim == 2 and joined.shape[1] in (2, 4) else joined
     last = 2 * len(joined) if joined.ndim == 2 else 0
@@ -271,25 +186,7 @@ def linkage_table(Z: ArrayLike) -> NodeTable:
 
 
 def describe_node(table: NodeTable, node: int, names: Sequence[str], *, missing: bool = False) -> str:
-    """Say which tests lead to a node.
-
-    Parameters
-    ----------
-    table : NodeTable
-        The nodes.
-    node : int
-        Which one.
-    names : sequence of str
-        Names of the features.
-    missing : bool, default=False
-        Whether to say of which features the tree sends missing values here.
-
-    Returns
-    -------
-    str
-        The tests joined by "and", the tightest of those that bound one feature from one side, in the order in which
-        the tree asks for them; ``"every row"`` at a root.
-    """
+    """Say which tests lead to a node."""
     bounds: dict[tuple[int, str], float] = {}
     lets_missing: dict[int, bool] = {}
     while table.parent[node] >= 0:
@@ -309,18 +206,7 @@ def describe_node(table: NodeTable, node: int, names: Sequence[str], *, missing:
 
 
 def same_table(first: NodeTable, second: NodeTable) -> bool:
-    """Tell whether two tables are equal in every array, type and shape.
-
-    Parameters
-    ----------
-    first, second : NodeTable
-        The tables.
-
-    Returns
-    -------
-    bool
-        True if they are.
-    """
+    """Tell whether two tables are equal in every array, type and shape."""
 
     def equal(a: Array, b: Array) -> bool:
         return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b)

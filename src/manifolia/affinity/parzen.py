@@ -35,66 +35,20 @@ _SURE = 2.0  # standard errors by which the likelihood has to exceed that of the
 
 
 class ParzenClasses(NamedTuple):
-    """Reference rows in order of their classes, and the width of the windows around them.
+    """Reference rows in order of their classes, and the width of the windows around them."""
 
-    Attributes
-    ----------
-    rows : ndarray of shape (R,)
-        Reference rows of the data, class after class.
-    offsets : ndarray of shape (C + 1,)
-        Class c has ``rows[offsets[c]:offsets[c + 1]]``.
-    bandwidth : float
-        σ, in the units of the data.
-    likelihood : float
-        Mean of log p(c_i|x_i) over the reference rows, each left out, in nats; NaN if every class has one row.
-    prior : float
-        The same for the frequencies of the classes.
-    accuracy : float
-        Share of the reference rows, each left out, whose own class is the most probable.
-    informative : bool
-        Whether the likelihood at the best width exceeds the prior by more than two standard errors.
-    """
-
-    rows: IntArray
-    offsets: IntArray
-    bandwidth: float
+    rows: IntArray  # (R,): reference rows of the data, class after class
+    offsets: IntArray  # (C + 1,): class c has ``rows[offsets[c]:offsets[c + 1]]``
+    bandwidth: float  # σ, in the units of the data
+    # Mean of log p(c_i|x_i) over the reference rows, each left out, in nats; NaN if every class has one row
     likelihood: float
-    prior: float
-    accuracy: float
-    informative: bool
+    prior: float  # The same for the frequencies of the classes
+    accuracy: float  # Share of the reference rows, each left out, whose own class is the most probable
+    informative: bool  # Whether the likelihood at the best width exceeds the prior by more than two standard errors
 
 
 def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins: int = 5) -> IntArray:
-    """Number the classes of a target from 0; numbers to regress on are cut into bins of equal counts.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Classes of any kind, or numbers. NaN, None and ``pandas.NA`` stand for a missing one.
-    n_rows : int
-        How many rows the data has.
-    task : {"auto", "classification", "regression"}, default="auto"
-        ``"auto"``: texts, booleans and whole numbers are classes, other numbers are cut into bins; so are whole
-        numbers with more than 20 distinct values that are also more than a tenth of the rows.
-    n_bins : int, default=5
-        Bins for numbers. The order of the bins plays no part, and values inside a bin are alike.
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-        A code per row, −1 where `y` is missing.
-
-    Raises
-    ------
-    ValueError
-        If there is no target, it does not fit, or it has one class.
-
-    Examples
-    --------
-    >>> from manifolia.affinity.parzen import class_codes
-    >>> class_codes(["b", "a", None, "b"], 4)
-    array([ 1,  0, -1,  1])
-    """
+    """Number the classes of a target from 0; numbers to regress on are cut into bins of equal counts."""
     if y is None:
         message = (
             "the Fisher metric requires y to be passed, but the target y is None. Pass the classes of the rows; "
@@ -130,43 +84,7 @@ def parzen_classes(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ParzenClasses:
-    """Estimate class probabilities.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Rows, features on comparable scales.
-    codes : ndarray of int of shape (n,)
-        Classes from `class_codes`.
-    bandwidth : float or "auto", default="auto"
-        Width σ of the windows; ``"auto"`` finds it by cross-validation.
-    reference : int or None, default=None
-        How many rows, drawn in proportion to the classes, the probabilities are estimated from; None: all that have a
-        class.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of that draw.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ParzenClasses
-        Reference rows, width, and how much the probabilities say.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from manifolia.affinity.parzen import parzen_classes
-    >>> X, y = load_iris(return_X_y=True)
-    >>> found = parzen_classes(X, y)
-    >>> found.informative, round(found.likelihood, 1), round(found.prior, 1)
-    (True, -0.1, -1.1)
-    """
+    """Estimate class probabilities."""
     X = check_matrix(X)
     check_bandwidth(bandwidth)
     rows = _chosen(codes, reference, random_state)
@@ -188,22 +106,7 @@ def parzen_classes(
 
 
 def check_bandwidth(bandwidth: float | str, name: str = "bandwidth") -> None:
-    """Refuse a width that is neither a positive number nor ``"auto"``.
-
-    Parameters
-    ----------
-    bandwidth : float or "auto"
-        What came.
-    name : str, default="bandwidth"
-        The parameter's name.
-
-    Raises
-    ------
-    TypeError
-        If it is not a number.
-    ValueError
-        If it is not positive.
-    """
+    """Refuse a width that is neither a positive number nor ``"auto"``."""
     if isinstance(bandwidth, str):
         check_option(bandwidth, name, ("auto",))
     else:
@@ -222,20 +125,7 @@ def _chosen(codes: IntArray, reference: int | None, random_state: RandomState) -
 
 
 def centred(X: FloatArray) -> tuple[FloatArray, float]:
-    """Shift and scale rows so that their squares neither overflow nor vanish.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-
-    Returns
-    -------
-    Z : ndarray of float64 of shape (n, d)
-        Rows around 0, no value beyond ±1.
-    scale : float
-        What a unit of `Z` is in `X`.
-    """
+    """Shift and scale rows so that their squares neither overflow nor vanish."""
     Z = X.astype(np.float64)
     Z -= np.median(Z, axis=0)  # a mean would be drawn away by one far row, and the others lose their digits
     scale = float(np.abs(Z).max(initial=0.0))
@@ -243,22 +133,7 @@ def centred(X: FloatArray) -> tuple[FloatArray, float]:
 
 
 def squared_distances(Z: FloatArray, R: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
-    """Squared Euclidean distances from differences, so that small ones keep their digits.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Rows.
-    R : ndarray of shape (m, d)
-        Other rows.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, m)
-        Squared distances.
-    """
+    """Squared Euclidean distances from differences, so that small ones keep their digits."""
     D = np.empty((len(Z), len(R)))
 
     def run(rows: slice) -> None:

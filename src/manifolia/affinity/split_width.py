@@ -32,24 +32,6 @@ def split_width(X: Any, y: Array, *, weight: FloatArray | None, seed: int, n_job
     Forests of 50 trees on at most 1,000 rows try the square root of the number of columns, a tenth and a third. A
     wider one is taken if the rows that it alone gets right are more than those that it alone gets wrong by two standard
     errors (McNemar's test), and the next is tried only then.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Rows with a label.
-    y : ndarray of shape (n,)
-        Their classes.
-    weight : ndarray of shape (n,) or None
-        Weights of the rows, for the trees.
-    seed : int
-        Draws rows and trees.
-    n_jobs : int or None
-        Threads; the choice does not depend on it.
-
-    Returns
-    -------
-    str or float
-        ``"sqrt"``, 0.1 or 1/3; ``"sqrt"`` without a trial for up to 100 columns.
     """
     if X.shape[1] <= MANY_COLUMNS:
         return WIDTHS[0]

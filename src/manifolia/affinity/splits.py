@@ -16,28 +16,14 @@ __all__ = ["Splits", "forest_splits"]
 
 
 class Splits(NamedTuple):
-    """The nodes of all trees of a forest, one tree after the other.
+    """The nodes of all trees of a forest, one tree after the other."""
 
-    Attributes
-    ----------
-    roots : ndarray of int64 of shape (T + 1,)
-        Root of each tree; the last entry is the number of nodes.
-    feature : ndarray of int32 of shape (n_nodes,)
-        Feature that an inner node tests; negative at a leaf.
-    threshold : ndarray of float64 of shape (n_nodes,)
-        Single-precision values up to it go left.
-    left, right : ndarray of int32 of shape (n_nodes,)
-        Children, counted from the root of their tree; −1 at a leaf.
-    missing_left : ndarray of bool of shape (n_nodes,)
-        Whether missing values go left.
-    """
-
-    roots: IntArray
-    feature: IntArray
-    threshold: FloatArray
-    left: IntArray
-    right: IntArray
-    missing_left: BoolArray
+    roots: IntArray  # (T + 1,): root of each tree; the last entry is the number of nodes
+    feature: IntArray  # (n_nodes,): feature that an inner node tests; negative at a leaf
+    threshold: FloatArray  # (n_nodes,): single-precision values up to it go left
+    left: IntArray  # (n_nodes,): children, counted from the root of their tree; −1 at a leaf
+    right: IntArray  # (n_nodes,): children, counted from the root of their tree; −1 at a leaf
+    missing_left: BoolArray  # (n_nodes,): whether missing values go left
 
     @property
     def n_trees(self) -> int:
@@ -46,18 +32,7 @@ class Splits(NamedTuple):
 
 
 def forest_splits(forest: Any) -> Splits:
-    """Lay the nodes of all trees of a forest one after the other.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-
-    Returns
-    -------
-    Splits
-        21 bytes a node.
-    """
+    """Lay the nodes of all trees of a forest one after the other."""
     trees = [estimator.tree_ for estimator in forest.estimators_]
     roots = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])]).astype(np.int64)
     return Splits(

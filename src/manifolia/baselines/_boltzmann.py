@@ -34,28 +34,7 @@ def train_machine(
     n_sweeps: int,
     hear: Callable[[float], None],
 ) -> tuple[FloatArray, FloatArray, list[float]]:
-    """Train one machine.
-
-    Parameters
-    ----------
-    V : ndarray of float32 of shape (n, d)
-        Visible units, between 0 and 1.
-    n_hidden : int
-        Hidden units.
-    rng : Generator
-        Draws the start, the order of rows and the hidden states.
-    linear : bool
-        Whether the hidden units are linear.
-    n_sweeps : int
-        Times that all rows are seen.
-    hear : callable
-        Gets the error after each sweep.
-
-    Returns
-    -------
-    tuple of ndarray, ndarray and list of float
-        Weights, biases of the hidden units, and the mean squared error of the reconstruction in each sweep.
-    """
+    """Train one machine."""
     n, d = V.shape
     single = np.float32
     W = (_SPREAD * rng.standard_normal((d, n_hidden), dtype=single)).astype(single)
@@ -104,26 +83,7 @@ def train_stack(
     n_sweeps: int,
     hear: Callable[[int, float], None],
 ) -> tuple[Network, list[list[float]]]:
-    """Train a machine for each layer, on the hidden units of the one below.
-
-    Parameters
-    ----------
-    X : ndarray of float32 of shape (n, d)
-        Rows, between 0 and 1.
-    sizes : tuple of int
-        Units of each layer; the last is linear.
-    rng : Generator
-        Where random numbers come from.
-    n_sweeps : int
-        Times that each machine sees all rows; 0 leaves the weights at random.
-    hear : callable
-        Gets the number of sweeps done, of all machines together, and the error.
-
-    Returns
-    -------
-    tuple of Network and list of list of float
-        The network, and each machine's errors.
-    """
+    """Train a machine for each layer, on the hidden units of the one below."""
     network, errors = Network([], []), []
     done = itertools.count(1)
     for i, size in enumerate(sizes):

@@ -20,42 +20,14 @@ _LARGEST = 500.0  # exponents beyond overflow; such rows are far apart in any ca
 
 
 def mean_distance(D: FloatArray) -> float:
-    """Average the distances of different rows.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Distances.
-
-    Returns
-    -------
-    float
-        1 if all are 0.
-    """
+    """Average the distances of different rows."""
     n = len(D)
     mean = float(D.sum()) / max(n * (n - 1), 1)
     return mean if mean > 0 else 1.0
 
 
 def classwise_distances(D: FloatArray, codes: Array, *, alpha: float, beta: float) -> FloatArray:
-    """Shrink distances within classes and stretch those between them.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Euclidean distances.
-    codes : ndarray of shape (n,)
-        Class of each row.
-    alpha : float
-        Between 0 and 1: how near different classes may be.
-    beta : float
-        Scale of the squared distances.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Dissimilarities; 0 on the diagonal, never negative.
-    """
+    """Shrink distances within classes and stretch those between them."""
     squares = D**2 / beta
     same = codes[:, None] == codes[None]
     within = np.sqrt(-np.expm1(-squares))

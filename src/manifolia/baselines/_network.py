@@ -41,37 +41,13 @@ class Network(NamedTuple):
 
 
 def logistic(A: FloatArray) -> FloatArray:
-    """Apply σ(a) = 1/(1 + e⁻ᵃ), as (1 + tanh(a/2))/2, which NumPy computes many at a time.
-
-    Parameters
-    ----------
-    A : ndarray
-        Any numbers.
-
-    Returns
-    -------
-    ndarray
-        Between 0 and 1, in the same precision.
-    """
+    """Apply σ(a) = 1/(1 + e⁻ᵃ), as (1 + tanh(a/2))/2, which NumPy computes many at a time."""
     half = A.dtype.type(0.5)
     return np.tanh(A * half) * half + half
 
 
 def forward(X: FloatArray, network: Network) -> list[FloatArray]:
-    """Compute all layers.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    network : Network
-        Weights.
-
-    Returns
-    -------
-    list of ndarray
-        The rows, each hidden layer, and the output.
-    """
+    """Compute all layers."""
     found = [X]
     last = len(network.weights) - 1
     for i, (W, b) in enumerate(zip(network.weights, network.biases, strict=True)):
@@ -81,22 +57,7 @@ def forward(X: FloatArray, network: Network) -> list[FloatArray]:
 
 
 def backward(layers: Sequence[FloatArray], network: Network, slope: FloatArray) -> Network:
-    """Carry the gradient of a cost from the output to the weights.
-
-    Parameters
-    ----------
-    layers : list of ndarray
-        From `forward`.
-    network : Network
-        Weights.
-    slope : ndarray of shape (n, c)
-        Derivative of the cost by the output.
-
-    Returns
-    -------
-    Network
-        Derivative by the weights.
-    """
+    """Carry the gradient of a cost from the output to the weights."""
     weights: list[FloatArray] = []
     biases: list[FloatArray] = []
     for i in range(len(network.weights) - 1, -1, -1):
@@ -108,40 +69,12 @@ def backward(layers: Sequence[FloatArray], network: Network, slope: FloatArray) 
 
 
 def outputs(X: FloatArray, network: Network) -> list[list[FloatArray]]:
-    """Compute all layers in blocks of rows, on threads.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    network : Network
-        Weights.
-
-    Returns
-    -------
-    list of list of ndarray
-        `forward` of each block.
-    """
+    """Compute all layers in blocks of rows, on threads."""
     return map_blocks(lambda rows: forward(X[rows], network), row_blocks(len(X), _ROWS))
 
 
 def gradient(blocks: list[list[FloatArray]], network: Network, slope: FloatArray) -> Network:
-    """Carry the gradient back through the blocks of `outputs`, and add them in their order.
-
-    Parameters
-    ----------
-    blocks : list of list of ndarray
-        From `outputs`.
-    network : Network
-        Weights.
-    slope : ndarray of shape (n, c)
-        Derivative of the cost by the output of all rows.
-
-    Returns
-    -------
-    Network
-        Derivative by the weights.
-    """
+    """Carry the gradient back through the blocks of `outputs`, and add them in their order."""
     rows = row_blocks(len(slope), _ROWS)
     parts = map_blocks(lambda i: backward(blocks[i], network, slope[rows[i]]), range(len(blocks)))
     total = parts[0]
@@ -153,22 +86,7 @@ def gradient(blocks: list[list[FloatArray]], network: Network, slope: FloatArray
 
 
 def place(X: FloatArray, network: Network, *, n_jobs: int | None = None) -> FloatArray:
-    """Compute the output of rows, each alone.
-
-    Parameters
-    ----------
-    X : ndarray of float64 of shape (n, d)
-        Rows.
-    network : Network
-        Weights.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c)
-        Outputs; a row's bits do not depend on the rows beside it.
-    """
+    """Compute the output of rows, each alone."""
     weights = [W.astype(np.float64) for W in network.weights]
     biases = [b.astype(np.float64) for b in network.biases]
 

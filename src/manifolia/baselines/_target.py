@@ -50,25 +50,7 @@ class Classes(NamedTuple):
 
 
 def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: str = "auto") -> Factor:
-    """Factor the kernel of a target.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,) or (n, n_outputs)
-        Classes or numbers.
-    n : int
-        Rows.
-    task : str, default="auto"
-        As for `manifolia.RFPHATE`.
-    kernel : {"auto", "delta", "linear", "rbf"}, default="auto"
-        1 for equal classes and 0 else; products of the standardised numbers; or a Gaussian of them, with the median
-        distance for its width. ``"auto"``: the first for classes, the second for numbers.
-
-    Returns
-    -------
-    Factor
-        F with F Fᵀ = H L H, H the centring.
-    """
+    """Factor the kernel of a target."""
     target = read_target(y, n, task)
     values: Any = target.y
     if target.task in ("classification", "multilabel"):
@@ -110,27 +92,7 @@ def _gaussian_factor(values: FloatArray) -> FloatArray:
 
 
 def target_classes(y: ArrayLike | None, n: int, *, name: str) -> Classes:
-    """Read classes, and refuse numbers.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        The target.
-    n : int
-        Rows.
-    name : str
-        Of the method, for the message.
-
-    Returns
-    -------
-    Classes
-        Classes and codes.
-
-    Raises
-    ------
-    ValueError
-        If the target is not one column of classes without gaps.
-    """
+    """Read classes, and refuse numbers."""
     target = read_target(y, n, "auto")
     if target.task != "classification":
         message = (

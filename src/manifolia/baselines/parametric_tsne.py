@@ -255,20 +255,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
 
 
 def tsne_cost(P: FloatArray, Y: FloatArray) -> tuple[float, FloatArray]:
-    """Compute t-SNE's cost of a map, and its gradient.
-
-    Parameters
-    ----------
-    P : ndarray of shape (m, m)
-        Joint probabilities of the rows, symmetric, with sum 1 and a diagonal of 0.
-    Y : ndarray of shape (m, c)
-        Their places.
-
-    Returns
-    -------
-    tuple of float and ndarray of shape (m, c)
-        Σ p log(p/q), and its derivative by the places.
-    """
+    """Compute t-SNE's cost of a map, and its gradient."""
     places = np.asarray(Y, dtype=np.float64)
     alpha = max(places.shape[1] - 1.0, 1.0)
     near = 1.0 / (1.0 + cdist(places, places, "sqeuclidean") / alpha)

@@ -121,20 +121,7 @@ class EnhancedSupervisedIsomap(ClassGuidedMap, BaseEstimator):
 
 
 def along_graph(D: FloatArray, k: int) -> FloatArray:
-    """Measure distances along the graph of nearest neighbours; pieces are joined by their nearest pairs.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Dissimilarities.
-    k : int
-        Neighbours of a row.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        Lengths of shortest paths, all finite.
-    """
+    """Measure distances along the graph of nearest neighbours; pieces are joined by their nearest pairs."""
     n = len(D)
     hidden = D.copy()
     np.fill_diagonal(hidden, np.inf)

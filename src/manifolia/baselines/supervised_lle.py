@@ -144,24 +144,7 @@ class EnhancedSupervisedLLE(ClassGuidedMap, BaseEstimator):
 
 
 def reconstruction(Q: FloatArray, X: FloatArray, near: IntArray, regularization: float) -> FloatArray:
-    """Write rows as means of others: weights that sum to 1 and come nearest.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (m, d)
-        Rows to write.
-    X : ndarray of shape (n, d)
-        Rows to write them with.
-    near : ndarray of shape (m, k)
-        Which.
-    regularization : float
-        Added to the diagonal of the products, as a share of their trace.
-
-    Returns
-    -------
-    ndarray of shape (m, k)
-        Weights; each row by itself.
-    """
+    """Write rows as means of others: weights that sum to 1 and come nearest."""
     k = near.shape[1]
     out = np.empty(near.shape)
     for i, row in enumerate(Q):

@@ -40,30 +40,7 @@ def from_table(
     classes: Mapping[Hashable, str] | None = None,
     description: str | None = None,
 ) -> Bunch:
-    """Take a table apart into features and target.
-
-    Parameters
-    ----------
-    name : str
-        The set's name.
-    frame : DataFrame
-        The whole table.
-    source : str
-        Where it was read from.
-    known : KnownSet, default=None
-        What the catalogue says.
-    target : tuple of str, default=None
-        Target columns; None takes those of the catalogue.
-    classes : mapping, default=None
-        Class to its name, where the reader knows them better than the catalogue.
-    description : str, default=None
-        Text for a set that is not in the catalogue.
-
-    Returns
-    -------
-    Bunch
-        ``data`` and ``target`` are pandas objects, or arrays where rows are images.
-    """
+    """Take a table apart into features and target."""
     columns = _target_columns(source, frame.columns, known, target)
     _check_rows(name, source, len(frame), known)
     aside = {*columns}
@@ -107,26 +84,7 @@ def from_arrays(
     known: KnownSet | None = None,
     target: tuple[str, ...] | None = None,
 ) -> Bunch:
-    """Give the arrays of an npz file their roles.
-
-    Parameters
-    ----------
-    name : str
-        The set's name.
-    arrays : mapping of str to ndarray
-        ``X``, and ``y``, ``split``, ``feature_names``, ``label_names`` and others where there are any.
-    source : str
-        Where it was read from.
-    known : KnownSet, default=None
-        What the catalogue says.
-    target : tuple of str, default=None
-        The name of one array; None takes ``y`` if it is there.
-
-    Returns
-    -------
-    Bunch
-        ``data`` and ``target`` are arrays; ``frame`` has all that is one value a row.
-    """
+    """Give the arrays of an npz file their roles."""
     import pandas as pd
 
     X = arrays["X"]
@@ -188,30 +146,7 @@ def from_counts(
     known: KnownSet | None = None,
     target: tuple[str, ...] | None = None,
 ) -> Bunch:
-    """Put sparse counts together with their labels and column names.
-
-    Parameters
-    ----------
-    name : str
-        The set's name.
-    counts : csr_array of shape (n, d)
-        The counts.
-    labels : DataFrame or None
-        One row per row of the counts.
-    features : DataFrame or None
-        One row per column of the counts.
-    source : str
-        Where it was read from.
-    known : KnownSet, default=None
-        What the catalogue says.
-    target : tuple of str, default=None
-        Columns of the labels; None takes those of the catalogue.
-
-    Returns
-    -------
-    Bunch
-        ``data`` is CSR, ``target`` an array, ``frame`` the labels.
-    """
+    """Put sparse counts together with their labels and column names."""
     import pandas as pd
 
     n_rows, n_features = counts.shape

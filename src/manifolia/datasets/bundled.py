@@ -66,19 +66,7 @@ BUNDLED: Mapping[str, KnownSet] = {
 
 
 def read_bundled(name: str) -> tuple[pd.DataFrame, dict[Hashable, str] | None]:
-    """Read a bundled set as one table, its classes as text.
-
-    Parameters
-    ----------
-    name : str
-        A key of `BUNDLED`.
-
-    Returns
-    -------
-    tuple
-        The table with its target columns last, and the classes in scikit-learn's order; None for a
-        regression.
-    """
+    """Read a bundled set as one table, its classes as text."""
     from sklearn import datasets
 
     known = BUNDLED[name]

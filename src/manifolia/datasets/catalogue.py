@@ -21,48 +21,20 @@ __all__ = ["KNOWN", "KnownSet"]
 
 @dataclass(frozen=True)
 class KnownSet:
-    """What is known about a set beyond its file.
+    """What is known about a set beyond its file."""
 
-    Parameters
-    ----------
-    about : str
-        What a row is, and what to beware of.
-    origin : str
-        Where it comes from.
-    licence : str
-        As far as the source states one.
-    n_rows : int
-        Rows of the complete set.
-    task : str
-        "classification", "regression", "multilabel" or "none".
-    target : tuple of str, default=("y",)
-        Target columns of a table or of the label table; the array of a matrix.
-    identifiers : tuple of str, default=()
-        Columns that name a row or an event and are no features.
-    n_train : int, default=None
-        Rows at the top that are the training part, where the file does not say it.
-    classes : mapping, default=None
-        Class code to its meaning, in the source's order.
-    image_shape : tuple of int, default=None
-        Height and width of a row seen as an image.
-    feature_column : str, default=None
-        The column of the feature table that names the features of a count matrix.
-    openml : str, default=None
-        The set's name on OpenML, where it differs from ours.
-    """
-
-    about: str
-    origin: str
-    licence: str
-    n_rows: int
-    task: str = "classification"
-    target: tuple[str, ...] = ("y",)
-    identifiers: tuple[str, ...] = ()
-    n_train: int | None = None
-    classes: Mapping[Hashable, str] | None = None
-    image_shape: tuple[int, int] | None = None
-    feature_column: str | None = None
-    openml: str | None = None
+    about: str  # What a row is, and what to beware of
+    origin: str  # Where it comes from
+    licence: str  # As far as the source states one
+    n_rows: int  # Rows of the complete set
+    task: str = "classification"  # "classification", "regression", "multilabel" or "none"
+    target: tuple[str, ...] = ("y",)  # Target columns of a table or of the label table; the array of a matrix
+    identifiers: tuple[str, ...] = ()  # Columns that name a row or an event and are no features
+    n_train: int | None = None  # Rows at the top that are the training part, where the file does not say it
+    classes: Mapping[Hashable, str] | None = None  # Class code to its meaning, in the source's order
+    image_shape: tuple[int, int] | None = None  # Height and width of a row seen as an image
+    feature_column: str | None = None  # The column of the feature table that names the features of a count matrix
+    openml: str | None = None  # The set's name on OpenML, where it differs from ours
 
     @property
     def description(self) -> str:

@@ -38,18 +38,10 @@ _FEATURES = ("_genes", "_terms")
 
 
 class Entry(NamedTuple):
-    """A set in the data home.
+    """A set in the data home."""
 
-    Parameters
-    ----------
-    kind : str
-        "table", "matrix" or "counts".
-    path : Path
-        The file.
-    """
-
-    kind: str
-    path: Path
+    kind: str  # "table", "matrix" or "counts"
+    path: Path  # The file
 
 
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
@@ -104,18 +96,7 @@ def _cache_folder() -> Path:
 
 
 def scan(home: Path) -> dict[str, list[Entry]]:
-    """List what a data home holds.
-
-    Parameters
-    ----------
-    home : Path
-        The folder; an absent one holds nothing.
-
-    Returns
-    -------
-    dict of str to list of Entry
-        By name, in order; the label and feature tables of counts are part of their set and not listed.
-    """
+    """List what a data home holds."""
     files = sorted(home.iterdir()) if home.is_dir() else []
     counts = {path.name.removesuffix(_COUNTS) for path in files if path.name.endswith(_COUNTS)}
     companions = {name + part for name in counts for part in (*_LABELS, *_FEATURES)}
@@ -180,25 +161,7 @@ def find(name: str, home: Path) -> Entry:
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet or CSV table.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    DataFrame
-        As stored.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is Parquet and pyarrow is not installed.
-    ValueError
-        If the file cannot be read.
-    """
+    """Read a Parquet or CSV table."""
     import pandas as pd
 
     if path.suffix == ".parquet":
@@ -211,23 +174,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Read an npz file without pickled objects.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to ndarray
-        With ``X`` of shape (n, d).
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read or has no two-dimensional ``X``.
-    """
+    """Read an npz file without pickled objects."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
@@ -244,23 +191,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
 
 
 def read_counts(path: Path) -> tuple[Sparse, pd.DataFrame | None, pd.DataFrame | None]:
-    """Read sparse counts with their label and feature tables.
-
-    Parameters
-    ----------
-    path : Path
-        The file ``NAME_counts.npz``.
-
-    Returns
-    -------
-    tuple
-        The counts as ``csr_array``, the labels and the features; None for a table that is not there.
-
-    Raises
-    ------
-    ValueError
-        If the file is no sparse matrix, or a table does not have its number of rows.
-    """
+    """Read sparse counts with their label and feature tables."""
     import scipy.sparse as sp
 
     try:

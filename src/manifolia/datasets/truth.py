@@ -15,45 +15,11 @@ __all__ = ["even_labels", "truth_bunch"]
 def truth_bunch(
     data: FloatArray, target: Array, description: str, *, feature_names: list[str] | None = None, **truth: Any
 ) -> Bunch:
-    """Put data, target and truth together.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n, d)
-        Rows.
-    target : ndarray of shape (n,)
-        What a supervised method is given.
-    description : str
-        What the set is, with its sizes.
-    feature_names : list of str, default=None
-        Names of the columns; None names them x0, x1, ….
-    **truth : object
-        The truth, by name.
-
-    Returns
-    -------
-    Bunch
-        All of it.
-    """
+    """Put data, target and truth together."""
     names = feature_names if feature_names is not None else [f"x{j}" for j in range(data.shape[1])]
     return Bunch(data=data, target=target, feature_names=names, description=description, **truth)
 
 
 def even_labels(rng: np.random.Generator, n_samples: int, n_labels: int) -> IntArray:
-    """Draw labels whose counts differ by at most one, in random order.
-
-    Parameters
-    ----------
-    rng : Generator
-        The draws.
-    n_samples : int
-        How many labels.
-    n_labels : int
-        How many different ones.
-
-    Returns
-    -------
-    ndarray of int of shape (n_samples,)
-        From 0 to ``n_labels - 1``.
-    """
+    """Draw labels whose counts differ by at most one, in random order."""
     return rng.permutation(np.arange(n_samples) % n_labels)

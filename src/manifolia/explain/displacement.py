@@ -49,33 +49,17 @@ _STAGE = "importance"
 
 
 class Displacement(NamedTuple):
-    """How far rows move when a feature, or a group of features, is mixed up within similar rows.
+    """How far rows move when a feature, or a group of features, is mixed up within similar rows."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (g,)
-        Mean over the rows, in units of `spread`: 1 is as far as rows lie from the middle of the map.
-    null : ndarray of shape (g,)
-        The same with values of rows that lie in the same place of the map.
-    p_value : ndarray of shape (g,)
-        How often chance makes the largest feature stand out from its null as this one does; for all together.
-    rows : ndarray of int of shape (r,)
-        Rows that were asked about.
-    per_row : ndarray of shape (r, g)
-        Displacement of each row.
-    null_per_row : ndarray of shape (r, g)
-        Its null.
-    spread : float
-        Root mean square distance of rows from the middle of the map, in its own units.
-    """
-
+    # (g,): mean over the rows, in units of `spread`: 1 is as far as rows lie from the middle of the map
     mean: FloatArray
-    null: FloatArray
+    null: FloatArray  # (g,): the same with values of rows that lie in the same place of the map
+    # (g,): how often chance makes the largest feature stand out from its null as this one does; for all together
     p_value: FloatArray
-    rows: IntArray
-    per_row: FloatArray
-    null_per_row: FloatArray
-    spread: float
+    rows: IntArray  # (r,): rows that were asked about
+    per_row: FloatArray  # (r, g): displacement of each row
+    null_per_row: FloatArray  # (r, g): its null
+    spread: float  # Root mean square distance of rows from the middle of the map, in its own units
 
 
 def importance(
@@ -95,47 +79,6 @@ def importance(
     value, and the search of similar rows, r · g · 2000 comparisons. 200 rows with 64 features and 10 neighbours are
     up to 256,000 placements. The time of one placement does not depend on the other rows, so fewer rows are that much
     faster; a single one is quick enough to ask while looking at a map.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted, with a ``transform`` that places rows one by one.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows, such as those the model was fitted on. NaN is a missing value where the model supports it.
-    rows : int or array-like of int, default=200
-        How many rows to draw, or which rows to ask about.
-    groups : sequence of array-like of int, default=None
-        Columns that change together, such as those of one category. None: each column alone.
-    n_neighbors : int, default=10
-        Similar rows whose values are tried.
-    n_flips : int, default=999
-        Sign flips of the test. The least p-value is 1 / (n_flips + 1).
-    random_state : int, RandomState, Generator or None, default=None
-        For the rows, the pool in which similar ones are looked for, and the flips.
-    callback : callable, default=None
-        Gets a ``ProgressEvent`` after each group of features; returning True stops with an error.
-
-    Returns
-    -------
-    Displacement
-        By group: `mean`, its `null` and `p_value`; by row and group: `per_row` and `null_per_row`.
-
-    Raises
-    ------
-    TypeError
-        If the model cannot place rows.
-    ValueError
-        If there are fewer than three rows, or a row or column does not exist.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> import manifolia as mf
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = mf.RFPHATE(n_trees=50, random_state=0).fit(X, y)
-    >>> found = mf.explain.importance(model, X, rows=60, random_state=0)
-    >>> sorted(found.mean.argsort()[-2:].tolist())  # the petals
-    [2, 3]
     """
     if not hasattr(model, "transform"):
         message = (

@@ -49,18 +49,10 @@ _POWER_STEPS = 10  # by then the mean alignment over edges has stopped growing
 
 
 class EmbeddedGauges(NamedTuple):
-    """Frames of the embedded tangent spaces, and the rotations that made the bases consistent.
+    """Frames of the embedded tangent spaces, and the rotations that made the bases consistent."""
 
-    Attributes
-    ----------
-    rotations : ndarray of float64 of shape (n, c, c)
-        R_i: the basis V_i R_i is consistent with those of its neighbours.
-    frames : ndarray of float64 of shape (n, c, c)
-        F_i: where the directions of V_i R_i point to, as columns.
-    """
-
-    rotations: FloatArray
-    frames: FloatArray
+    rotations: FloatArray  # (n, c, c): R_i: the basis V_i R_i is consistent with those of its neighbours
+    frames: FloatArray  # (n, c, c): F_i: where the directions of V_i R_i point to, as columns
 
 
 def embedded_gauges(
@@ -72,28 +64,7 @@ def embedded_gauges(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> EmbeddedGauges:
-    """Embed the tangent spaces by themselves (Eq. 5 to 11).
-
-    Parameters
-    ----------
-    spaces : TangentSpaces
-        Tangent spaces of all rows, with at least `n_components` directions.
-    X : ndarray or csr_array of shape (n, p)
-        The rows.
-    graph : csr_array of shape (n, n)
-        Graph of Eq. (1).
-    n_components : int
-        Directions c of a basis, and dimensions of a frame.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the embedding.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    EmbeddedGauges
-        Rotations and frames.
-    """
+    """Embed the tangent spaces by themselves (Eq. 5 to 11)."""
     n, c = spaces.indices.shape[0], n_components
     require(
         3.0 * 8.0 * n * X.shape[1] * c,
@@ -113,22 +84,7 @@ def embedded_gauges(
 
 
 def synchronize(V: FloatArray, graph: Sparse, *, n_jobs: int | None = None) -> FloatArray:
-    """Find rotations that make neighbouring bases as equal as they can be.
-
-    Parameters
-    ----------
-    V : ndarray of shape (n, p, c)
-        Bases with orthonormal columns.
-    graph : csr_array of shape (n, n)
-        Symmetric graph; parts that are not connected stay unrelated.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c, c)
-        Orthonormal R_i; V_i R_i are the consistent bases.
-    """
+    """Find rotations that make neighbouring bases as equal as they can be."""
     n, p, c = V.shape
     upper = sp.coo_array(sp.triu(graph, k=1))
     rows, columns, weights = upper.row, upper.col, upper.data.astype(np.float64)
@@ -172,20 +128,7 @@ def _along_tree(n: int, rows: IntArray, columns: IntArray, aligned: FloatArray, 
 
 
 def embedded_pullback(embedded: EmbeddedGauges, reliability: FloatArray) -> Pullback:
-    """Make arrows of embedded gauges: F_i (V_i R_i)ᵀ e_f.
-
-    Parameters
-    ----------
-    embedded : EmbeddedGauges
-        Rotations and frames.
-    reliability : ndarray of shape (n,)
-        How far the map shows the tangent spaces.
-
-    Returns
-    -------
-    Pullback
-        With gauges F_i R_iᵀ, which are also the pull-backs.
-    """
+    """Make arrows of embedded gauges: F_i (V_i R_i)ᵀ e_f."""
     gauges = np.matmul(embedded.frames, np.ascontiguousarray(embedded.rotations.transpose(0, 2, 1)))
     return Pullback(gauges, gauges, reliability)
 
@@ -193,26 +136,7 @@ def embedded_pullback(embedded: EmbeddedGauges, reliability: FloatArray) -> Pull
 def place_gauges(
     embedded: EmbeddedGauges, spaces: TangentSpaces, new: TangentSpaces, X: Any, query: Any
 ) -> EmbeddedGauges:
-    """Give new rows gauges: their basis is aligned with those of their neighbours, whose mean frame they get.
-
-    Parameters
-    ----------
-    embedded : EmbeddedGauges
-        Of the training rows.
-    spaces : TangentSpaces
-        Of the training rows.
-    new : TangentSpaces
-        Of the new rows.
-    X : ndarray or csr_array of shape (n, p)
-        Training rows.
-    query : ndarray or csr_array of shape (m, p)
-        New rows.
-
-    Returns
-    -------
-    EmbeddedGauges
-        Of the new rows, each found alone.
-    """
+    """Give new rows gauges: their basis is aligned with those of their neighbours, whose mean frame they get."""
     c = embedded.frames.shape[1]
     m = new.indices.shape[0]
     placed = EmbeddedGauges(np.empty((m, c, c)), np.empty((m, c, c)))

@@ -32,39 +32,19 @@ _BLOCK = 256  # rows whose distance to the principal components is measured at o
 
 
 class Projection(NamedTuple):
-    """Principal components in which neighbours are searched.
+    """Principal components in which neighbours are searched."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (p,)
-        What is subtracted.
-    components : ndarray of shape (q, p)
-        Orthonormal rows.
-    """
-
-    mean: FloatArray
-    components: FloatArray
+    mean: FloatArray  # (p,): what is subtracted
+    components: FloatArray  # (q, p): orthonormal rows
 
 
 class NewRows(NamedTuple):
-    """New rows, described by the training rows about them.
+    """New rows, described by the training rows about them."""
 
-    Attributes
-    ----------
-    Q : ndarray or csr_array of shape (m, q)
-        The rows, in the features in which neighbours are searched.
-    neighbors : Neighbors
-        Their k nearest training rows; one that equals the row itself does not count.
-    weights : ndarray of shape (m, k)
-        Strengths of Eq. (1).
-    same : ndarray of intp of shape (m,)
-        The training row at distance 0, or −1.
-    """
-
-    Q: Any
-    neighbors: Neighbors
-    weights: FloatArray
-    same: IntArray
+    Q: Any  # (m, q): the rows, in the features in which neighbours are searched
+    neighbors: Neighbors  # Their k nearest training rows; one that equals the row itself does not count
+    weights: FloatArray  # (m, k): strengths of Eq. (1)
+    same: IntArray  # (m,): the training row at distance 0, or −1
 
 
 class FeatureAnswers:
@@ -352,13 +332,7 @@ class FeatureAnswers:
         return {name: value for name, value in state.items() if name not in _NOT_SAVED}
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
         if "embedding_" not in vars(self):
             return
         n, c = self.embedding_.shape

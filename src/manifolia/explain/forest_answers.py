@@ -180,13 +180,7 @@ class ForestAnswers:
         return {name: value for name, value in state.items() if name not in _NOT_SAVED}
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit the forest: kernels index with them and do not look.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
         state = vars(self)
         if "embedding_" not in state:
             return

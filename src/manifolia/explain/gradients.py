@@ -164,18 +164,6 @@ def smooth_gradients(gradients: FloatArray, spaces: TangentSpaces) -> FloatArray
 
     One pass takes out what is noise of single neighbourhoods; it helps where features vary smoothly over the data, such
     as pixels, and not where they are sparse counts.
-
-    Parameters
-    ----------
-    gradients : ndarray of shape (n, n_features, n_components)
-        Arrows of all points.
-    spaces : TangentSpaces
-        Tangent spaces of the same points: their neighbours count.
-
-    Returns
-    -------
-    ndarray of shape (n, n_features, n_components)
-        Mean over a point and its neighbours.
     """
     n, k = spaces.indices.shape
     check_same_length(gradients=gradients, spaces=spaces.indices)
@@ -200,31 +188,7 @@ def arrow_reliability(
     *,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how well each arrow predicts its feature at the point's neighbours.
-
-    Parameters
-    ----------
-    spaces : TangentSpaces
-        Tangent spaces: their neighbours and weights count.
-    gradients : ndarray of shape (n_rows, n_features, n_components)
-        Arrows of the points and features asked for.
-    X : ndarray or csr_array of shape (n, p)
-        Features of the rows that the neighbours are.
-    Y : ndarray of shape (n, n_components)
-        Their map.
-    rows : int, slice, array-like of int or bool, default=None
-        Which points; None: all.
-    features : int, slice, array-like of int or bool, default=None
-        Which features; None: all.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_rows, n_features)
-        Squared weighted correlation, over the neighbours, of the feature with its change along the arrow; 0 where that
-        is negative, or where the feature does not vary.
-    """
+    """Tell how well each arrow predicts its feature at the point's neighbours."""
     points = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1], "features")
     if gradients.shape != (points.size, columns.size, Y.shape[1]):
@@ -265,45 +229,15 @@ def _gather(X: Any, nearest: Any) -> FloatArray:
 
 
 class GroupMeans(NamedTuple):
-    """Averages over groups of points.
+    """Averages over groups of points."""
 
-    Attributes
-    ----------
-    groups : ndarray of shape (n_groups,)
-        Labels, sorted.
-    means : ndarray of float64 of shape (n_groups, ...)
-        Mean over the points of a group.
-    sizes : ndarray of intp of shape (n_groups,)
-        Points in each.
-    """
-
-    groups: Array
-    means: FloatArray
-    sizes: Array
+    groups: Array  # (n_groups,): labels, sorted
+    means: FloatArray  # (n_groups, ...): mean over the points of a group
+    sizes: Array  # (n_groups,): points in each
 
 
 def group_means(values: FloatArray, groups: ArrayLike) -> GroupMeans:
-    """Average importances or arrows over classes, or over a selection.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, ...)
-        Importances, arrows, or anything with one entry a point.
-    groups : array-like of shape (n,)
-        Class of each point, or True for those selected.
-
-    Returns
-    -------
-    GroupMeans
-        One mean for each group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manifolia.explain.gradients import group_means
-    >>> group_means(np.array([[1.0], [3.0], [5.0]]), ["a", "a", "b"]).means.tolist()
-    [[2.0], [5.0]]
-    """
+    """Average importances or arrows over classes, or over a selection."""
     labels = np.asarray(groups)
     check_same_length(values=values, groups=labels)
     names, which = np.unique(labels, return_inverse=True)
@@ -315,27 +249,7 @@ def group_means(values: FloatArray, groups: ArrayLike) -> GroupMeans:
 
 
 def correlation_arrows(X: ArrayLike, Y: ArrayLike) -> FloatArray:
-    """Draw one arrow per feature for any map: its correlation with each axis (A.2.5).
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, p)
-        Data.
-    Y : array-like of shape (n, n_components)
-        Map.
-
-    Returns
-    -------
-    ndarray of float64 of shape (p, n_components)
-        Pearson correlations, 0 for a feature or an axis that does not vary. (The paper prints a cosine without
-        centring, which depends on where the origins of map and features are.)
-
-    Examples
-    --------
-    >>> from manifolia.explain.gradients import correlation_arrows
-    >>> correlation_arrows([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0]], [[3.0], [2.0], [1.0]]).round(3).tolist()
-    [[-1.0], [0.0]]
-    """
+    """Draw one arrow per feature for any map: its correlation with each axis (A.2.5)."""
     data = check_matrix(X, accept_sparse=True, min_rows=2)
     coordinates = check_map(Y, n_rows=data.shape[0]).astype(np.float64)
     n = data.shape[0]
@@ -357,24 +271,13 @@ def correlation_arrows(X: ArrayLike, Y: ArrayLike) -> FloatArray:
 
 
 class ArrowGrid(NamedTuple):
-    """A field of arrows on a regular grid.
+    """A field of arrows on a regular grid."""
 
-    Attributes
-    ----------
-    positions : ndarray of float64 of shape (m, n_components)
-        Nodes of the grid that have points about them.
-    arrows : ndarray of float64 of shape (m, ..., n_components)
-        Mean arrow there.
-    agreement : ndarray of float64 of shape (m, ...)
-        Length of the mean over the mean length: 1 where all arrows point one way, 0 where they cancel.
-    counts : ndarray of float64 of shape (m,)
-        How many points, by weight, stand behind a node.
-    """
-
-    positions: FloatArray
-    arrows: FloatArray
+    positions: FloatArray  # (m, n_components): nodes of the grid that have points about them
+    arrows: FloatArray  # (m, ..., n_components): mean arrow there
+    # (m, ...): length of the mean over the mean length: 1 where all arrows point one way, 0 where they cancel
     agreement: FloatArray
-    counts: FloatArray
+    counts: FloatArray  # (m,): how many points, by weight, stand behind a node
 
 
 def arrow_grid(
@@ -386,28 +289,7 @@ def arrow_grid(
     min_count: float = 1.0,
     weights: FloatArray | None = None,
 ) -> ArrowGrid:
-    """Smooth arrows into a field on a regular grid, for plots.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n, n_components)
-        Map.
-    gradients : ndarray of shape (n, n_components) or (n, n_features, n_components)
-        Arrows of one feature, or of several, at the points of the map.
-    n_nodes : int, default=20
-        Nodes along the longest side of the map.
-    bandwidth : float, default=0.5
-        Standard deviation of the Gaussian weights, in distances between nodes.
-    min_count : float, default=1.0
-        A node with less weight about it is left out.
-    weights : ndarray of shape (n,) or (n, n_features), default=None
-        How much each arrow counts, such as its reliability; None: all the same.
-
-    Returns
-    -------
-    ArrowGrid
-        Nodes, mean arrows and how far these agree.
-    """
+    """Smooth arrows into a field on a regular grid, for plots."""
     coordinates = check_map(Y).astype(np.float64)
     arrows = np.asarray(gradients, dtype=np.float64)
     check_same_length(Y=coordinates, gradients=arrows)

@@ -37,19 +37,12 @@ __all__ = ["Importance", "contrast_importance", "importance_from_counts", "permu
 
 
 class Importance(NamedTuple):
-    """Importance of the features.
+    """Importance of the features."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (d,)
-        Mean over trees of the error with the feature permuted minus the error without. About 0, of either sign, for
-        a feature that does not matter; exactly 0 for one that no tree uses.
-    std : ndarray of shape (d,)
-        Standard deviation over trees; divided by √T it is the standard error of the mean.
-    """
-
+    # (d,): mean over trees of the error with the feature permuted minus the error without. About 0, of either sign, for
+    # a feature that does not matter; exactly 0 for one that no tree uses
     mean: FloatArray
-    std: FloatArray
+    std: FloatArray  # (d,): standard deviation over trees; divided by √T it is the standard error of the mean
 
 
 def permutation_importance(
@@ -125,33 +118,7 @@ def importance_from_counts(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Importance:
-    """Compute `permutation_importance` for rows whose in-bag counts are known.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted with ``bootstrap=True``.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows.
-    y : array-like of shape (n,) or (n, n_outputs)
-        Their target.
-    counts : ndarray of shape (T, n)
-        How often each row was drawn for each tree.
-    random_state : int, RandomState, Generator or None, default=None
-        For the permutations.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    Importance
-        A tree with fewer than two out-of-bag rows is not asked.
-
-    Raises
-    ------
-    ValueError
-        If no tree can be asked, or the target is not the forest's.
-    """
+    """Compute `permutation_importance` for rows whose in-bag counts are known."""
     from manifolia.kernels.tree_walk import permuted_losses
 
     checked = check_forest_input(forest, X)
@@ -200,29 +167,6 @@ def contrast_importance(
     """Compute `permutation_importance` for a forest that tells data from a shuffled copy.
 
     It is large for features that depend on others: those by which the forest tells which combinations occur.
-
-    Parameters
-    ----------
-    forest : RandomForestClassifier or ExtraTreesClassifier
-        From `manifolia.affinity.contrast.contrast_forest`.
-    X : array-like of shape (n, d)
-        The data.
-    contrast_state : int, RandomState, Generator or None
-        The random state that made the copy and the forest; the copy is made again from it.
-    random_state : int, RandomState, Generator or None, default=None
-        For the permutations.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    Importance
-        On the out-of-bag rows of data and copy.
-
-    Raises
-    ------
-    ValueError
-        If the forest was grown from another seed, or on other data.
     """
     data = check_matrix(X, allow_nan=True)
     both = np.vstack([data, shuffled_columns(data, contrast_state)])

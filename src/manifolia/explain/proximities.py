@@ -29,70 +29,34 @@ __all__ = ["Evidence", "Imputed", "Prototype", "evidence", "impute", "outlier_sc
 
 
 class Prototype(NamedTuple):
-    """A typical row of a class.
+    """A typical row of a class."""
 
-    Attributes
-    ----------
-    label : object
-        The class.
-    centre : int
-        The row with most rows of the class among its nearest.
-    members : ndarray of int
-        Those rows, nearest first.
-    values : ndarray of shape (d,)
-        Their median, feature by feature.
-    low, high : ndarray of shape (d,)
-        Their quartiles: how far the prototype may be taken at its word.
-    """
-
-    label: Any
-    centre: int
-    members: IntArray
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
+    label: Any  # The class
+    centre: int  # The row with most rows of the class among its nearest
+    members: IntArray  # Those rows, nearest first
+    values: FloatArray  # (d,): their median, feature by feature
+    low: FloatArray  # (d,): their quartiles: how far the prototype may be taken at its word
+    high: FloatArray  # (d,): their quartiles: how far the prototype may be taken at its word
 
 
 class Evidence(NamedTuple):
-    """The labelled rows that speak for each row.
+    """The labelled rows that speak for each row."""
 
-    Attributes
-    ----------
-    rows : ndarray of int of shape (m, k)
-        Labelled rows, nearest first; −1 where there are no more.
-    weights : ndarray of shape (m, k)
-        Their share of the row's proximity to all labelled rows; 0 where there are no more.
-    labels : ndarray of shape (m, k)
-        Their labels, None where there are no more.
-    classes : ndarray of shape (c,)
-        The classes.
-    votes : ndarray of shape (m, c)
-        Share of the proximity that goes to each class; for RF-GAP, the forest's own vote. NaN for a row that is near to
-        no labelled row.
-    """
-
-    rows: IntArray
-    weights: FloatArray
-    labels: Array
-    classes: Array
+    rows: IntArray  # (m, k): labelled rows, nearest first; −1 where there are no more
+    weights: FloatArray  # (m, k): their share of the row's proximity to all labelled rows; 0 where there are no more
+    labels: Array  # (m, k): their labels, None where there are no more
+    classes: Array  # (c,): the classes
+    # (m, c): share of the proximity that goes to each class; for RF-GAP, the forest's own vote. NaN for a row that is
+    # near to no labelled row
     votes: FloatArray
 
 
 class Imputed(NamedTuple):
-    """Data with its gaps filled.
+    """Data with its gaps filled."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        The data; what was known is as it was.
-    missing : ndarray of bool of shape (n, d)
-        Which values were filled in.
-    change : ndarray of shape (rounds,)
-        Root mean square change of the filled values in each round, in standard deviations of their columns.
-    """
-
-    X: FloatArray
-    missing: BoolArray
+    X: FloatArray  # (n, d): the data; what was known is as it was
+    missing: BoolArray  # (n, d): which values were filled in
+    # (rounds,): root mean square change of the filled values in each round, in standard deviations of their columns
     change: FloatArray
 
 

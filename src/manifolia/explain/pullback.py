@@ -45,20 +45,12 @@ _THIN = 1e-2
 
 
 class Pullback(NamedTuple):
-    """What arrows are made of.
+    """What arrows are made of."""
 
-    Attributes
-    ----------
-    B : ndarray of float64 of shape (n, c, d)
-        Pull-back: a feature's slopes along the tangent directions to its slopes along the axes of the map.
-    gauges : ndarray of float64 of shape (n, c, c)
-        Orthonormal frames; column l is where tangent direction l points to in the map.
-    reliability : ndarray of float64 of shape (n,)
-        R², between 0 and 1: how much of the way neighbours lie in the tangent space the map shows.
-    """
-
+    # (n, c, d): pull-back: a feature's slopes along the tangent directions to its slopes along the axes of the map
     B: FloatArray
-    gauges: FloatArray
+    gauges: FloatArray  # (n, c, c): orthonormal frames; column l is where tangent direction l points to in the map
+    # (n,): R², between 0 and 1: how much of the way neighbours lie in the tangent space the map shows
     reliability: FloatArray
 
 
@@ -120,18 +112,7 @@ def _inverse(S: FloatArray) -> FloatArray:
 
 
 def nearest_frame(J: FloatArray) -> FloatArray:
-    """Return the orthonormal matrices next to given ones, their polar factors.
-
-    Parameters
-    ----------
-    J : ndarray of shape (n, c, c)
-        Any matrices; the frame of one that is not of full rank is one of several that are equally near.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c, c)
-        U Vᵀ of the singular value decomposition J = U S Vᵀ.
-    """
+    """Return the orthonormal matrices next to given ones, their polar factors."""
     J = J.astype(np.float64, copy=False)
     if J.shape[1] == 2:
         # In the plane the polar factor is a rotation or a reflection, in closed form.

@@ -31,33 +31,7 @@ def substitution_effects(
     n_donors: int = 64,
     random_state: RandomState = None,
 ) -> FloatArray:
-    """Measure how far a row moves when features take other rows' values.
-
-    Parameters
-    ----------
-    place : callable
-        Rows to their coordinates, such as a model's ``transform``.
-    X : ndarray or sparse array of shape (n, d)
-        Rows: the one that is asked about, and those whose values it gets.
-    row : int
-        Which one.
-    groups : sequence of ndarray of int
-        Columns that change together.
-    n_donors : int, default=64
-        Other rows whose values are tried; all, if there are fewer.
-    random_state : int, RandomState, Generator or None, default=None
-        For the choice of donors.
-
-    Returns
-    -------
-    ndarray of shape (n_groups,)
-        Mean distance moved, in units of the map.
-
-    Raises
-    ------
-    ValueError
-        If there is no such row.
-    """
+    """Measure how far a row moves when features take other rows' values."""
     n = X.shape[0]
     row = check_number(row, "row", low=0, high=n - 1, integer=True)
     n_donors = check_number(n_donors, "n_donors", low=1, integer=True)

@@ -44,51 +44,7 @@ def place_anchored(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Place new rows on a map.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n, n_components)
-        The finished map.
-    indices : ndarray of int of shape (m, k)
-        Neighbours of each new row among the n points.
-    weights : ndarray of shape (m, k)
-        Strengths of these neighbours, in 0 … 1 (Eq. 1 of the FeatureMAP paper).
-    min_dist : float, default=0.1
-        As for the layout of the map.
-    spread : float, default=1.0
-        As for the layout of the map.
-    n_epochs : int, default=50
-        Steps of each row; 0 leaves it at the weighted mean of its neighbours.
-    n_negatives : int, default=3
-        Random points that repel, per unit of weight and epoch.
-    repulsion : float, default=2.0
-        As for the layout of the map.
-    random_state : int, RandomState, Generator or None, default=None
-        Key of the random draws. Pass the same int each time to have the same row in the same place.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (m, n_components)
-        Places, in the dtype of `Y`; computed in single precision.
-
-    Raises
-    ------
-    TypeError
-        If a parameter is of the wrong kind.
-    ValueError
-        If the neighbours are not points of the map, the shapes differ, or a parameter is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manifolia.extension.anchored import place_anchored
-    >>> Y = [[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]]
-    >>> place_anchored(Y, np.array([[0, 1]]), np.array([[1.0, 1.0]]), n_epochs=0).tolist()
-    [[2.0, 0.0]]
-    """
+    """Place new rows on a map."""
     from manifolia.kernels.anchored import anchored_rows
 
     Y = check_map(Y)

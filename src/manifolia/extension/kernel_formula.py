@@ -66,36 +66,15 @@ _LLOYD = 20  # rounds of k-means; centres need to be spread, not optimal
 
 
 class Frame(NamedTuple):
-    """Where the origin of the centres is, and their unit.
+    """Where the origin of the centres is, and their unit."""
 
-    Attributes
-    ----------
-    shift : ndarray of float64 of shape (d,)
-        Mean of the centres.
-    scale : float
-        A power of two.
-    limit : float
-        Largest distance from the origin, in the frame.
-    """
-
-    shift: FloatArray
-    scale: float
-    limit: float
+    shift: FloatArray  # (d,): mean of the centres
+    scale: float  # A power of two
+    limit: float  # Largest distance from the origin, in the frame
 
 
 def frame_of(C: FloatArray) -> Frame:
-    """Find the frame of centres.
-
-    Parameters
-    ----------
-    C : ndarray of shape (m, d)
-        Centres.
-
-    Returns
-    -------
-    Frame
-        In which the centre farthest from the mean is between ½√d and √d away, or less.
-    """
+    """Find the frame of centres."""
     shift = C.mean(axis=0, dtype=np.float64)
     spread = float(np.abs(C - shift).max(initial=0.0))
     scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
@@ -104,22 +83,7 @@ def frame_of(C: FloatArray) -> Frame:
 
 
 def framed(X: FloatArray, frame: Frame, dtype: Any) -> FloatArray:
-    """Bring rows into a frame, each alone.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    frame : Frame
-        From `frame_of`.
-    dtype : dtype
-        Of the result.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        Rows, none farther from the origin than the limit.
-    """
+    """Bring rows into a frame, each alone."""
     from manifolia.kernels.kernel_map import framed_rows
 
     out = np.empty(X.shape, dtype=dtype)
@@ -132,26 +96,7 @@ def framed(X: FloatArray, frame: Frame, dtype: Any) -> FloatArray:
 
 
 def formula(C: FloatArray, sigma: FloatArray, values: FloatArray, *, metric: str, dtype: Any) -> Any:
-    """Put a formula together, in the precision that it is computed in.
-
-    Parameters
-    ----------
-    C : ndarray of shape (m, d)
-        Centres in their frame; for ``metric="precomputed"`` anything with m rows.
-    sigma : ndarray of shape (m,)
-        Widths σ_j.
-    values : ndarray of shape (m, c)
-        Coefficients α_j.
-    metric : str
-        One of `KINDS`.
-    dtype : dtype
-        Precision, float32 or float64.
-
-    Returns
-    -------
-    Formula
-        For `evaluate`.
-    """
+    """Put a formula together, in the precision that it is computed in."""
     from manifolia.kernels.kernel_map import Formula
 
     across = np.ascontiguousarray(C.T if metric != "precomputed" else np.empty((1, len(C))), dtype=dtype)
@@ -160,22 +105,7 @@ def formula(C: FloatArray, sigma: FloatArray, values: FloatArray, *, metric: str
 
 
 def evaluate(Z: FloatArray, made: Any, *, own: IntArray | None = None) -> FloatArray:
-    """Map rows by a formula, each alone.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d), or (n, m) with metric="precomputed"
-        Rows in the frame of the centres; or their distances to the centres.
-    made : Formula
-        From `formula`.
-    own : ndarray of int of shape (n,), default=None
-        For each row the centre that it is, which is left out.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c)
-        Their places.
-    """
+    """Map rows by a formula, each alone."""
     from manifolia.kernels.kernel_map import mapped_rows
 
     out = np.empty((Z.shape[0], made.values.shape[1]))
@@ -193,20 +123,7 @@ def _nobody(n: int) -> IntArray:
 
 
 def nearest_gaps(C: FloatArray, *, metric: str) -> FloatArray:
-    """Measure how far the nearest centre at another place is.
-
-    Parameters
-    ----------
-    C : ndarray of shape (m, d), or (m, m) with metric="precomputed"
-        Centres; or their distances.
-    metric : str
-        As for `manifolia.neighbors.kneighbors`.
-
-    Returns
-    -------
-    ndarray of float64 of shape (m,)
-        d1 > 0. A centre with nothing but duplicates beside it gets the median of the others; 1 if all are in one place.
-    """
+    """Measure how far the nearest centre at another place is."""
     m = C.shape[0]
     if m < 2:
         return np.ones(m)
@@ -218,18 +135,7 @@ def nearest_gaps(C: FloatArray, *, metric: str) -> FloatArray:
 
 
 def map_scale(Y: FloatArray) -> float:
-    """Measure how far neighbours are apart in a map.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (m, c)
-        A map.
-
-    Returns
-    -------
-    float
-        Median distance to the 10th neighbour; 1 if that is 0.
-    """
+    """Measure how far neighbours are apart in a map."""
     if len(Y) < 2:
         return 1.0
     k = min(_MAP_NEIGHBOR, len(Y) - 1)
@@ -237,26 +143,7 @@ def map_scale(Y: FloatArray) -> float:
 
 
 def choose_width(C: FloatArray, Y: FloatArray, unit: float, *, metric: str, dtype: Any) -> float:
-    """Choose one width for all centres by leaving out each in turn.
-
-    Parameters
-    ----------
-    C : ndarray of shape (m, d), or (m, m) with metric="precomputed"
-        Centres in their frame; or their distances.
-    Y : ndarray of shape (m, c)
-        Their places.
-    unit : float
-        Median of `nearest_gaps`.
-    metric : str
-        One of `KINDS`.
-    dtype : dtype
-        Precision.
-
-    Returns
-    -------
-    float
-        The multiple of `unit` with the least mean of log(1 + e²/m²); of equals the smallest.
-    """
+    """Choose one width for all centres by leaving out each in turn."""
     m = len(C)
     if m < 3:
         return FACTORS[0]
@@ -272,25 +159,7 @@ def choose_width(C: FloatArray, Y: FloatArray, unit: float, *, metric: str, dtyp
 
 
 def choose_centers(Z: FloatArray, n_centers: int, *, kind: str, random_state: RandomState = None) -> IntArray:
-    """Choose rows to be centres.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d)
-        Rows.
-    n_centers : int
-        How many, at most n.
-    kind : {"random", "kmeans", "farthest"}
-        Drawn evenly; the rows nearest to the means of k-means; or one after the other the row farthest from those
-        chosen before.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed.
-
-    Returns
-    -------
-    ndarray of intp of shape (n_centers,)
-        Numbers of rows, ascending, all different.
-    """
+    """Choose rows to be centres."""
     rng = as_generator(random_state)
     n = Z.shape[0]
     drawn = rng.choice(n, n_centers, replace=False).astype(np.intp)
@@ -325,25 +194,7 @@ def _farthest(Z: FloatArray, drawn: IntArray) -> IntArray:
 
 
 def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArray:
-    """Find the coefficients by least squares over all rows.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n, d), or (n, m) with metric="precomputed"
-        Rows in the frame of the centres; or their distances to the centres.
-    Y : ndarray of shape (n, c)
-        Their places.
-    made : Formula
-        With the coefficients α₀ to start from: the places of the centres.
-    ridge : float
-        Weight λ: minimises Σ ‖y_i − y(x_i)‖² + λ Σ ‖α_j − α₀_j‖². Coefficients of centres that the rows say little
-        about stay near their places, not near the origin. 0 is the pseudo-inverse of the paper.
-
-    Returns
-    -------
-    ndarray of float64 of shape (m, c)
-        α.
-    """
+    """Find the coefficients by least squares over all rows."""
     n, m = Z.shape[0], made.values.shape[0]
     if ridge == 0.0:
         memory.require(

@@ -27,25 +27,7 @@ _ROWS = 512
 
 
 def jacobian(X: FloatArray, Z: FloatArray, made: Any, frame: Frame) -> FloatArray:
-    """Differentiate a kernel map at rows, each alone.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Rows as they came.
-    Z : ndarray of shape (n, d)
-        The same in the frame of the centres.
-    made : Formula
-        Of a map by Euclidean distances.
-    frame : Frame
-        The frame.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c, d)
-        ∂y/∂x. For rows that were pulled back to the limit of the frame it is the derivative through that step: moving
-        straight away from the centres changes nothing there.
-    """
+    """Differentiate a kernel map at rows, each alone."""
     from manifolia.kernels.kernel_map import jacobian_rows
 
     n, d = Z.shape
@@ -68,36 +50,14 @@ def jacobian(X: FloatArray, Z: FloatArray, made: Any, frame: Frame) -> FloatArra
 
 
 def importance_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how much each feature matters at each row.
-
-    Parameters
-    ----------
-    J : ndarray of shape (n, c, d)
-        Derivatives.
-
-    Returns
-    -------
-    ndarray of shape (n, d)
-        Lengths of the arrows as shares of a row's longest; 0 where the row does not move at all.
-    """
+    """Tell how much each feature matters at each row."""
     lengths: FloatArray = np.sqrt((J**2).sum(axis=1))
     longest = lengths.max(axis=1, keepdims=True)
     return np.divide(lengths, longest, out=np.zeros_like(lengths), where=longest > 0.0)
 
 
 def sensitivity_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how far each row moves for the smallest change of the data that moves it most.
-
-    Parameters
-    ----------
-    J : ndarray of shape (n, c, d)
-        Derivatives.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Largest singular values.
-    """
+    """Tell how far each row moves for the smallest change of the data that moves it most."""
     # The c × c Gram matrix has the same, squared, and c is 2 or 3.
     gram = np.einsum("iaf,ibf->iab", J, J)
     return np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[:, -1], 0.0))

@@ -24,20 +24,7 @@ _ENOUGH = 200  # rows beside the centres from which on they are it
 
 
 def check_distances(D: FloatArray, *, square: bool) -> None:
-    """Refuse what cannot be distances.
-
-    Parameters
-    ----------
-    D : ndarray of shape (m, n)
-        Distances of rows to those of ``fit``.
-    square : bool
-        Whether they are those of ``fit`` themselves.
-
-    Raises
-    ------
-    ValueError
-        If one is negative, or the matrix is not square and ought to be.
-    """
+    """Refuse what cannot be distances."""
     if square and D.shape[0] != D.shape[1]:
         message = (
             f"X must be square with metric='precomputed', got shape {D.shape}. Pass the distances of all rows to all "
@@ -50,21 +37,7 @@ def check_distances(D: FloatArray, *, square: bool) -> None:
 
 
 def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
-    """Choose the rows whose distances are the yardstick of novelty.
-
-    Parameters
-    ----------
-    n : int
-        Rows of ``fit``.
-    centers : ndarray of int of shape (m,)
-        Those that are centres.
-
-    Returns
-    -------
-    ndarray of int or None
-        Rows beside the centres, which are as new to them as new rows are, at most 10,000. None if there are fewer than
-        200: then centres are measured, each against the others.
-    """
+    """Choose the rows whose distances are the yardstick of novelty."""
     others = np.setdiff1d(np.arange(n), centers)
     return others[:: max(1, -(-len(others) // _MOST))] if len(others) >= _ENOUGH else None
 
@@ -151,13 +124,7 @@ class KernelRows:
         return {name: value for name, value in state.items() if name != "_index"}
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
         if "places_" not in vars(self):
             return
         m = len(self.centers_)

@@ -24,37 +24,14 @@ _ROWS = 4096  # rows that pass through all trees together: their sums stay in ca
 
 
 class LeafValues(NamedTuple):
-    """Values in the leaves of a forest.
+    """Values in the leaves of a forest."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_leaves, k)
-        Mean of the in-bag rows of each leaf; 0 where there is none.
-    filled : ndarray of bool of shape (n_leaves,)
-        Whether a leaf has a say.
-    """
-
-    values: FloatArray
-    filled: BoolArray
+    values: FloatArray  # (n_leaves, k): mean of the in-bag rows of each leaf; 0 where there is none
+    filled: BoolArray  # (n_leaves,): whether a leaf has a say
 
 
 def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | None = None) -> LeafValues:
-    """Average values over the in-bag rows of every leaf.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags of the training rows.
-    V : ndarray of shape (n, k)
-        Values of the training rows: coordinates, or one-hot classes.
-    row_weight : ndarray of shape (n,), default=None
-        Weight of each row.
-
-    Returns
-    -------
-    LeafValues
-        For a forest without bootstrap samples every row is in the bag.
-    """
+    """Average values over the in-bag rows of every leaf."""
     from manifolia.kernels.forest import leaf_totals
 
     weight = np.ones(table.n_rows) if row_weight is None else row_weight
@@ -71,39 +48,12 @@ def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | Non
 
 
 def place_training(table: LeafTable, leaves: LeafValues) -> FloatArray:
-    """Average the leaves of every training row over the trees that left it out of their bag.
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags of the training rows.
-    leaves : LeafValues
-        From `leaf_values`.
-
-    Returns
-    -------
-    ndarray of shape (n, k)
-        A row that is in every bag, and every row of a forest without bootstrap samples, asks all trees. A row whose
-        leaves hold no training row at all gets 0, with a warning.
-    """
+    """Average the leaves of every training row over the trees that left it out of their bag."""
     return _walk_out(table.leaf, parts_out_of_bag(table), leaves)
 
 
 def place_new(leaf: IntArray, leaves: LeafValues) -> FloatArray:
-    """Average the leaves of new rows over all trees.
-
-    Parameters
-    ----------
-    leaf : ndarray of int32 of shape (T, m)
-        Leaf ids, from `manifolia.affinity.leaves.leaf_ids`.
-    leaves : LeafValues
-        From `leaf_values`.
-
-    Returns
-    -------
-    ndarray of shape (m, k)
-        Each row alone. A row whose leaves hold no training row at all gets 0, with a warning.
-    """
+    """Average the leaves of new rows over all trees."""
     return _walk_out(leaf, np.empty((0, 0), dtype=np.uint8), leaves)
 
 
@@ -138,25 +88,6 @@ def out_of_bag_prediction(
 
     It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
     ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
-
-    Parameters
-    ----------
-    table : LeafTable
-        Leaves and bags of all rows.
-    y : ndarray of shape (n_labelled,) or (n_labelled, n_outputs)
-        Target of the labelled rows.
-    labelled : ndarray of bool of shape (n,)
-        Which rows those are.
-    classification : bool
-        Whether the target is classes.
-    row_weight : ndarray of shape (n,), default=None
-        Weight of each row.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n_outputs)
-        The class with most votes, or the mean, for rows without a label too. A row that is in every bag asks all
-        trees.
     """
     # A fitted forest may have been trained on more labels than are given: rows without one have no say.
     weight = labelled.astype(np.float64) if row_weight is None else np.where(labelled, row_weight, 0.0)

@@ -25,42 +25,12 @@ _ROWS = 1024
 
 
 def mode_neighbors(perplexity: float, n_points: int) -> int:
-    """Tell how many neighbours a perplexity needs.
-
-    Parameters
-    ----------
-    perplexity : float
-        Effective number of neighbours.
-    n_points : int
-        Points of the map.
-
-    Returns
-    -------
-    int
-        3 × perplexity + 1, at most all points.
-    """
+    """Tell how many neighbours a perplexity needs."""
     return min(int(3 * perplexity) + 1, n_points)
 
 
 def place_at_mode(near: Neighbors, Y: FloatArray, *, perplexity: float, scale: float) -> FloatArray:
-    """Place rows at the mode of their neighbours, each alone.
-
-    Parameters
-    ----------
-    near : Neighbors
-        Nearest points of the map for each row, nearest first, `mode_neighbors` of them.
-    Y : ndarray of shape (N, c)
-        The map.
-    perplexity : float
-        Effective number of neighbours.
-    scale : float
-        Width s, from `manifolia.extension.kernel_formula.map_scale`.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, c)
-        Their places.
-    """
+    """Place rows at the mode of their neighbours, each alone."""
     from manifolia.kernels.kernel_map import mode_rows
 
     n = near.indices.shape[0]

@@ -58,72 +58,27 @@ _VALUES = 2**20  # but no more than this many values, so that they stay in cache
 
 
 class NodeRanges(NamedTuple):
-    """Ranges of the training rows in the nodes of a forest.
+    """Ranges of the training rows in the nodes of a forest."""
 
-    Attributes
-    ----------
-    low, high : ndarray of float32 of shape (n_nodes,)
-        Least and greatest value, among a node's in-bag rows, of the feature by which they came into the node; missing
-        values aside. Infinite, low above high, where there is none.
-    span : ndarray of float32 of shape (d,)
-        Range of each feature among all training rows.
-    """
-
+    # (n_nodes,): least and greatest value, among a node's in-bag rows, of the feature by which they came into the node;
+    # missing values aside. Infinite, low above high, where there is none
     low: FloatArray
+    # (n_nodes,): least and greatest value, among a node's in-bag rows, of the feature by which they came into the node;
+    # missing values aside. Infinite, low above high, where there is none
     high: FloatArray
-    span: FloatArray
+    span: FloatArray  # (d,): range of each feature among all training rows
 
 
 def novelty_ranges(
     forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None, n_jobs: int | None = None
 ) -> NodeRanges:
-    """Find the ranges of the training rows in the nodes of a forest.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The rows it was trained on, or rows that `train_rows` relates to them.
-    train_rows : array-like of int, default=None
-        For each row that the forest was trained on, its row in `X`, or −1 if it is not there. None: the forest was
-        trained on `X` itself.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    NodeRanges
-        8 bytes a node. They depend on the set of rows only, not on their order.
-
-    Raises
-    ------
-    ValueError
-        If the forest was trained on other rows.
-    """
+    """Find the ranges of the training rows in the nodes of a forest."""
     with threads(n_jobs):
         return ranges_from_counts(forest, X, leaf_table(forest, X, train_rows=train_rows).counts)
 
 
 def ranges_from_counts(forest: Any, X: ArrayLike, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
-    """Compute `novelty_ranges` for rows whose in-bag counts are known.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows.
-    counts : ndarray of shape (T, n)
-        How often each row was drawn for each tree.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    NodeRanges
-        Of the rows that were drawn.
-    """
+    """Compute `novelty_ranges` for rows whose in-bag counts are known."""
     from manifolia.kernels.tree_walk import node_ranges
 
     checked = check_forest_input(forest, X)
@@ -154,43 +109,7 @@ def novelty(
     counts: IntArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Score how unlike the training rows of its leaves each row is.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : array-like, sparse matrix or DataFrame of shape (m, d)
-        Rows. A missing value is never outside of a range.
-    ranges : NodeRanges
-        From `novelty_ranges` of the same forest.
-    counts : ndarray of shape (T, m), default=None
-        For training rows, how often each was drawn for each tree: only the trees that left a row out of their bag are
-        asked, so that its score compares with those of new rows. None: the rows are new, all trees are asked.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Between 0 and 1; NaN for a training row that is in every bag. Each row alone, the same bits in any batch.
-
-    Raises
-    ------
-    ValueError
-        If the ranges are those of another forest.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from manifolia.extension.novelty import novelty, novelty_ranges
-    >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(100, random_state=0).fit(X[::2], y[::2])
-    >>> ranges = novelty_ranges(forest, X[::2])
-    >>> bool(novelty(forest, X[1::2], ranges).max() < novelty(forest, 10 * X[1::2], ranges).min())
-    True
-    """
+    """Score how unlike the training rows of its leaves each row is."""
     from manifolia.kernels.tree_walk import path_excess
 
     checked = check_forest_input(forest, X)

@@ -311,13 +311,7 @@ class SubsetMap(MapAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, A
         """Bytes at the peak of laying out m rows."""
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Check that arrays which came from a file fit together."""
         if "map_" not in vars(self):
             return
         fits = self._yardstick.ndim == 1 and self._yardstick.size > 0

@@ -17,34 +17,10 @@ _RARE = 0.99  # one ordinary row in a hundred is called novel
 
 
 def tail_share(distance: FloatArray, calibration: FloatArray) -> FloatArray:
-    """Tell which share of a yardstick lies below each value.
-
-    Parameters
-    ----------
-    distance : ndarray of shape (m,)
-        Values.
-    calibration : ndarray of shape (n,)
-        The yardstick.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        #{calibration < distance} / (n + 1), so that 1 minus it is a p-value.
-    """
+    """Tell which share of a yardstick lies below each value."""
     return np.searchsorted(np.sort(calibration), distance, side="left") / (len(calibration) + 1.0)
 
 
 def threshold(n: int) -> float:
-    """Tell from which novelty on a row is called unlike the others.
-
-    Parameters
-    ----------
-    n : int
-        Rows of the yardstick.
-
-    Returns
-    -------
-    float
-        0.99, or with fewer than 99 rows the novelty of a row that is farther than all of them.
-    """
+    """Tell from which novelty on a row is called unlike the others."""
     return min(_RARE, n / (n + 1.0))

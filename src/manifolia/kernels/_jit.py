@@ -70,23 +70,7 @@ def _wanted_threads() -> int:
 
 
 def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) -> Callable[[Function], Function]:
-    """Compile a function to a kernel.
-
-    Parameters
-    ----------
-    fast : bool, default=False
-        Let the compiler reorder sums (`FASTMATH`). Never where a result must not depend on a block's borders.
-    parallel : bool, default=False
-        Allow ``prange``. Calls are serialised by a process-wide lock, and other kernels cannot call it. No scalar
-        reduction inside ``prange``.
-    inline : bool, default=False
-        Inline into calling kernels.
-
-    Returns
-    -------
-    callable
-        The decorator.
-    """
+    """Compile a function to a kernel."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     options["fastmath"] = set(FASTMATH) if fast else False
     if inline:

@@ -57,24 +57,13 @@ _UNIT = np.float32(2.0**-32)
 
 
 class EdgeGraph(NamedTuple):
-    """The graph as the kernels read it.
+    """The graph as the kernels read it."""
 
-    Attributes
-    ----------
-    indptr : ndarray of int64 of shape (n + 1,)
-        Where each row's edges begin.
-    indices : ndarray of uint32 of shape (nnz,)
-        Their other ends; without a sign, so that no index needs to be checked for counting from the end.
-    weights : ndarray of float32 of shape (nnz,)
-        P_ij / max P.
-    draws : ndarray of float32 of shape (n,)
-        Expected number of negative samples per epoch.
-    """
-
-    indptr: np.ndarray
+    indptr: np.ndarray  # (n + 1,): where each row's edges begin
+    # (nnz,): their other ends; without a sign, so that no index needs to be checked for counting from the end
     indices: np.ndarray
-    weights: np.ndarray
-    draws: np.ndarray
+    weights: np.ndarray  # (nnz,): P_ij / max P
+    draws: np.ndarray  # (n,): expected number of negative samples per epoch
 
 
 @kernel(inline=True)

@@ -51,27 +51,13 @@ _FINITE = np.int32(0x7F7FFFFF)  # bits of the largest single-precision number
 
 
 class Panels(NamedTuple):
-    """What `scan_lists` needs of the lists.
+    """What `scan_lists` needs of the lists."""
 
-    Attributes
-    ----------
-    centres : ndarray of float32 of shape (n_lists, m)
-        Centre of each list.
-    starts : ndarray of int64 of shape (n_lists + 1,)
-        First panel of each list.
-    panels : ndarray of float32 of shape (n_panels, m, WIDTH)
-        Members minus their centre.
-    squares : ndarray of float32 of shape (n_panels, WIDTH)
-        Squared lengths of those, infinite where no one is.
-    members : ndarray of int32 of shape (n_panels · WIDTH,)
-        Row at each place, −1 where no one is.
-    """
-
-    centres: Any
-    starts: Any
-    panels: Any
-    squares: Any
-    members: Any
+    centres: Any  # (n_lists, m): centre of each list
+    starts: Any  # (n_lists + 1,): first panel of each list
+    panels: Any  # (n_panels, m, WIDTH): members minus their centre
+    squares: Any  # (n_panels, WIDTH): squared lengths of those, infinite where no one is
+    members: Any  # (n_panels · WIDTH,): row at each place, −1 where no one is
 
 
 @kernel()

@@ -46,24 +46,12 @@ _STEPS = 10  # of the mean shift; later ones move a point by less than a thousan
 
 
 class Formula(NamedTuple):
-    """What a kernel map is made of; see the table above.
+    """What a kernel map is made of; see the table above."""
 
-    Attributes
-    ----------
-    C : ndarray of shape (d, m)
-        Centres, a column each.
-    precision : ndarray of shape (m,)
-        1 / 2σ_j².
-    values : ndarray of float64 of shape (m, c)
-        Coefficients α_j.
-    kind : int
-        Number of the distance.
-    """
-
-    C: np.ndarray
-    precision: np.ndarray
-    values: np.ndarray
-    kind: int
+    C: np.ndarray  # (d, m): centres, a column each
+    precision: np.ndarray  # (m,): 1 / 2σ_j²
+    values: np.ndarray  # (m, c): coefficients α_j
+    kind: int  # Number of the distance
 
 
 @kernel()

@@ -42,17 +42,11 @@ _TIE = 1e-6  # entries this near to the largest count as equally large when the 
 
 
 class ClassicalMDS(NamedTuple):
-    """What `classical_mds` returns.
+    """What `classical_mds` returns."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Centred coordinates in the dtype of the distances, along the principal axes.
-    eigenvalues : ndarray of float64 of shape (n_components,)
-        The leading eigenvalues of B as they are: a value that is not positive belongs to a column of zeros.
-    """
-
-    Y: FloatArray
+    Y: FloatArray  # (n, n_components): centred coordinates in the dtype of the distances, along the principal axes
+    # (n_components,): the leading eigenvalues of B as they are: a value that is not positive belongs to a column of
+    # zeros
     eigenvalues: FloatArray
 
 
@@ -126,25 +120,6 @@ def check_distances(D: ArrayLike, *, name: str = "D") -> FloatArray:
 
     Symmetry and diagonal are checked on squares, where rounding is even: distances found from inner products carry an
     error that is small against the largest square, not against a small distance.
-
-    Parameters
-    ----------
-    D : array-like of shape (n, n)
-        Distances.
-    name : str, default="D"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        float32 or float64, C-contiguous; the same object if it came so.
-
-    Raises
-    ------
-    TypeError
-        If it is sparse, or holds no numbers.
-    ValueError
-        If it is not square, not finite, negative somewhere, not symmetric or not zero on the diagonal.
     """
     return _checked(D, name)[0]
 

@@ -38,80 +38,33 @@ _NEGLIGIBLE = 1e-12  # of the median variance: neighbourhoods of duplicates, whe
 
 
 class DensityTerm(NamedTuple):
-    """What the layout needs to know of the data's local shapes.
+    """What the layout needs to know of the data's local shapes."""
 
-    Attributes
-    ----------
-    indices : ndarray of int of shape (n, k)
-        Neighbours of each point in the data.
-    coordinates : ndarray of shape (n, k, m)
-        Their coordinates in the point's tangent space, orthogonal under the weights.
-    weights : ndarray of shape (n, k)
-        Weights of the neighbours, which add up to 1 in each row.
-    variances : ndarray of shape (n, m)
-        σ²: weighted variances along the tangent directions, largest first.
-    weight : float, default=0.03
-        λ in the paper's units; 0 measures the radii and exerts no force. With the default k-NN accuracy stays within
-        0.002 of umap-learn's, and trustworthiness above it, in the mean over three seeds on two samples of 5,000 digits
-        and one of Fashion-MNIST (0.919, 0.924 and 0.756 against 0.915, 0.926 and 0.752); with 0.05 within 0.003. The
-        standard deviation over seeds is 0.001 to 0.002 for either method.
-    fraction : float, default=0.3
-        Share of the epochs, the last ones, in which the term acts.
-    """
-
-    indices: IntArray
-    coordinates: FloatArray
-    weights: FloatArray
-    variances: FloatArray
+    indices: IntArray  # (n, k): neighbours of each point in the data
+    coordinates: FloatArray  # (n, k, m): their coordinates in the point's tangent space, orthogonal under the weights
+    weights: FloatArray  # (n, k): weights of the neighbours, which add up to 1 in each row
+    variances: FloatArray  # (n, m): σ²: weighted variances along the tangent directions, largest first
+    # λ in the paper's units; 0 measures the radii and exerts no force. With the default k-NN accuracy stays within
+    # 0.002 of umap-learn's, and trustworthiness above it, in the mean over three seeds on two samples of 5,000 digits
+    # and one of Fashion-MNIST (0.919, 0.924 and 0.756 against 0.915, 0.926 and 0.752); with 0.05 within 0.003. The
+    # standard deviation over seeds is 0.001 to 0.002 for either method
     weight: float = 0.03
-    fraction: float = 0.3
+    fraction: float = 0.3  # Share of the epochs, the last ones, in which the term acts
 
 
 class DensityReport(NamedTuple):
-    """How far the radii of a map follow those of the data.
+    """How far the radii of a map follow those of the data."""
 
-    Attributes
-    ----------
-    correlation : ndarray of float64 of shape (d,)
-        Correlation over the points of log σ²_l with log R_l, per direction; NaN where there is nothing to correlate.
-    anisotropy : float
-        Correlation of log R_1/R_2 with log σ²_1/σ²_2, which gauges that point anywhere cannot reach; NaN in one
-        dimension.
-    radii : ndarray of float64 of shape (n, d)
-        R_il.
-    gauges : ndarray of float32 of shape (n, d, n_components)
-        Orthonormal rows v_il.
-    """
-
+    # (d,): correlation over the points of log σ²_l with log R_l, per direction; NaN where there is nothing to correlate
     correlation: FloatArray
+    # Correlation of log R_1/R_2 with log σ²_1/σ²_2, which gauges that point anywhere cannot reach; NaN in one dimension
     anisotropy: float
-    radii: FloatArray
-    gauges: FloatArray
+    radii: FloatArray  # (n, d): R_il
+    gauges: FloatArray  # (n, d, n_components): orthonormal rows v_il
 
 
 class RunningDensity:
-    """The term during a descent: its gauges, radii and forces.
-
-    Parameters
-    ----------
-    term : DensityTerm
-        Shapes of the data.
-    graph : EdgeGraph
-        The layout's graph.
-    table : ndarray of shape (3, n_entries)
-        The kernels' functions of the squared distance.
-    n_components : int
-        Dimensions of the map.
-    width : int
-        Columns of the positions as the kernels see them, at least 2.
-
-    Raises
-    ------
-    TypeError
-        If a number of the term is not a number.
-    ValueError
-        If the arrays do not belong together, or a number is out of range.
-    """
+    """The term during a descent: its gauges, radii and forces."""
 
     def __init__(
         self, term: DensityTerm, graph: EdgeGraph, table: FloatArray, *, n_components: int, width: int
@@ -206,20 +159,7 @@ class RunningDensity:
         return rho, slopes
 
     def forces(self, crew: Team, Y: FloatArray) -> FloatArray:
-        """Return the term's force on every point.
-
-        Parameters
-        ----------
-        crew : Team
-            Who works.
-        Y : ndarray of float32 of shape (n, width)
-            Positions.
-
-        Returns
-        -------
-        ndarray of float32 of shape (n, width)
-            Overwritten by a later call. Every other call returns the forces of the call before.
-        """
+        """Return the term's force on every point."""
         from manifolia.kernels.density import density_forces
 
         self._calls += 1
@@ -244,20 +184,7 @@ class RunningDensity:
         return self._forces
 
     def report(self, crew: Team, Y: FloatArray) -> DensityReport:
-        """Measure a finished map.
-
-        Parameters
-        ----------
-        crew : Team
-            Who works.
-        Y : ndarray of float32 of shape (n, width)
-            Positions.
-
-        Returns
-        -------
-        DensityReport
-            With fresh gauges.
-        """
+        """Measure a finished map."""
         self._age = 0
         self._measure(crew, Y)
         rho, _ = self._slopes()

@@ -67,52 +67,18 @@ _ASYMMETRY = 1e-6  # of the largest weight; a fuzzy union is symmetric to roundi
 
 
 class EdgeLayout(NamedTuple):
-    """What `edge_layout` returns.
+    """What `edge_layout` returns."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Coordinates in the dtype of the start; computed in single precision.
-    a : float
-        First parameter of Q.
-    b : float
-        Second parameter of Q.
-    n_epochs : int
-        Epochs run.
-    density : DensityReport or None
-        Radii, gauges and correlations of the map, if a density term was given.
-    """
-
-    Y: FloatArray
-    a: float
-    b: float
-    n_epochs: int
-    density: DensityReport | None
+    Y: FloatArray  # (n, n_components): coordinates in the dtype of the start; computed in single precision
+    a: float  # First parameter of Q
+    b: float  # Second parameter of Q
+    n_epochs: int  # Epochs run
+    density: DensityReport | None  # Radii, gauges and correlations of the map, if a density term was given
 
 
 @functools.lru_cache(maxsize=32)
 def curve_parameters(min_dist: float = 0.1, spread: float = 1.0) -> tuple[float, float]:
-    """Fit Q(x) = 1 / (1 + a x^{2b}) to 1 up to `min_dist` and exp(−(x − min_dist) / spread) beyond.
-
-    Parameters
-    ----------
-    min_dist : float, default=0.1
-        How near points of a dense place come to each other in the map.
-    spread : float, default=1.0
-        The scale on which the attraction falls.
-
-    Returns
-    -------
-    tuple of float
-        a and b.
-
-    Raises
-    ------
-    TypeError
-        If one is not a number.
-    ValueError
-        If `spread` is not positive or `min_dist` is not in 0 … `spread`.
-    """
+    """Fit Q(x) = 1 / (1 + a x^{2b}) to 1 up to `min_dist` and exp(−(x − min_dist) / spread) beyond."""
     from scipy.optimize import curve_fit
 
     spread = check_number(spread, "spread", low=0.0, open_low=True)
@@ -124,22 +90,7 @@ def curve_parameters(min_dist: float = 0.1, spread: float = 1.0) -> tuple[float,
 
 
 def force_table(a: float, b: float, push: float = 1.0) -> FloatArray:
-    """Tabulate attraction, repulsion and Q over the squared distance, for the kernels.
-
-    Parameters
-    ----------
-    a : float
-        First parameter of Q.
-    b : float
-        Second parameter of Q.
-    push : float, default=1.0
-        Factor of the repulsion: how many draws one drawn point stands for.
-
-    Returns
-    -------
-    ndarray of float32 of shape (3, n_entries)
-        At the squared distances whose float32 bits are the entry's.
-    """
+    """Tabulate attraction, repulsion and Q over the squared distance, for the kernels."""
     from manifolia.kernels.edge_sgd import LOWEST, N_ENTRIES
 
     words = (np.arange(N_ENTRIES + 1, dtype=np.int32) + np.int32(LOWEST)) << np.int32(16)
@@ -149,27 +100,7 @@ def force_table(a: float, b: float, push: float = 1.0) -> FloatArray:
 
 
 def push_per_draw(repulsion: float, n_negatives: int) -> float:
-    """Return how strongly each drawn point repels.
-
-    Parameters
-    ----------
-    repulsion : float
-        Strength of the whole repulsion, as a multiple of UMAP's.
-    n_negatives : int
-        Points drawn per edge of weight max P and epoch.
-
-    Returns
-    -------
-    float
-        1 for UMAP's five points and its strength.
-
-    Raises
-    ------
-    TypeError
-        If one is not a number.
-    ValueError
-        If one is negative.
-    """
+    """Return how strongly each drawn point repels."""
     repulsion = check_number(repulsion, "repulsion", low=0.0, hint="2 is twice UMAP's.")
     n_negatives = check_number(n_negatives, "n_negatives", low=0, integer=True)
     return repulsion * _UMAP_DRAWS / max(n_negatives, 1)
@@ -264,28 +195,7 @@ def density_report(
     spread: float = 1.0,
     n_jobs: int | None = None,
 ) -> DensityReport:
-    """Measure how far the local radii of any map follow those of the data.
-
-    Parameters
-    ----------
-    graph : sparse matrix of shape (n, n)
-        Symmetric graph of the data.
-    Y : array-like of shape (n, n_components)
-        Map.
-    term : DensityTerm
-        Local shapes of the data.
-    min_dist : float, default=0.1
-        With `spread`, the curve Q that weights the neighbours of a point in the map (Eq. 14).
-    spread : float, default=1.0
-        See `min_dist`.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    DensityReport
-        Correlations per direction, anisotropy, radii and gauges.
-    """
+    """Measure how far the local radii of any map follow those of the data."""
     Y = check_map(Y)
     edges = check_graph(graph, Y.shape[0])
     table = force_table(*curve_parameters(min_dist, spread))
@@ -325,67 +235,21 @@ def _descend(
 
 
 def adam_rates(n_epochs: int, first_step: float = _FIRST_STEP) -> FloatArray:
-    """Return Adam's step, falling linearly to 0, and its corrections, epoch by epoch.
-
-    Parameters
-    ----------
-    n_epochs : int
-        How many.
-    first_step : float, default=1.0
-        The step of the first epoch.
-
-    Returns
-    -------
-    ndarray of float32 of shape (n_epochs, 2)
-        Step over the correction of the running mean; one over the correction of the running mean of squares.
-    """
+    """Return Adam's step, falling linearly to 0, and its corrections, epoch by epoch."""
     t = np.arange(1, n_epochs + 1)
     step = first_step * (1.0 - (t - 1) / max(n_epochs, 1))
     return np.column_stack([step / (1.0 - _KEEP_MEAN**t), 1.0 / (1.0 - _KEEP_SQUARE**t)]).astype(np.float32)
 
 
 def padded(Y: FloatArray) -> FloatArray:
-    """Return positions as the kernels take them.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Coordinates.
-
-    Returns
-    -------
-    ndarray of float32 of shape (n, max(n_components, 2))
-        A new array. The kernels keep two columns in registers; no force leaves a column of zeros.
-    """
+    """Return positions as the kernels take them."""
     out = np.zeros((Y.shape[0], max(Y.shape[1], 2)), dtype=np.float32)
     out[:, : Y.shape[1]] = Y
     return out
 
 
 def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -> EdgeGraph:
-    """Check a graph of weights and bring it into the kernels' form.
-
-    Parameters
-    ----------
-    graph : sparse matrix of shape (n, n)
-        Symmetric, not negative.
-    n_rows : int
-        Points of the map.
-    n_negatives : int, default=3
-        Random points that repel, per edge of weight max P and epoch.
-
-    Returns
-    -------
-    EdgeGraph
-        Weights divided by the largest, without the diagonal.
-
-    Raises
-    ------
-    TypeError
-        If it is not sparse.
-    ValueError
-        If its shape or a value is not allowed.
-    """
+    """Check a graph of weights and bring it into the kernels' form."""
     from manifolia.kernels.edge_sgd import EdgeGraph
 
     if not is_sparse(graph):

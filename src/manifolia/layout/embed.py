@@ -22,20 +22,7 @@ _UMAP_NEIGHBORS, _ISOMAP_NEIGHBORS, _LLE_NEIGHBORS = 15, 10, 12
 
 
 def check_embedder(embedder: Any, metric: str) -> None:
-    """Refuse what cannot lay rows out.
-
-    Parameters
-    ----------
-    embedder : str or estimator
-        A name, or an object with ``fit_transform``.
-    metric : str
-        Distance in the data.
-
-    Raises
-    ------
-    ValueError
-        If there is no such layout, or it cannot use the metric.
-    """
+    """Refuse what cannot lay rows out."""
     if hasattr(embedder, "fit_transform"):
         return
     check_option(embedder, "embedder", EMBEDDERS)
@@ -57,32 +44,7 @@ def embed(
     random_state: int = 0,
     callback: Reporter | None = None,
 ) -> FloatArray:
-    """Lay rows out.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), or (n, n) with metric="precomputed"
-        Rows; or their distances.
-    embedder : {"tsne", "umap", "isomap", "lle", "mvu"} or estimator
-        How. ``"umap"`` is our own descent on the fuzzy graph of 15 neighbours, ``"mvu"`` maximum variance unfolding
-        (`manifolia.layout.mvu`); ``"isomap"`` and ``"lle"`` are scikit-learn's, with 10 and 12 neighbours. A copy of an
-        estimator with ``fit_transform`` gets `X` as it is, and `random_state` if it has none.
-    n_components : int, default=2
-        Dimensions of the map.
-    metric : str, default="euclidean"
-        Distance in the data, for layouts by name.
-    perplexity : float, default=30.0
-        Of t-SNE.
-    random_state : int, default=0
-        Seed.
-    callback : Reporter, default=None
-        Where progress goes.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, n_components)
-        The map.
-    """
+    """Lay rows out."""
     n = len(X)
     reporter = Reporter() if callback is None else callback
     if isinstance(embedder, str) and embedder in ("tsne", "umap"):
@@ -138,22 +100,7 @@ def _by_neighbors(
 
 
 def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:
-    """Tell how much memory a layout takes.
-
-    Parameters
-    ----------
-    embedder : str or estimator
-        Which.
-    n : int
-        Rows.
-    perplexity : float, default=30.0
-        Of t-SNE.
-
-    Returns
-    -------
-    float
-        Bytes at the peak; for an estimator as if it kept distances of all pairs.
-    """
+    """Tell how much memory a layout takes."""
     if embedder == "tsne":
         return 8.0 * n * 12 * min(3 * perplexity + 1, n)  # both directions of the graph, and what their union takes
     if embedder == "umap":

@@ -34,38 +34,7 @@ _MAX_ITER = 100  # restarts of Lanczos per eigenvector
 def pca_start(
     X: ArrayLike | Sparse, n_components: int = 2, *, random_state: RandomState = None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Start at the leading principal components.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-        Data; sparse data stays sparse. Above 2,500 rows the axes are those of evenly spaced rows.
-    n_components : int, default=2
-        Dimensions of the map. Those beyond the rank of the data hold noise alone.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the noise.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, n_components)
-        In the dtype of `X`: 10 wide along the first axis, each axis with the sign that makes its largest loading
-        positive.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong kind.
-    ValueError
-        If `X` has a value that is not finite, or `n_components` is below 1.
-
-    Examples
-    --------
-    >>> from manifolia.layout.initialize import pca_start
-    >>> pca_start([[0.0, 0.0], [1.0, 0.1], [2.0, 0.0]], random_state=0).shape
-    (3, 2)
-    """
+    """Start at the leading principal components."""
     X = check_matrix(X, accept_sparse=True)
     n_components = check_number(n_components, "n_components", low=1, integer=True)
     n, p = X.shape
@@ -110,40 +79,7 @@ def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
 def spectral_start(
     graph: Sparse, n_components: int = 2, *, random_state: RandomState = None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Start at the leading eigenvectors of the random walk on the graph, D^{-1} P, without the constant one.
-
-    Parameters
-    ----------
-    graph : sparse matrix of shape (n, n)
-        Symmetric weights. Each connected part is placed by itself, with an area in proportion to its points, and the
-        parts stand side by side on a grid, the largest first.
-    n_components : int, default=2
-        Dimensions of the map.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the noise. The eigenvectors do not depend on it.
-    n_jobs : int or None, default=None
-        Kept at one thread for BLAS; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n, n_components)
-        10 wide along its widest axis.
-
-    Raises
-    ------
-    TypeError
-        If the graph is not sparse, or `n_components` is not an int.
-    ValueError
-        If the graph is not square, or `n_components` is below 1.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> from manifolia.layout.initialize import spectral_start
-    >>> path = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> abs(spectral_start(path, 1, random_state=0)).round(1).ravel().tolist()  # the sign is open
-    [5.0, 0.0, 5.0]
-    """
+    """Start at the leading eigenvectors of the random walk on the graph, D^{-1} P, without the constant one."""
     from scipy.sparse.csgraph import connected_components
 
     if not is_sparse(graph):

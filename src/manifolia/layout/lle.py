@@ -34,22 +34,7 @@ _SHIFT = -1e-9  # below the smallest eigenvalue, 0, so that the shifted matrix c
 
 
 def local_weights(D: FloatArray, near: Neighbors, *, ridge: float = _RIDGE) -> Sparse:
-    """Find the weights by which neighbours rebuild each row.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Distances.
-    near : Neighbors
-        The k nearest other rows of each row.
-    ridge : float, default=1e-3
-        Share of the Gram matrix' trace that is added to its diagonal.
-
-    Returns
-    -------
-    csr_array of shape (n, n)
-        W; rows sum to 1.
-    """
+    """Find the weights by which neighbours rebuild each row."""
     n, k = near.indices.shape
     weights = np.empty((n, k))
     ones = np.ones(k)

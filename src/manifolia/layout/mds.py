@@ -22,26 +22,7 @@ def mds_layout(
     random_state: int | None = None,
     callback: Reporter | None = None,
 ) -> MetricMDS:
-    """Lay distances out.
-
-    Parameters
-    ----------
-    D : ndarray of shape (n, n)
-        Distances.
-    n_components : int, default=2
-        Dimensions of the map.
-    kind : {"metric", "classic", "nonmetric"}, default="metric"
-        ``"classic"`` is the classical solution by itself, at the scale of the distances.
-    random_state : int, default=None
-        Seed.
-    callback : Reporter, default=None
-        Where progress goes.
-
-    Returns
-    -------
-    MetricMDS
-        Coordinates and their stress.
-    """
+    """Lay distances out."""
     check_option(kind, "mds", SCALINGS)
     start = classical_mds(D, n_components, random_state=random_state).Y
     return metric_mds(

@@ -53,24 +53,12 @@ _SEPARATION = 1e-6  # of the root mean square distance; the direction counts, on
 
 
 class MetricMDS(NamedTuple):
-    """What `metric_mds` returns.
+    """What `metric_mds` returns."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Centred coordinates in the dtype of the distances: the best of the run.
-    stress : float
-        Their normalised stress.
-    n_iter : int
-        Sweeps, or epochs, after the start.
-    history : ndarray of float64 of shape (n_iter + 1,)
-        Normalised stress of the start and after each sweep.
-    """
-
-    Y: FloatArray
-    stress: float
-    n_iter: int
-    history: FloatArray
+    Y: FloatArray  # (n, n_components): centred coordinates in the dtype of the distances: the best of the run
+    stress: float  # Their normalised stress
+    n_iter: int  # Sweeps, or epochs, after the start
+    history: FloatArray  # (n_iter + 1,): normalised stress of the start and after each sweep
 
 
 def metric_mds(

@@ -67,21 +67,12 @@ _NOISE = 1e-2  # of the median distance: lets the descent leave the plane in whi
 
 
 class Unfolding(NamedTuple):
-    """An unfolded neighbourhood graph.
+    """An unfolded neighbourhood graph."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n, n_components)
-        The map: leading principal axes of the unfolded rows.
-    variances : ndarray of shape (r,)
-        Variance along all axes of the unfolded rows, largest first: those beyond the map are what it leaves out.
-    error : float
-        Root mean square, over neighbours, of the relative errors of squared distances in all axes.
-    """
-
-    Y: FloatArray
+    Y: FloatArray  # (n, n_components): the map: leading principal axes of the unfolded rows
+    # (r,): variance along all axes of the unfolded rows, largest first: those beyond the map are what it leaves out
     variances: FloatArray
-    error: float
+    error: float  # Root mean square, over neighbours, of the relative errors of squared distances in all axes
 
 
 class _Edges(NamedTuple):
@@ -102,44 +93,7 @@ def unfold(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> Unfolding:
-    """Unfold rows as far as the distances of neighbours allow.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) with metric="precomputed"
-        Rows, a few thousand at most; or their distances.
-    n_components : int, default=2
-        Dimensions of the map.
-    n_neighbors : int, default=6
-        Neighbours of a row whose distances are kept.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance in the data.
-    random_state : int, RandomState, Generator or None, default=None
-        Of a small noise in the start. None is a fixed one.
-    n_jobs : int or None, default=None
-        Threads of the search for neighbours; the result does not depend on it.
-    callback : callable or Reporter, default=None
-        Gets a ``ProgressEvent`` after each round, with the error; returning True ends with the map so far.
-
-    Returns
-    -------
-    Unfolding
-        The map, the variances of all axes, the error of the distances.
-
-    Warns
-    -----
-    ManifoliaWarning
-        If the graph of neighbours is in pieces, which are joined; or if the distances could not be kept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from manifolia.layout.mvu import unfold
-    >>> t = np.linspace(0.0, 3.0, 60)
-    >>> arc = np.column_stack([np.cos(t), np.sin(t)])
-    >>> float(np.ptp(unfold(arc, 1, n_neighbors=2).Y).round(2))
-    3.0
-    """
+    """Unfold rows as far as the distances of neighbours allow."""
     data = check_matrix(X)
     check_number(n_components, "n_components", low=1, integer=True)
     check_number(n_neighbors, "n_neighbors", low=1, integer=True)
@@ -165,18 +119,7 @@ def unfold(
 
 
 def unfold_need(n: int) -> float:
-    """Tell how much memory an unfolding takes.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-
-    Returns
-    -------
-    float
-        Bytes at the peak: the Laplacian, its eigenvectors and what finding them takes.
-    """
+    """Tell how much memory an unfolding takes."""
     return 8.0 * 5 * float(n) * n
 
 

@@ -35,38 +35,12 @@ _FFT = 10_000  # points from which interpolation is faster than the Barnes-Hut t
 
 
 def tsne_neighbors(perplexity: float, n: int) -> int:
-    """Tell how many neighbours t-SNE needs.
-
-    Parameters
-    ----------
-    perplexity : float
-        Effective number of neighbours.
-    n : int
-        Rows.
-
-    Returns
-    -------
-    int
-        3 × perplexity + 1, at most n − 1.
-    """
+    """Tell how many neighbours t-SNE needs."""
     return min(int(3 * perplexity) + 1, n - 1)
 
 
 def perplexity_graph(near: Neighbors, perplexity: float) -> Sparse:
-    """Turn neighbours into the joint probabilities of t-SNE.
-
-    Parameters
-    ----------
-    near : Neighbors
-        Neighbours of each row, nearest first, itself not counted.
-    perplexity : float
-        Effective number of neighbours, at most as many as there are.
-
-    Returns
-    -------
-    csr_matrix of shape (n, n)
-        Symmetric, with sum 1.
-    """
+    """Turn neighbours into the joint probabilities of t-SNE."""
     from manifolia.kernels.kernel_map import perplexity_rows
 
     n, k = near.indices.shape

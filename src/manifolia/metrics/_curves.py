@@ -43,18 +43,7 @@ def _histograms(data: Space, plane: Space, parts: list[list[IntArray]], n_jobs: 
 
 
 def quality(histogram: IntArray) -> FloatArray:
-    """Turn a histogram of the greater ranks into Q_NX.
-
-    Parameters
-    ----------
-    histogram : ndarray of int of shape (n,)
-        Of any number of rows; entry 0 is empty.
-
-    Returns
-    -------
-    ndarray of shape (n - 1,)
-        Q_NX(1 … n − 1), the last one 1.
-    """
+    """Turn a histogram of the greater ranks into Q_NX."""
     n = histogram.shape[0]
     both = np.cumsum(histogram[1:])
     n_rows = both[-1] // (n - 1)  # each row has n − 1 pairs
@@ -143,30 +132,14 @@ def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: fl
 
 
 class Options(NamedTuple):
-    """How the curve is computed; see `manifolia.metrics.coranking` for what each means.
+    """How the curve is computed; see `manifolia.metrics.coranking` for what each means."""
 
-    Attributes
-    ----------
-    metric : str
-        Distance between rows of the data.
-    sample : int or None
-        Rows to use.
-    method : {"rows", "subsets"}
-        How a sample is used.
-    n_repeats : int or None
-        Subsets.
-    random_state : int, RandomState, Generator or None
-        Seed of the sample.
-    n_jobs : int or None
-        Threads.
-    """
-
-    metric: str
-    sample: int | None
-    method: str
-    n_repeats: int | None
-    random_state: RandomState
-    n_jobs: int | None
+    metric: str  # Distance between rows of the data
+    sample: int | None  # Rows to use
+    method: str  # How a sample is used
+    n_repeats: int | None  # Subsets
+    random_state: RandomState  # Seed of the sample
+    n_jobs: int | None  # Threads
 
 
 def _check_repeats(options: Options) -> int:
@@ -182,24 +155,7 @@ def _check_repeats(options: Options) -> int:
 
 
 def estimate(X: ArrayLike, Y: ArrayLike, names: Sequence[str], options: Options) -> dict[str, Estimate]:
-    """Compute measures of the co-ranking framework, exactly or from a sample, in one pass over the rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data.
-    Y : array-like of shape (n, n_components)
-        Map.
-    names : sequence of str
-        Of `NAMES`.
-    options : Options
-        Distance, sample and threads.
-
-    Returns
-    -------
-    dict of str to Estimate
-        By name.
-    """
+    """Compute measures of the co-ranking framework, exactly or from a sample, in one pass over the rows."""
     for name in names:
         check_option(name, "names", NAMES)
     data, plane = spaces(X, Y, options.metric)

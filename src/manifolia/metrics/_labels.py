@@ -15,44 +15,15 @@ _TASKS = ("auto", "classification", "regression")
 
 
 class Classes(NamedTuple):
-    """Class labels as codes.
+    """Class labels as codes."""
 
-    Attributes
-    ----------
-    codes : ndarray of intp of shape (n,)
-        0 … n_classes − 1, in the order in which the classes first appear, so that nothing depends on their names.
-    names : ndarray of shape (n_classes,)
-        The label of each code.
-    """
-
+    # (n,): 0 … n_classes − 1, in the order in which the classes first appear, so that nothing depends on their names
     codes: IntArray
-    names: Array
+    names: Array  # (n_classes,): the label of each code
 
 
 def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Classes:
-    """Check class labels and turn them into codes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Labels of any sortable kind; none may be missing.
-    n_rows : int
-        How many rows the map has.
-    at_least : int, default=2
-        The fewest distinct classes.
-    purpose : str
-        What needs them, as the subject of the message.
-
-    Returns
-    -------
-    Classes
-        Codes and names.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer classes than needed.
-    """
+    """Check class labels and turn them into codes."""
     labels = check_labels(y, n_rows=n_rows)
     keys = labels
     if labels.dtype.kind == "O":  # mixed kinds cannot be sorted; their texts can
@@ -71,21 +42,7 @@ def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Cl
 
 
 def is_classification(y: ArrayLike, task: str = "auto") -> bool:
-    """Decide whether a target holds classes or numbers.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        The target.
-    task : {"auto", "classification", "regression"}, default="auto"
-        "auto" decides as the methods do: texts, booleans and whole numbers are classes, other numbers are not, nor are
-        whole numbers with more than 20 distinct values that are also more than a tenth of the rows.
-
-    Returns
-    -------
-    bool
-        True for classes.
-    """
+    """Decide whether a target holds classes or numbers."""
     from manifolia.affinity.grow import read_target
 
     check_option(task, "task", _TASKS)
@@ -94,27 +51,7 @@ def is_classification(y: ArrayLike, task: str = "auto") -> bool:
 
 
 def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
-    """Check a numeric target.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,)
-        Finite numbers.
-    n_rows : int
-        How many rows the map has.
-    name : str, default="y"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_rows,)
-        The numbers.
-
-    Raises
-    ------
-    ValueError
-        If it holds something else, or infinity, or one value only.
-    """
+    """Check a numeric target."""
     values = check_labels(y, n_rows=n_rows, name=name)
     try:
         out = values.astype(np.float64)
@@ -135,21 +72,7 @@ def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
 
 
 def vote(labels: IntArray, n_classes: int) -> IntArray:
-    """Let each row's neighbours vote.
-
-    Parameters
-    ----------
-    labels : ndarray of int of shape (n, k)
-        Class codes of the neighbours, nearest first.
-    n_classes : int
-        How many codes there are.
-
-    Returns
-    -------
-    ndarray of intp of shape (n,)
-        The class with most votes; among equals the one whose first member is nearest, so that renaming the
-        classes changes nothing.
-    """
+    """Let each row's neighbours vote."""
     n, k = labels.shape
     rows = np.arange(n)[:, None]
     counts = np.bincount((rows * n_classes + labels).ravel(), minlength=n * n_classes).reshape(n, n_classes)

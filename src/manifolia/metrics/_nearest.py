@@ -26,18 +26,10 @@ _BLOCK_NUMBERS = 4_000_000
 
 
 class Nearest(NamedTuple):
-    """Neighbours of each query, nearest first.
+    """Neighbours of each query, nearest first."""
 
-    Attributes
-    ----------
-    indices : ndarray of intp of shape (m, k)
-        Rows.
-    distances : ndarray of float64 of shape (m, k)
-        Euclidean.
-    """
-
-    indices: IntArray
-    distances: FloatArray
+    indices: IntArray  # (m, k): rows
+    distances: FloatArray  # (m, k): euclidean
 
 
 def nearest(
@@ -48,26 +40,7 @@ def nearest(
     queries: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> Nearest:
-    """Find the k nearest rows of `X`, exactly.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        The rows to search among.
-    k : int
-        Neighbours; below n, or at most n with `queries`.
-    rows : ndarray of int of shape (m,), default=None
-        The rows of `X` whose neighbours are wanted, each without itself; None means all.
-    queries : ndarray of shape (m, d), default=None
-        Other rows whose neighbours are wanted, in place of `rows`.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    Nearest
-        Indices and distances.
-    """
+    """Find the k nearest rows of `X`, exactly."""
     data = X.astype(np.float64, copy=False)
     itself = None
     if queries is None:

@@ -24,88 +24,30 @@ LEVEL = 0.95
 
 
 class Estimate(NamedTuple):
-    """A value with its interval.
+    """A value with its interval."""
 
-    Attributes
-    ----------
-    value : float or ndarray
-        The measure, or a curve of it.
-    low, high : float or ndarray
-        95 % interval; both equal to the value where nothing was sampled.
-    """
-
-    value: Any
-    low: Any
-    high: Any
+    value: Any  # The measure, or a curve of it
+    low: Any  # 95 % interval; both equal to the value where nothing was sampled
+    high: Any  # 95 % interval; both equal to the value where nothing was sampled
 
     def within(self, low: float, high: float) -> Estimate:
-        """Cut the interval to the values that the measure can have.
-
-        Parameters
-        ----------
-        low, high : float
-            The least and the greatest.
-
-        Returns
-        -------
-        Estimate
-            With the same value.
-        """
+        """Cut the interval to the values that the measure can have."""
         if np.ndim(self.value):
             return Estimate(self.value, np.clip(self.low, low, high), np.clip(self.high, low, high))
         return Estimate(self.value, min(max(self.low, low), high), min(max(self.high, low), high))
 
     def result(self, *, return_ci: bool) -> Any:
-        """Give what a metric returns.
-
-        Parameters
-        ----------
-        return_ci : bool
-            With the interval or without.
-
-        Returns
-        -------
-        object
-            The value, or ``(value, (low, high))``.
-        """
+        """Give what a metric returns."""
         return (self.value, (self.low, self.high)) if return_ci else self.value
 
 
 def exact(value: Any) -> Estimate:
-    """Wrap a value that was not estimated.
-
-    Parameters
-    ----------
-    value : float or ndarray
-        The measure.
-
-    Returns
-    -------
-    Estimate
-        With an interval of no width.
-    """
+    """Wrap a value that was not estimated."""
     return Estimate(value, value, value)
 
 
 def check_sample(sample: int | None, *, low: int, high: int | None, what: str) -> int | None:
-    """Check the size of a sample.
-
-    Parameters
-    ----------
-    sample : int or None
-        What came.
-    low : int
-        The fewest that give an interval.
-    high : int or None
-        The most there are; None: they are drawn with replacement.
-    what : str
-        What is sampled, for the message.
-
-    Returns
-    -------
-    int or None
-        The size.
-    """
+    """Check the size of a sample."""
     if sample is None:
         return None
     limit = np.inf if high is None else high
@@ -114,43 +56,13 @@ def check_sample(sample: int | None, *, low: int, high: int | None, what: str) -
 
 
 def draw_rows(n: int, size: int, random_state: RandomState) -> list[IntArray]:
-    """Draw different rows, in random groups.
-
-    Parameters
-    ----------
-    n : int
-        How many there are.
-    size : int
-        How many to draw.
-    random_state : int, RandomState, Generator or None
-        Seed.
-
-    Returns
-    -------
-    list of ndarray of int
-        Up to `N_GROUPS` groups whose sizes differ by one at most, each in growing order.
-    """
+    """Draw different rows, in random groups."""
     rows = as_generator(random_state).permutation(n)[:size].astype(np.int64)
     return [np.sort(group) for group in np.array_split(rows, min(N_GROUPS, size))]
 
 
 def draw_pairs(n: int, size: int, random_state: RandomState) -> tuple[IntArray, IntArray]:
-    """Draw pairs of different points, with replacement.
-
-    Parameters
-    ----------
-    n : int
-        How many points.
-    size : int
-        How many pairs.
-    random_state : int, RandomState, Generator or None
-        Seed.
-
-    Returns
-    -------
-    tuple of ndarray of int of shape (size,)
-        The two points of each pair.
-    """
+    """Draw pairs of different points, with replacement."""
     generator = as_generator(random_state)
     a = generator.integers(0, n, size=size)
     b = generator.integers(0, n - 1, size=size)
@@ -158,22 +70,7 @@ def draw_pairs(n: int, size: int, random_state: RandomState) -> tuple[IntArray, 
 
 
 def spread(value: Any, others: Sequence[Any] | FloatArray, *, factor: float) -> Estimate:
-    """Set an interval around a value from other values of the same measure.
-
-    Parameters
-    ----------
-    value : float or ndarray
-        The estimate.
-    others : sequence of float, or ndarray of shape (n_others, ...)
-        The measure from parts of the sample.
-    factor : float
-        What the sum of squared deviations is multiplied by to give the estimate's variance.
-
-    Returns
-    -------
-    Estimate
-        With Student's quantile for that many values; from a single one, an unbounded interval.
-    """
+    """Set an interval around a value from other values of the same measure."""
     if factor <= 0.0:  # nothing was left out
         return exact(value)
     values = np.asarray(others, dtype=np.float64)
@@ -191,18 +88,5 @@ def spread(value: Any, others: Sequence[Any] | FloatArray, *, factor: float) -> 
 
 
 def jackknife_factor(n_groups: int, *, share: float = 0.0) -> float:
-    """Give the factor for `spread` if each of the other values leaves out one group.
-
-    Parameters
-    ----------
-    n_groups : int
-        Groups of the sample.
-    share : float, default=0.0
-        Share of all that was drawn, if it was drawn without replacement: with all of them there is no error.
-
-    Returns
-    -------
-    float
-        What turns the sum of squared deviations into a variance.
-    """
+    """Give the factor for `spread` if each of the other values leaves out one group."""
     return (n_groups - 1) / n_groups * (1.0 - share)

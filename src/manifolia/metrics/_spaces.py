@@ -48,56 +48,23 @@ _CHUNK = 65_536  # pairs measured at once
 
 @dataclass(frozen=True)
 class Space:
-    """Points with a distance.
+    """Points with a distance."""
 
-    Attributes
-    ----------
-    n : int
-        Number of points.
-    kind : {"squared", "half-squared", "manhattan", "blas", "precomputed"}
-        What `keys` returns and how.
-    store : ndarray
-        Panels of points, the points (``"blas"``) or the distances (``"precomputed"``).
-    squares : ndarray of shape (n,) or None
-        Squared norms, for ``"blas"``.
-    unit : float
-        What a distance is multiplied by, because the points were divided by it.
-    """
-
-    n: int
-    kind: str
-    store: FloatArray
-    squares: FloatArray | None = None
-    unit: float = 1.0
+    n: int  # Number of points
+    kind: str  # What `keys` returns and how
+    store: FloatArray  # Panels of points, the points (``"blas"``) or the distances (``"precomputed"``)
+    squares: FloatArray | None = None  # (n,): squared norms, for ``"blas"``
+    unit: float = 1.0  # What a distance is multiplied by, because the points were divided by it
 
     @property
     def height(self) -> int:
-        """Rows to measure at once.
-
-        Returns
-        -------
-        int
-            Rows per block.
-        """
+        """Rows to measure at once."""
         if self.kind == "precomputed":
             return LOW
         return TALL if self.kind == "blas" or self.store.shape[1] > _WIDE else LOW
 
     def keys(self, rows: IntArray, first: int = 0) -> FloatArray:
-        """Return numbers that order the distances of some rows to the points from `first` on.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (h,)
-            Rows to measure from.
-        first : int, default=0
-            First point to measure to, a multiple of the panels' width.
-
-        Returns
-        -------
-        ndarray of float64 of shape (h, ≥ n − first)
-            Not negative; columns beyond n − first are padding.
-        """
+        """Return numbers that order the distances of some rows to the points from `first` on."""
         if self.kind == "precomputed":
             return np.maximum(self.store[rows, first:], 0.0, dtype=np.float64)
         if self.kind == "blas":
@@ -116,53 +83,18 @@ class Space:
         return out
 
     def distances(self, rows: IntArray, first: int = 0) -> FloatArray:
-        """Return distances, as `keys` does.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (h,)
-            Rows to measure from.
-        first : int, default=0
-            First point to measure to, a multiple of the panels' width.
-
-        Returns
-        -------
-        ndarray of float64 of shape (h, ≥ n − first)
-            Distances.
-        """
+        """Return distances, as `keys` does."""
         return self._as_distance(self.keys(rows, first))
 
     def points(self, rows: IntArray) -> FloatArray:
-        """Return coordinates, as they are stored.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (h,)
-            Which points.
-
-        Returns
-        -------
-        ndarray of float64 of shape (h, d)
-            Their coordinates.
-        """
+        """Return coordinates, as they are stored."""
         if self.kind == "blas":
             return self.store[rows]
         width = self.store.shape[2]
         return np.ascontiguousarray(self.store[rows // width, :, rows % width])
 
     def pairs(self, a: IntArray, b: IntArray) -> FloatArray:
-        """Return the distances of given pairs.
-
-        Parameters
-        ----------
-        a, b : ndarray of int of shape (m,)
-            Points.
-
-        Returns
-        -------
-        ndarray of float64 of shape (m,)
-            Distances.
-        """
+        """Return the distances of given pairs."""
         if self.kind == "precomputed":
             return np.maximum(self.store[a, b], 0.0, dtype=np.float64)
         out = np.empty(a.shape[0])
@@ -175,18 +107,7 @@ class Space:
         return self._as_distance(out)
 
     def subset(self, rows: IntArray) -> Space:
-        """Return the space of some of its points.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-            Which points.
-
-        Returns
-        -------
-        Space
-            With those points alone.
-        """
+        """Return the space of some of its points."""
         m = rows.shape[0]
         if self.kind == "precomputed":
             return Space(m, self.kind, self.store[np.ix_(rows, rows)])
@@ -287,28 +208,7 @@ def _precomputed(D: FloatArray, name: str) -> Space:
 
 
 def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> Space:
-    """Check data and prepare its distances.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows.
-    name : str, default="X"
-        What messages call it.
-
-    Returns
-    -------
-    Space
-        The points with that distance.
-
-    Raises
-    ------
-    ValueError, TypeError
-        For fewer than three rows, NaN, infinity, sparse data, an unknown metric, or a matrix that is not one of
-        distances.
-    """
+    """Check data and prepare its distances."""
     check_option(metric, "metric", METRICS)
     checked: FloatArray = check_matrix(X, name=name)
     if checked.shape[0] < MIN_ROWS:
@@ -327,61 +227,18 @@ def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> S
 
 
 def map_space(Y: ArrayLike, n_rows: int) -> Space:
-    """Check a map and prepare its distances, which are Euclidean.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n, n_components)
-        Map.
-    n_rows : int
-        Rows of the data.
-
-    Returns
-    -------
-    Space
-        The points of the map.
-    """
+    """Check a map and prepare its distances, which are Euclidean."""
     return _euclidean(check_map(Y, n_rows=n_rows))
 
 
 def spaces(X: ArrayLike, Y: ArrayLike, metric: str) -> tuple[Space, Space]:
-    """Check data and map, and prepare the distances of both.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data.
-    Y : array-like of shape (n, n_components)
-        Map.
-    metric : str
-        Distance between rows of `X`.
-
-    Returns
-    -------
-    tuple of Space
-        Data and map.
-    """
+    """Check data and map, and prepare the distances of both."""
     data = data_space(X, metric)
     return data, map_space(Y, data.n)
 
 
 def tiles(rows: IntArray, n_parts: int, *of: Space) -> list[list[IntArray]]:
-    """Deal rows out to parts of a computation, in tiles whose distances are computed at once.
-
-    Parameters
-    ----------
-    rows : ndarray of int of shape (m,)
-        Rows.
-    n_parts : int
-        At most so many parts. Neighbouring tiles go to different parts, so that parts of a triangle have equal work.
-    *of : Space
-        The spaces whose distances are computed; they tell the height.
-
-    Returns
-    -------
-    list of list of ndarray
-        For each part its tiles.
-    """
+    """Deal rows out to parts of a computation, in tiles whose distances are computed at once."""
     pieces = [rows[part] for part in row_blocks(rows.shape[0], max(space.height for space in of))]
     n_parts = max(1, min(n_parts, len(pieces)))
     return [pieces[start::n_parts] for start in range(n_parts)]

@@ -15,18 +15,7 @@ _Z95 = 1.959963984540054
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:
-    """Pearson's correlation, 0 where one side does not vary.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n,)
-        Values.
-
-    Returns
-    -------
-    float
-        In [−1, 1]. A constant side has no association with anything, so 0 rather than NaN.
-    """
+    """Pearson's correlation, 0 where one side does not vary."""
     x = a - a.mean()
     z = b - b.mean()
     # Differences of the size of the rounding error of the values are no variation.
@@ -39,38 +28,14 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
 
 
 def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's correlation, 0 where one side does not vary.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (n,)
-        Values; equal ones share the mean of their ranks.
-
-    Returns
-    -------
-    float
-        In [−1, 1].
-    """
+    """Spearman's correlation, 0 where one side does not vary."""
     from scipy.stats import rankdata
 
     return correlation(rankdata(a), rankdata(b))
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:
-    """95 % interval of a share (Wilson 1927).
-
-    Parameters
-    ----------
-    share : float
-        Observed share, in [0, 1].
-    n : int
-        Number of trials.
-
-    Returns
-    -------
-    tuple of float
-        Low and high, inside [0, 1].
-    """
+    """95 % interval of a share (Wilson 1927)."""
     z2 = _Z95**2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
@@ -78,20 +43,7 @@ def share_interval(share: float, n: int) -> tuple[float, float]:
 
 
 def mean_interval(values: FloatArray, *, population: int | None = None) -> tuple[float, float]:
-    """95 % interval of a mean from the values of a sample (Student's t).
-
-    Parameters
-    ----------
-    values : ndarray of shape (m,)
-        Values in the sample.
-    population : int, default=None
-        Size of the finite set that was sampled without replacement; a full sample then has no width.
-
-    Returns
-    -------
-    tuple of float
-        Low and high; infinite for a single value of a larger set.
-    """
+    """95 % interval of a mean from the values of a sample (Student's t)."""
     m = values.shape[0]
     mean = float(values.mean())
     if population is not None and m >= population:

@@ -96,38 +96,7 @@ def coranking_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of the co-ranking framework in one pass over the rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    names : sequence of str, default=("auc_r_nx", "q_local", "q_global", "k_max")
-        Which: also ``"q_nx"``, ``"r_nx"`` and ``"lcmc"``, which are curves.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    dict of str to Estimate
-        For each name the value with ``low`` and ``high``.
-
-    See Also
-    --------
-    auc_r_nx, q_local, q_global, q_nx, r_nx, lcmc, k_max : One of them.
-    """
+    """Compute several measures of the co-ranking framework in one pass over the rows."""
     return _curves.estimate(X, Y, names, _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs))
 
 

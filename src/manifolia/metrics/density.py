@@ -199,30 +199,7 @@ def density_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute both measures of density from one search for neighbours in the data.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Data.
-    Y : array-like of shape (n, n_components)
-        Map.
-    n_neighbors : int, default=15
-        Neighbours, the point itself not counted.
-    names : sequence of str, default=("radius_correlation", "anisotropy_correlation")
-        Which.
-    sample : int, default=None
-        Use so many points, drawn at random, with their neighbours among all points; None uses all.
-    random_state : int, RandomState, Generator or None, default=None
-        Draws the sample.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    dict of str to Estimate
-        For each name the value with ``low`` and ``high``.
-    """
+    """Compute both measures of density from one search for neighbours in the data."""
     for name in names:
         check_option(name, "names", _NAMES)
     shaped = "anisotropy_correlation" in names

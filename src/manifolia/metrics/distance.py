@@ -344,30 +344,7 @@ def distance_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of distances, at their best scale, in as few passes over the pairs as they need.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    names : sequence of str, default=("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio")
-        Which.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many random pairs, the same for all measures; None uses all pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    dict of str to Estimate
-        For each name the value with ``low`` and ``high``.
-    """
+    """Compute several measures of distances, at their best scale, in as few passes over the pairs as they need."""
     for name in names:
         check_option(name, "names", _NAMES)
     found = _estimate(X, Y, names, _Options(metric, sample, random_state, n_jobs))

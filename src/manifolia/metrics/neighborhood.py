@@ -111,32 +111,7 @@ def neighborhood_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of neighbourhoods in one pass over the rows.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    k : int or sequence of int, default=10
-        Neighbours, from 1 to n − 2.
-    names : sequence of str, default=("trustworthiness", "continuity", "neighbor_recall")
-        Which.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    dict of str to Estimate
-        For each name the value with ``low`` and ``high``; arrays if `k` is a sequence.
-    """
+    """Compute several measures of neighbourhoods in one pass over the rows."""
     for name in names:
         check_option(name, "names", _NAMES)
     data, plane = spaces(X, Y, metric)

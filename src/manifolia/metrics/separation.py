@@ -23,18 +23,7 @@ _ROWS = 20_000  # rows that are scored at most: a standard error of 0.4 % at the
 
 
 def one_hot_columns(y: Array) -> list[tuple[Array, FloatArray]]:
-    """Spread every output of classes over indicator columns.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,) or (n, n_outputs)
-        Classes.
-
-    Returns
-    -------
-    list of tuple (classes, indicators)
-        One entry per output; indicators have shape (n, n_classes).
-    """
+    """Spread every output of classes over indicator columns."""
     out: list[tuple[Array, FloatArray]] = []
     for column in y.reshape(len(y), -1).T:
         found, codes = np.unique(column, return_inverse=True)
@@ -43,42 +32,14 @@ def one_hot_columns(y: Array) -> list[tuple[Array, FloatArray]]:
 
 
 def blind_score(y: Array, *, classification: bool) -> float:
-    """Score the best prediction that looks at nothing.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,) or (n, n_outputs)
-        The target.
-    classification : bool
-        Whether it is classes.
-
-    Returns
-    -------
-    float
-        Share of the largest class, the mean over outputs; 0 for numbers, the R² of their mean.
-    """
+    """Score the best prediction that looks at nothing."""
     if not classification:
         return 0.0
     return float(np.mean([indicators.mean(axis=0).max() for _, indicators in one_hot_columns(np.asarray(y))]))
 
 
 def target_score(y: Array, predicted: Array, *, classification: bool) -> float:
-    """Score predictions of a target.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,) or (n, n_outputs)
-        The target.
-    predicted : ndarray of the same shape
-        Predicted classes or numbers.
-    classification : bool
-        Whether they are classes.
-
-    Returns
-    -------
-    float
-        Accuracy, or R²; the mean over outputs. NaN for an output of numbers that does not vary.
-    """
+    """Score predictions of a target."""
     truth, guess = (np.asarray(values).reshape(len(values), -1) for values in (y, predicted))
     if classification:
         return float((truth == guess).mean())
@@ -96,28 +57,7 @@ def map_score(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> float:
-    """Score the target's prediction from a row's neighbours in the map, the row itself left out.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Map.
-    y : ndarray of shape (n,) or (n, n_outputs)
-        Target.
-    classification : bool
-        Whether the target is classes.
-    k : int, default=10
-        Neighbours.
-    random_state : int, RandomState, Generator or None, default=0
-        For the rows that are scored where there are more than 20,000.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    float
-        As `target_score`. NaN for fewer than two rows.
-    """
+    """Score the target's prediction from a row's neighbours in the map, the row itself left out."""
     n = len(Y)
     if n < 2:
         return float("nan")
@@ -135,33 +75,7 @@ def map_score(
 def judge_separation(
     Y: FloatArray, y: Array, predicted: Array, left_out: BoolArray, *, classification: bool
 ) -> tuple[float, float]:
-    """Set a forest's score on rows out of its bags beside the map's, and warn where the map shows more.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        The map of the labelled rows.
-    y : ndarray of shape (n,) or (n, n_outputs)
-        Their target.
-    predicted : ndarray of the same shape
-        What the trees that left a row out of their bag say.
-    left_out : ndarray of bool of shape (n,)
-        Rows that some tree left out; only these count for the forest.
-    classification : bool
-        Whether the target is classes.
-
-    Returns
-    -------
-    earned : float
-        The forest's score; NaN if no row was left out.
-    excess : float
-        The score of a row's 10 neighbours in the map, minus that.
-
-    Warns
-    -----
-    HonestyWarning
-        If the map separates the target better than the forest, and than the largest class, by more than chance.
-    """
+    """Set a forest's score on rows out of its bags beside the map's, and warn where the map shows more."""
     if not left_out.any():
         return float("nan"), float("nan")
     score = target_score(y[left_out], predicted[left_out], classification=classification)

@@ -35,30 +35,7 @@ _TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precis
 def exact_neighbors(
     Q: Any, X: Any, k: int, *, metric: str, own: IntArray | None = None, n_jobs: int | None = None
 ) -> tuple[IntArray, FloatArray]:
-    """Find the k nearest rows of `X`, exactly, ties by index.
-
-    Parameters
-    ----------
-    Q : ndarray or csr_array of shape (m, d)
-        Rows to search for, prepared as `X` is.
-    X : ndarray or csr_array of shape (n, d)
-        Rows to search among.
-    k : int
-        Neighbours.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-    own : ndarray of int64 of shape (m,), default=None
-        Numbers of the rows of `Q` in `X`, which are left out; None for new rows.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    indices : ndarray of intp of shape (m, k)
-        Nearest first.
-    distances : ndarray of float64 of shape (m, k)
-        As ``rows.measured`` returns them.
-    """
+    """Find the k nearest rows of `X`, exactly, ties by index."""
     m, n = Q.shape[0], X.shape[0]
     itself = np.full(m, -1, dtype=np.int64) if own is None else own
     room = min(_ROOM * (k + 64), n)
@@ -103,22 +80,7 @@ def _crowded(Q: FloatArray, X: FloatArray, k: int, room: int) -> bool:
 
 
 def join(parts: list[tuple[IntArray, FloatArray]], k: int) -> tuple[IntArray, FloatArray]:
-    """Put the blocks of a search together.
-
-    Parameters
-    ----------
-    parts : list of (indices, distances)
-        In order.
-    k : int
-        Neighbours a row, in case there is no block.
-
-    Returns
-    -------
-    indices : ndarray of intp of shape (m, k)
-        Of all rows.
-    distances : ndarray of float64 of shape (m, k)
-        Of all rows.
-    """
+    """Put the blocks of a search together."""
     if not parts:
         return np.empty((0, k), dtype=np.intp), np.empty((0, k))
     return np.concatenate([indices for indices, _ in parts]), np.concatenate([distances for _, distances in parts])

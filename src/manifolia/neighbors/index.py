@@ -245,13 +245,7 @@ class NeighborIndex:
         return 1.0 if effort is None else effort.recall
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
         state = vars(self)
         n, d = state["n_rows"], state["n_features"]
         wide = d + 1 if self.metric == "cosine" else d

@@ -33,30 +33,14 @@ _IN_LISTS, _IN_CANDIDATES = 0.99, 0.997
 
 
 class InvertedLists(NamedTuple):
-    """Projected rows, cut into lists.
+    """Projected rows, cut into lists."""
 
-    Attributes
-    ----------
-    directions : ndarray of float64 of shape (d, m) or None
-        Orthonormal columns; None if the features themselves are the coordinates.
-    shift : ndarray of float64 of shape (m,)
-        Centre of the projected rows.
-    scale : float
-        Power of two that brings them near 1.
-    labels : ndarray of int32 of shape (n,)
-        List of each row.
-    centres : tuple of ndarray
-        The centres, as one list around the origin.
-    members : tuple of ndarray
-        The rows, in their lists. Both are the fields of ``manifolia.kernels.ivf.Panels``.
-    """
-
-    directions: FloatArray | None
-    shift: FloatArray
-    scale: float
-    labels: IntArray
-    centres: tuple[Any, ...]
-    members: tuple[Any, ...]
+    directions: FloatArray | None  # (d, m): orthonormal columns; None if the features themselves are the coordinates
+    shift: FloatArray  # (m,): centre of the projected rows
+    scale: float  # Power of two that brings them near 1
+    labels: IntArray  # (n,): list of each row
+    centres: tuple[Any, ...]  # The centres, as one list around the origin
+    members: tuple[Any, ...]  # The rows, in their lists. Both are the fields of ``manifolia.kernels.ivf.Panels``
 
     @property
     def n_lists(self) -> int:
@@ -65,42 +49,15 @@ class InvertedLists(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How hard to search, and what it finds.
+    """How hard to search, and what it finds."""
 
-    Attributes
-    ----------
-    n_probes : int
-        Lists to look into.
-    n_candidates : int
-        Members to measure.
-    recall : float
-        Share of the true neighbours found for the rows on which the effort was chosen.
-    """
-
-    n_probes: int
-    n_candidates: int
-    recall: float
+    n_probes: int  # Lists to look into
+    n_candidates: int  # Members to measure
+    recall: float  # Share of the true neighbours found for the rows on which the effort was chosen
 
 
 def build_lists(X: Any, rng: np.random.Generator, *, n_jobs: int | None = None) -> tuple[InvertedLists, FloatArray]:
-    """Project all rows and cut them into lists.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-        Prepared rows.
-    rng : Generator
-        For the sample, the directions and the first centres.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    lists : InvertedLists
-        The lists.
-    Z : ndarray of float32 of shape (n, m)
-        The projected rows.
-    """
+    """Project all rows and cut them into lists."""
     n = X.shape[0]
     directions, shift = _directions(X, rng)
     top = largest_value(X)
@@ -152,22 +109,7 @@ def _gram_times(sample: Any, mean: FloatArray, basis: FloatArray) -> FloatArray:
 
 
 def project(X: Any, lists: InvertedLists, *, n_jobs: int | None = None) -> FloatArray:
-    """Bring rows into the lists' coordinates, each row by itself.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (m, d)
-        Prepared rows.
-    lists : InvertedLists
-        The lists.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float32
-        One row per row of `X`, as wide as a centre.
-    """
+    """Bring rows into the lists' coordinates, each row by itself."""
     return _project(X, lists.directions, lists.shift, lists.scale, n_jobs)
 
 
@@ -265,36 +207,7 @@ def search_lists(
     own: IntArray | None = None,
     n_jobs: int | None = None,
 ) -> tuple[IntArray, FloatArray]:
-    """Find about the k nearest rows of `X`; distances are exact.
-
-    Parameters
-    ----------
-    Q : ndarray or csr_array of shape (m, d)
-        Rows to search for, prepared as `X` is.
-    Z : ndarray of float32
-        The same rows projected.
-    X : ndarray or csr_array of shape (n, d)
-        Rows to search among.
-    lists : InvertedLists
-        Of `X`.
-    k : int
-        Neighbours.
-    effort : Effort
-        How hard to search.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-    own : ndarray of int64 of shape (m,), default=None
-        Numbers of the rows of `Q` in `X`, which are left out; None for new rows.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    indices : ndarray of intp of shape (m, k)
-        Nearest first.
-    distances : ndarray of float64 of shape (m, k)
-        As ``rows.measured`` returns them.
-    """
+    """Find about the k nearest rows of `X`; distances are exact."""
     itself = np.full(Z.shape[0], -1, dtype=np.int64) if own is None else own
     probes = _nearest_centres(Z, lists.centres, effort.n_probes, n_jobs)
     # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
@@ -322,30 +235,7 @@ def choose_effort(
     metric: str,
     n_jobs: int | None = None,
 ) -> Effort:
-    """Choose the least effort that finds 98.7 % of the true neighbours of some rows.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-        Prepared rows.
-    Z : ndarray of float32
-        The projected judges.
-    lists : InvertedLists
-        Of `X`.
-    judges : ndarray of int64
-        The rows whose exact neighbours are found.
-    k : int
-        Neighbours.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    Effort
-        With the share of true neighbours it finds for the judges.
-    """
+    """Choose the least effort that finds 98.7 % of the true neighbours of some rows."""
     n, n_lists = X.shape[0], lists.n_lists
     truth = exact_neighbors(take(X, judges), X, k, metric=metric, own=judges, n_jobs=n_jobs)[0]
     ranking = _nearest_centres(Z, lists.centres, n_lists, n_jobs)

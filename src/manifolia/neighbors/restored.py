@@ -13,22 +13,7 @@ __all__ = ["lists_fit", "rows_fit"]
 
 
 def rows_fit(X: Any, n_rows: int, n_columns: int) -> bool:
-    """Tell whether rows have the form that kernels read.
-
-    Parameters
-    ----------
-    X : object
-        What should be an ndarray or a csr_array of floats.
-    n_rows : int
-        How many rows there should be.
-    n_columns : int
-        How many columns.
-
-    Returns
-    -------
-    bool
-        True if kernels stay within them.
-    """
+    """Tell whether rows have the form that kernels read."""
     if sp.issparse(X):
         if X.format != "csr" or X.shape != (n_rows, n_columns) or X.dtype not in (np.float32, np.float64):
             return False
@@ -44,28 +29,7 @@ def rows_fit(X: Any, n_rows: int, n_columns: int) -> bool:
 
 
 def lists_fit(lists: Any, Z: Any, judges: Any, efforts: Any, n_rows: int, n_columns: int) -> bool:
-    """Tell whether inverted lists, and what belongs to them, fit together.
-
-    Parameters
-    ----------
-    lists : object
-        What should be `InvertedLists`.
-    Z : object
-        The projected rows.
-    judges : object
-        The rows on which the effort is chosen.
-    efforts : object
-        A dict from k to `Effort` or None.
-    n_rows : int
-        How many rows there are.
-    n_columns : int
-        How many columns they have as they are measured.
-
-    Returns
-    -------
-    bool
-        True if kernels stay within them.
-    """
+    """Tell whether inverted lists, and what belongs to them, fit together."""
     if type(lists) is not InvertedLists or type(efforts) is not dict or getattr(Z, "ndim", 0) != 2:
         return False
     m = Z.shape[1]

@@ -23,29 +23,7 @@ _MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
 
 
 def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
-    """Check data at the door.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n, d)
-        The data.
-    metric : str
-        "euclidean", "cosine" or "manhattan"; the last takes no sparse data.
-    name : str, default="X"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray or csr_array
-        Floats, none of them NaN, infinite or too large to be squared.
-
-    Raises
-    ------
-    TypeError
-        If it is sparse and the metric is "manhattan".
-    ValueError
-        If a value cannot be used.
-    """
+    """Check data at the door."""
     if sp.issparse(X) and metric == "manhattan":
         message = (
             f"{name} is a sparse matrix and metric='manhattan' measures dense data only. Pass {name}.toarray() if it "
@@ -63,37 +41,13 @@ def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
 
 
 def largest_value(X: Any) -> float:
-    """Return the largest absolute value.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array
-        Finite numbers.
-
-    Returns
-    -------
-    float
-        0 if there is none.
-    """
+    """Return the largest absolute value."""
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
 
 
 def prepare(X: Any, metric: str) -> Any:
-    """Bring checked rows into the form that `measured` needs.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n, d)
-        Checked rows.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-
-    Returns
-    -------
-    ndarray or csr_array
-        The rows themselves, or for the cosine a copy with lengths of 1 and one more column.
-    """
+    """Bring checked rows into the form that `measured` needs."""
     if metric != "cosine":
         return X
     if sp.issparse(X):
@@ -124,52 +78,14 @@ def _unit_sparse(X: Sparse) -> Sparse:
 
 
 def take(X: Any, rows: slice | IntArray) -> Any:
-    """Return some rows, with CSR's own arrays in C order.
-
-    Parameters
-    ----------
-    X : ndarray or csr_array
-        All rows.
-    rows : slice or ndarray of int
-        Which.
-
-    Returns
-    -------
-    ndarray or csr_array
-        Those rows.
-    """
+    """Return some rows, with CSR's own arrays in C order."""
     return X[rows] if sp.issparse(X) else np.ascontiguousarray(X[rows])
 
 
 def measured(
     Q: Any, X: Any, k: int, *, metric: str, own: IntArray, candidates: IntArray, counts: IntArray
 ) -> tuple[IntArray, FloatArray]:
-    """Measure candidates in double precision and keep the k nearest, by (distance, index).
-
-    Parameters
-    ----------
-    Q : ndarray or csr_array of shape (h, d)
-        Rows to measure from, as `prepare` returns them.
-    X : ndarray or csr_array of shape (n, d)
-        Rows to measure to, of the same kind and dtype.
-    k : int
-        How many to keep; every row has at least k candidates.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-    own : ndarray of int64 of shape (h,)
-        Numbers of the rows of Q in X, which are left out; −1 for new rows.
-    candidates : ndarray of int32 of shape (h, c)
-        Whom to measure.
-    counts : ndarray of int64 of shape (h,)
-        How many of the candidates count; −1 means everyone.
-
-    Returns
-    -------
-    indices : ndarray of intp of shape (h, k)
-        Nearest first.
-    distances : ndarray of float64 of shape (h, k)
-        Before `finish`.
-    """
+    """Measure candidates in double precision and keep the k nearest, by (distance, index)."""
     from manifolia.kernels import candidates as kernels
 
     indices = np.empty((own.shape[0], k), dtype=np.intp)
@@ -189,22 +105,7 @@ def _csr_parts(X: Sparse) -> tuple[FloatArray, IntArray, IntArray]:
 
 
 def finish(distances: FloatArray, metric: str, dtype: Any) -> FloatArray:
-    """Turn what the kernels measure into distances.
-
-    Parameters
-    ----------
-    distances : ndarray of float64
-        Squared Euclidean distances, or Manhattan distances.
-    metric : str
-        "euclidean", "cosine" or "manhattan".
-    dtype : dtype
-        Of the data, and so of the result.
-
-    Returns
-    -------
-    ndarray
-        Distances.
-    """
+    """Turn what the kernels measure into distances."""
     if metric == "euclidean":
         distances = np.sqrt(distances)
     elif metric == "cosine":

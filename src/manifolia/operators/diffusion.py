@@ -50,22 +50,7 @@ def markov(K: Any) -> Any:
 
 
 def power(P: FloatArray, t: int, *, n_jobs: int | None = None) -> FloatArray:
-    """Raise a dense operator to an integer power by repeated squaring.
-
-    Parameters
-    ----------
-    P : ndarray of shape (n, n)
-        The operator.
-    t : int
-        At least 1.
-    n_jobs : int or None, default=None
-        Threads; the bits do not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        P multiplied with itself t − 1 times.
-    """
+    """Raise a dense operator to an integer power by repeated squaring."""
     t = check_number(t, "t", low=1, integer=True)
     square, result = P, P.copy()
     with threads(n_jobs):

@@ -53,65 +53,24 @@ class Products(Protocol):
         """Row sums."""
 
     def matmat(self, V: FloatArray) -> FloatArray:
-        """Multiply K with a block of vectors.
-
-        Parameters
-        ----------
-        V : ndarray of shape (n, k)
-            Vectors.
-        """
+        """Multiply K with a block of vectors."""
 
     def rmatmat(self, V: FloatArray) -> FloatArray:
-        """Multiply Kᵀ with a block of vectors.
-
-        Parameters
-        ----------
-        V : ndarray of shape (n, k)
-            Vectors.
-        """
+        """Multiply Kᵀ with a block of vectors."""
 
     def lump(self, labels: IntArray, n_groups: int) -> FloatArray:
-        """Add K up over groups of rows: Cᵀ K C.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n,)
-            Group of each row.
-        n_groups : int
-            Number of groups.
-        """
+        """Add K up over groups of rows: Cᵀ K C."""
 
 
 class Landmarks(NamedTuple):
-    """Groups of rows.
+    """Groups of rows."""
 
-    Attributes
-    ----------
-    labels : ndarray of intp of shape (n,)
-        Group of each row; every group has a row.
-    n_landmarks : int
-        Number of groups.
-    """
-
-    labels: IntArray
-    n_landmarks: int
+    labels: IntArray  # (n,): group of each row; every group has a row
+    n_landmarks: int  # Number of groups
 
 
 def resolve_n_landmarks(n_landmarks: int | str | None, n_rows: int) -> int | None:
-    """Decide how many landmarks to use.
-
-    Parameters
-    ----------
-    n_landmarks : int, "auto" or None
-        What the user said.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    int or None
-        None: every row is its own landmark, the exact walk.
-    """
+    """Decide how many landmarks to use."""
     if n_landmarks is None:
         return None
     if isinstance(n_landmarks, str) and n_landmarks == "auto":
@@ -129,26 +88,7 @@ def choose_landmarks(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Landmarks:
-    """Group rows round landmarks.
-
-    Parameters
-    ----------
-    coordinates : ndarray of shape (n, r)
-        Diffusion coordinates, from `manifolia.operators.spectrum.leading_vectors`.
-    n_landmarks : int
-        How many.
-    method : {"random", "kmeans"}, default="random"
-        Landmarks are rows drawn at random, or the centres of k-means trained on at most 100,000 rows.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    Landmarks
-        Groups without rows are dropped, so there may be fewer than asked for.
-    """
+    """Group rows round landmarks."""
     check_option(method, "landmark method", ("random", "kmeans"))
     generator = as_generator(random_state)
     n = coordinates.shape[0]
@@ -176,28 +116,7 @@ def landmark_chain(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, Landmarks]:
-    """Group the rows of an affinity round landmarks and add it up over the groups.
-
-    Parameters
-    ----------
-    operator : ForestOperator
-        The affinity, never formed; a directed one is made symmetric for the coordinates only.
-    n_landmarks : int
-        How many landmarks.
-    method : {"random", "kmeans"}, default="random"
-        As for `choose_landmarks`.
-    random_state : int, RandomState, Generator or None, default=None
-        For the subspace iteration and the draw.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    K : ndarray of shape (m, m)
-        K_mm, not normalised.
-    landmarks : Landmarks
-        The groups.
-    """
+    """Group the rows of an affinity round landmarks and add it up over the groups."""
     generator = as_generator(random_state)
     n = operator.shape[0]
     with threads(n_jobs):
@@ -220,20 +139,6 @@ def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = 
     Leading eigenvectors, by which `landmark_chain` groups rows, take hundreds of products to settle on a graph of few
     neighbours, whose walk mixes slowly; on a forest's proximities two are enough. Shortest ways from all landmarks at
     once are found in one pass (Dijkstra), O(n k log n). A step between two rows is 1 − log(K / max K) long.
-
-    Parameters
-    ----------
-    K : csr_array of shape (n, n)
-        Affinities, not negative; ways along them go both ways.
-    n_landmarks : int
-        How many, drawn at random.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw.
-
-    Returns
-    -------
-    Landmarks
-        A part of the graph that no landmark fell into is a group of its own.
     """
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -254,24 +159,7 @@ def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = 
 
 
 def graph_chain(K: Sparse, n_landmarks: int, *, random_state: RandomState = None) -> tuple[FloatArray, Landmarks]:
-    """Group the rows of a sparse affinity along its graph and add it up over the groups.
-
-    Parameters
-    ----------
-    K : csr_array of shape (n, n)
-        Affinities, not negative; ways along them go both ways.
-    n_landmarks : int
-        How many landmarks.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw.
-
-    Returns
-    -------
-    K : ndarray of shape (m, m)
-        K_mm, not normalised.
-    landmarks : Landmarks
-        The groups, from `graph_landmarks`.
-    """
+    """Group the rows of a sparse affinity along its graph and add it up over the groups."""
     found = graph_landmarks(K, n_landmarks, random_state=random_state)
     n = K.shape[0]
     C = sp.csr_array((np.ones(n), found.labels, np.arange(n + 1)), shape=(n, found.n_landmarks))
@@ -279,22 +167,7 @@ def graph_chain(K: Sparse, n_landmarks: int, *, random_state: RandomState = None
 
 
 def nearest_landmark(coordinates: FloatArray, centres: FloatArray, *, n_jobs: int | None = None) -> IntArray:
-    """Find the nearest centre of every row.
-
-    Parameters
-    ----------
-    coordinates : ndarray of shape (n, r)
-        Rows.
-    centres : ndarray of shape (m, r)
-        Centres.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    ndarray of intp of shape (n,)
-        Of equally near ones the first.
-    """
+    """Find the nearest centre of every row."""
     half_squares = 0.5 * np.einsum("ij,ij->i", centres, centres)
     turned = np.ascontiguousarray(centres.T)
     out = np.empty(coordinates.shape[0], dtype=np.intp)

@@ -28,20 +28,7 @@ _FLOOR = 1e-7
 
 
 def potential(walked: FloatArray, *, kind: str | float = "log") -> FloatArray:
-    """Transform the probabilities after the walk.
-
-    Parameters
-    ----------
-    walked : ndarray of shape (n, m)
-        Pᵗ.
-    kind : {"log", "sqrt"} or float, default="log"
-        −log(p + ε) or 2 √p; the square root's distances are bounded (Hellinger). A number from −1 to 1 is γ.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-        U.
-    """
+    """Transform the probabilities after the walk."""
     if isinstance(kind, str):
         gamma = {"log": 1.0, "sqrt": 0.0}[check_option(kind, "potential", POTENTIALS)]
     else:

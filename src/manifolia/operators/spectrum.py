@@ -26,33 +26,14 @@ _ROWS = 8192  # rows of a tall matrix that are multiplied together
 
 
 class Spectrum(NamedTuple):
-    """Leading eigenpairs of the symmetric conjugate of a walk.
+    """Leading eigenpairs of the symmetric conjugate of a walk."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (r,)
-        Eigenvalues, largest size first.
-    vectors : ndarray of shape (n, r)
-        Right eigenvectors of the walk itself, D^(−1/2) times those of the conjugate.
-    """
-
-    values: FloatArray
-    vectors: FloatArray
+    values: FloatArray  # (r,): eigenvalues, largest size first
+    vectors: FloatArray  # (n, r): right eigenvectors of the walk itself, D^(−1/2) times those of the conjugate
 
 
 def conjugate(K: Any) -> FloatArray:
-    """Form the symmetric conjugate of a kernel's walk.
-
-    Parameters
-    ----------
-    K : ndarray or sparse array of shape (n, n)
-        Affinities; symmetrised where they are not.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        D^(−1/2) K_s D^(−1/2), with 1 on the diagonal of rows that have no affinity at all.
-    """
+    """Form the symmetric conjugate of a kernel's walk."""
     dense = K.toarray() if sp.issparse(K) else np.asarray(K, dtype=np.float64)
     symmetric = 0.5 * (dense + dense.T)
     sums = symmetric.sum(axis=1)
@@ -65,21 +46,7 @@ def conjugate(K: Any) -> FloatArray:
 
 
 def eigenvalues(K: Any, *, n_jobs: int | None = None) -> FloatArray:
-    """Compute all eigenvalues of a kernel's walk.
-
-    Parameters
-    ----------
-    K : ndarray or sparse array of shape (n, n)
-        Affinities.
-    n_jobs : int or None, default=None
-        Accepted for symmetry with the other stages: LAPACK runs on one thread, where it is repeatable and, up to a few
-        thousand rows, fastest.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        In rising order, between −1 and 1.
-    """
+    """Compute all eigenvalues of a kernel's walk."""
     from scipy.linalg import eigvalsh
 
     with threads(n_jobs):
@@ -95,28 +62,7 @@ def leading_vectors(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Spectrum:
-    """Find leading eigenvectors of a walk that is known only by its products: randomised subspace iteration.
-
-    Parameters
-    ----------
-    apply : callable
-        V ↦ K_s V for a block of vectors, K_s symmetric.
-    row_sums : ndarray of shape (n,)
-        Row sums of K_s.
-    n_vectors : int
-        How many.
-    n_passes : int, default=2
-        Products after the first; each brings the subspace closer.
-    random_state : int, RandomState, Generator or None, default=None
-        Start.
-    n_jobs : int or None, default=None
-        Threads.
-
-    Returns
-    -------
-    Spectrum
-        Values by the method of Rayleigh and Ritz: never larger in size than the true ones.
-    """
+    """Find leading eigenvectors of a walk that is known only by its products: randomised subspace iteration."""
     n = row_sums.shape[0]
     width = min(n, n_vectors + 8)  # a few more than asked for make the last ones accurate
     root = np.divide(1.0, np.sqrt(row_sums), out=np.zeros_like(row_sums), where=row_sums > 0)[:, np.newaxis]
@@ -137,18 +83,6 @@ def orthonormal_basis(A: FloatArray, *, n_jobs: int | None = None) -> FloatArray
     Cholesky's factor of AᵀA, twice: once leaves an error of the condition number squared, the second removes it
     (Fukaya et al. 2014). LAPACK's own factorisation, on one thread and several times slower, is for the columns that
     this cannot part, whose condition number is above about 1e7.
-
-    Parameters
-    ----------
-    A : ndarray of shape (n, r)
-        Columns.
-    n_jobs : int or None, default=None
-        Threads; the bits do not depend on it.
-
-    Returns
-    -------
-    ndarray of shape (n, r)
-        Q with the span of A and QᵀQ = I.
     """
     from scipy.linalg import solve_triangular
 

@@ -49,30 +49,17 @@ _ROUNDING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
 
 class TangentSpaces(NamedTuple):
-    """Tangent spaces of some points, in terms of their neighbours.
+    """Tangent spaces of some points, in terms of their neighbours."""
 
-    Attributes
-    ----------
-    indices : ndarray of intp of shape (n, k)
-        The neighbours.
-    coordinates : ndarray of shape (n, k, m)
-        T: coordinates of the neighbours along the directions, 0 along directions that the neighbours do not span.
-    singular_values : ndarray of float64 of shape (n, m)
-        σ, largest first.
-    weights : ndarray of float64 of shape (n, k)
-        Weights of the neighbours, which sum to 1.
-    dims : ndarray of intp of shape (n,)
-        d_i: directions that capture the wanted share of the variance, at most m; 0 where all neighbours coincide.
-    dim : int
-        d: the median of d_i, at least 1.
-    """
-
-    indices: IntArray
+    indices: IntArray  # (n, k): the neighbours
+    # (n, k, m): T: coordinates of the neighbours along the directions, 0 along directions that the neighbours do not
+    # span
     coordinates: FloatArray
-    singular_values: FloatArray
-    weights: FloatArray
+    singular_values: FloatArray  # (n, m): σ, largest first
+    weights: FloatArray  # (n, k): weights of the neighbours, which sum to 1
+    # (n,): d_i: directions that capture the wanted share of the variance, at most m; 0 where all neighbours coincide
     dims: IntArray
-    dim: int
+    dim: int  # d: the median of d_i, at least 1
 
 
 def tangent_spaces(
@@ -202,22 +189,7 @@ def _local_pca(
 
 
 def coefficients(spaces: TangentSpaces, rows: IntArray | slice | None = None, *, d: int | None = None) -> FloatArray:
-    """Return the a_jl with which neighbours add up to tangent directions: v_l = Σ_j a_jl (x_j − q).
-
-    Parameters
-    ----------
-    spaces : TangentSpaces
-        Tangent spaces.
-    rows : ndarray of int or slice, default=None
-        Which points; None: all.
-    d : int, default=None
-        How many directions; None: ``spaces.dim``.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_rows, k, d)
-        w_j t_jl / σ_l², and 0 along directions that the neighbours do not span.
-    """
+    """Return the a_jl with which neighbours add up to tangent directions: v_l = Σ_j a_jl (x_j − q)."""
     chosen = slice(None) if rows is None else rows
     d = spaces.dim if d is None else d
     squares = spaces.singular_values[chosen, :d] ** 2
@@ -228,29 +200,7 @@ def coefficients(spaces: TangentSpaces, rows: IntArray | slice | None = None, *,
 
 
 def row_numbers(rows: Any, n: int, name: str = "rows") -> IntArray:
-    """Check which rows, or features, are asked for.
-
-    Parameters
-    ----------
-    rows : int, slice, array-like of int or bool, or None
-        Numbers, counted from the end if negative; a mask; None: all.
-    n : int
-        How many there are.
-    name : str, default="rows"
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray of intp
-        Numbers between 0 and n − 1.
-
-    Raises
-    ------
-    TypeError
-        If these are no numbers.
-    ValueError
-        If one is out of range, or a mask has another length.
-    """
+    """Check which rows, or features, are asked for."""
     if rows is None:
         return np.arange(n)
     if isinstance(rows, slice):
@@ -283,33 +233,7 @@ def bases(
     lift: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Return tangent directions as vectors of features, for the points and features asked for (Eq. 3).
-
-    Parameters
-    ----------
-    spaces : TangentSpaces
-        Tangent spaces.
-    X : ndarray or csr_array of shape (n, p)
-        The rows that the neighbours are.
-    rows : int, slice, array-like of int or bool, default=None
-        Which points; None: all, which takes n × p × d numbers.
-    d : int, default=None
-        How many directions; None: ``spaces.dim``.
-    features : int, slice, array-like of int or bool, default=None
-        Which features; None: all.
-    query : ndarray or csr_array of shape (n_q, p), default=None
-        The points; None: the rows of X.
-    lift : ndarray of shape (p, p_original), default=None
-        Orthonormal rows that carry vectors of `X` back to the features it was made of, such as the components of a
-        principal component analysis; `features` are then those.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n_rows, n_features, d)
-        Orthonormal columns, if all features are asked for; columns of zeros where neighbours span fewer directions.
-    """
+    """Return tangent directions as vectors of features, for the points and features asked for (Eq. 3)."""
     d = spaces.dim if d is None else check_number(d, "d", low=1, high=spaces.coordinates.shape[2], integer=True)
     chosen = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1] if lift is None else lift.shape[1], "features")

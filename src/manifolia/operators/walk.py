@@ -24,21 +24,11 @@ SQUARE_ARRAYS = 6
 
 
 class Walk(NamedTuple):
-    """What `walk_distances` returns.
+    """What `walk_distances` returns."""
 
-    Attributes
-    ----------
-    D : ndarray of float32 of shape (n, n)
-        Potential distances.
-    t : int
-        Steps taken.
-    entropy : ndarray of shape (n_steps,)
-        Von Neumann entropy after 1, 2, … steps.
-    """
-
-    D: FloatArray
-    t: int
-    entropy: FloatArray
+    D: FloatArray  # (n, n): potential distances
+    t: int  # Steps taken
+    entropy: FloatArray  # (n_steps,): von Neumann entropy after 1, 2, … steps
 
 
 def walk_distances(
@@ -52,32 +42,7 @@ def walk_distances(
     placement_steps: int = 0,
     reporter: Reporter | None = None,
 ) -> Walk:
-    """Walk along an affinity and compare where the rows get to.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Affinities, not negative.
-    t : int or "auto", default="auto"
-        Steps; ``"auto"`` reads them off the entropy.
-    kind : {"log", "sqrt"} or float, default="log"
-        Potential, as for `manifolia.operators.potential.potential`.
-    damping : float, default=1.0
-        Probability of a step; else the walker jumps to any row.
-    rule : str, default="slowdown"
-        How ``"auto"`` reads the curve, as for `manifolia.operators.entropy.choose_t`.
-    n_steps : int, default=100
-        Length of the entropy curve from which ``"auto"`` reads them.
-    placement_steps : int, default=0
-        Steps that ``"auto"`` leaves to what places rows afterwards.
-    reporter : Reporter, default=None
-        Where progress goes.
-
-    Returns
-    -------
-    Walk
-        Distances, steps and the entropy curve.
-    """
+    """Walk along an affinity and compare where the rows get to."""
     heard = Reporter() if reporter is None else reporter
     heard.step("distances", 0, 2)
     entropy = von_neumann_entropy(eigenvalues(K), n_steps)

@@ -114,16 +114,5 @@ SCALAR_TYPES = frozenset(
 
 
 def full_name(kind: type) -> str:
-    """Return the name under which a class is looked up here.
-
-    Parameters
-    ----------
-    kind : type
-        A class.
-
-    Returns
-    -------
-    str
-        Its module and name.
-    """
+    """Return the name under which a class is looked up here."""
     return f"{kind.__module__}.{kind.__qualname__}"

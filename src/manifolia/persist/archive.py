@@ -53,21 +53,11 @@ _KINDS = "biufcUSMm"  # of arrays: no objects, no records
 
 
 class Content(NamedTuple):
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes
-    ----------
-    header : dict
-        The header.
-    graph : bytes
-        The objects.
-    arrays : dict of str to ndarray
-        The arrays of the trees, by name.
-    """
-
-    header: dict[str, Any]
-    graph: bytes
-    arrays: dict[str, Array]
+    header: dict[str, Any]  # The header
+    graph: bytes  # The objects
+    arrays: dict[str, Array]  # The arrays of the trees, by name
 
 
 def write(path: Path, content: Content) -> None:
@@ -178,26 +168,7 @@ def _check_seal(file: IO[bytes]) -> None:
 
 
 def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[str, zipfile.ZipInfo]:
-    """Look at the list of an archive's members before any of them is unpacked.
-
-    Parameters
-    ----------
-    archive : ZipFile
-        Open for reading.
-    allowed : re.Pattern
-        What a name may look like, as a whole.
-
-    Returns
-    -------
-    dict of str to ZipInfo
-        The members by name.
-
-    Raises
-    ------
-    ModelFileError
-        If a name is foreign or is there twice, a member is encrypted or packed in an unknown way, or they are larger
-        than their bytes can be, or than memory.
-    """
+    """Look at the list of an archive's members before any of them is unpacked."""
     infos: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         if not allowed.fullmatch(info.filename) or info.filename in infos:
@@ -215,18 +186,7 @@ def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[st
 
 
 def check_size(size: float) -> None:
-    """Refuse what would not fit into memory.
-
-    Parameters
-    ----------
-    size : float
-        Bytes, unpacked.
-
-    Raises
-    ------
-    ModelFileError
-        If they are more than the limit allows.
-    """
+    """Refuse what would not fit into memory."""
     if size > limit_now():
         message = (
             f"it holds {format_bytes(size)} and the limit is {format_bytes(limit_now())}. If you expect a model of "
@@ -255,52 +215,14 @@ def _header(archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]) -> dict
 
 
 def array_from(data: bytes, name: str) -> Array:
-    """Read an array, after its declared shape has been compared with the bytes that are there.
-
-    Parameters
-    ----------
-    data : bytes
-        In NumPy's format, version 1.0.
-    name : str
-        What the message calls it.
-
-    Returns
-    -------
-    ndarray
-        The array.
-
-    Raises
-    ------
-    ModelFileError
-        If it holds objects or is not as large as it says.
-    """
+    """Read an array, after its declared shape has been compared with the bytes that are there."""
     shape, fortran, dtype, start = npy_header(data[:_NPY_START], name, len(data))
     flat = np.frombuffer(data, dtype=dtype, offset=start) if dtype.itemsize else np.empty(math.prod(shape), dtype)
     return flat.reshape(shape, order="F" if fortran else "C").copy("K")
 
 
 def npy_header(start: bytes, name: str, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Read and check the header of an array.
-
-    Parameters
-    ----------
-    start : bytes
-        The first bytes of the member, all of the header among them.
-    name : str
-        What the message calls it.
-    size : int
-        Bytes of the whole member.
-
-    Returns
-    -------
-    tuple
-        Shape, whether columns come first, type, and where the numbers begin.
-
-    Raises
-    ------
-    ModelFileError
-        If the array holds objects or is not as large as it says.
-    """
+    """Read and check the header of an array."""
     buffer = io.BytesIO(start)
     version = np.lib.format.read_magic(buffer)
     if version != (1, 0):

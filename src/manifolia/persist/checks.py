@@ -19,18 +19,7 @@ _SIMPLE = (type(None), bool, int, float, str, np.generic, np.dtype, slice, type)
 
 
 def estimators(model: Any) -> Iterator[Any]:
-    """Walk through every object with attributes inside a model, the model itself among them.
-
-    Parameters
-    ----------
-    model : object
-        A model.
-
-    Yields
-    ------
-    object
-        Each once.
-    """
+    """Walk through every object with attributes inside a model, the model itself among them."""
     seen: set[int] = set()
     waiting = [model]
     while waiting:
@@ -50,18 +39,7 @@ def estimators(model: Any) -> Iterator[Any]:
 
 
 def check_model(model: Any) -> None:
-    """Check that what compiled code will index with fits together everywhere in a model.
-
-    Parameters
-    ----------
-    model : object
-        As it was put together.
-
-    Raises
-    ------
-    ModelFileError
-        If it does not.
-    """
+    """Check that what compiled code will index with fits together everywhere in a model."""
     found = list(estimators(model))
     for estimator in found:
         _check_estimator(estimator)

@@ -36,25 +36,7 @@ _PLAIN = (type(None), bool, int, float, str)
 
 
 def dismantle(model: Any, *, trusted: frozenset[str] = frozenset()) -> tuple[Any, list[Any]]:
-    """Take a model apart.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted or not.
-    trusted : frozenset of str, default=frozenset()
-        Full names of classes that are let through beyond `manifolia.persist.allowed`.
-
-    Returns
-    -------
-    tuple
-        A copy of plain parts, and the trees it refers to.
-
-    Raises
-    ------
-    ModelFileError
-        If it holds anything that a file may not hold.
-    """
+    """Take a model apart."""
     work = _Dismantler(trusted)
     return work.take(model, type(model).__name__), work.trees
 
@@ -189,25 +171,7 @@ def _sparse_parts(value: Any) -> SparseMatrix:
 
 
 def reassemble(parts: Any, trees: list[Any]) -> Any:
-    """Put a model together again.
-
-    Parameters
-    ----------
-    parts : object
-        What skops read.
-    trees : list of Tree
-        The trees, checked.
-
-    Returns
-    -------
-    object
-        The model.
-
-    Raises
-    ------
-    ModelFileError
-        If the parts do not fit.
-    """
+    """Put a model together again."""
     return _Assembler(trees).put(parts)
 
 
@@ -328,20 +292,7 @@ def _scalar(value: Scalar) -> Any:
 
 
 def demand(condition: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence
-    """Refuse parts that do not fit.
-
-    Parameters
-    ----------
-    condition : bool
-        What must hold.
-    what : str
-        What is wrong if it does not.
-
-    Raises
-    ------
-    ModelFileError
-        If it does not hold.
-    """
+    """Refuse parts that do not fit."""
     if not condition:
         message = f"its parts do not fit together: {what}."
         raise ModelFileError(message)

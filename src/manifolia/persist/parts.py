@@ -10,114 +10,52 @@ __all__ = ["ObjectArray", "Pairs", "RandomStream", "Scalar", "SparseMatrix", "Tr
 
 
 class TreeAt(NamedTuple):
-    """A tree, by its place among the arrays of trees.
+    """A tree, by its place among the arrays of trees."""
 
-    Attributes
-    ----------
-    place : int
-        Its number.
-    """
-
-    place: int
+    place: int  # Its number
 
 
 class TreeList(NamedTuple):
-    """The trees of a forest.
+    """The trees of a forest."""
 
-    Attributes
-    ----------
-    template : estimator
-        What they share: one of them, without its nodes.
-    seeds : list
-        The ``random_state`` of each.
-    first : int
-        Number of the first tree; the others follow.
-    """
-
-    template: Any
-    seeds: list[Any]
-    first: int
+    template: Any  # What they share: one of them, without its nodes
+    seeds: list[Any]  # The ``random_state`` of each
+    first: int  # Number of the first tree; the others follow
 
 
 class SparseMatrix(NamedTuple):
-    """A sparse matrix or array.
+    """A sparse matrix or array."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of its class, such as ``"csr_array"``.
-    shape : tuple of int
-        Its shape.
-    data : ndarray
-        Its entries.
-    indices : ndarray of int
-        Their columns (rows, if the matrix is stored by columns).
-    indptr : ndarray of int
-        Where each row (column) begins; of a coo matrix, the row of each entry.
-    """
-
-    kind: str
-    shape: tuple[int, ...]
-    data: Array
-    indices: Array
-    indptr: Array
+    kind: str  # Name of its class, such as ``"csr_array"``
+    shape: tuple[int, ...]  # Its shape
+    data: Array  # Its entries
+    indices: Array  # Their columns (rows, if the matrix is stored by columns)
+    indptr: Array  # Where each row (column) begins; of a coo matrix, the row of each entry
 
 
 class RandomStream(NamedTuple):
-    """A stream of random numbers.
+    """A stream of random numbers."""
 
-    Attributes
-    ----------
-    legacy : bool
-        Whether it is a ``numpy.random.RandomState``; else it is a ``Generator``.
-    state : dict
-        Its state, as NumPy gives it.
-    seed : dict
-        State of the seed sequence from which a generator spawns others.
-    """
-
-    legacy: bool
-    state: dict[str, Any]
-    seed: dict[str, Any]
+    legacy: bool  # Whether it is a ``numpy.random.RandomState``; else it is a ``Generator``
+    state: dict[str, Any]  # Its state, as NumPy gives it
+    seed: dict[str, Any]  # State of the seed sequence from which a generator spawns others
 
 
 class ObjectArray(NamedTuple):
-    """An array of objects.
+    """An array of objects."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Its shape.
-    items : list or ndarray of str
-        Its items, row by row; of texts alone, one array.
-    """
-
-    shape: tuple[int, ...]
-    items: list[Any] | Array
+    shape: tuple[int, ...]  # Its shape
+    items: list[Any] | Array  # Its items, row by row; of texts alone, one array
 
 
 class Scalar(NamedTuple):
-    """A number of NumPy.
+    """A number of NumPy."""
 
-    Attributes
-    ----------
-    value : ndarray of shape ()
-        The number.
-    """
-
-    value: Array
+    value: Array  # (): the number
 
 
 class Pairs(NamedTuple):
-    """A dictionary whose keys are not all texts.
+    """A dictionary whose keys are not all texts."""
 
-    Attributes
-    ----------
-    keys : list
-        Its keys.
-    values : list
-        Its values.
-    """
-
-    keys: list[Any]
-    values: list[Any]
+    keys: list[Any]  # Its keys
+    values: list[Any]  # Its values

@@ -42,34 +42,12 @@ def _tree_class() -> Any:
 
 
 def is_tree(value: Any) -> bool:
-    """Tell whether a value is a tree of scikit-learn.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        Of exactly this class.
-    """
+    """Tell whether a value is a tree of scikit-learn."""
     return type(value) is _tree_class()
 
 
 def flatten_trees(trees: list[Any]) -> dict[str, Array]:
-    """Lay trees one after the other.
-
-    Parameters
-    ----------
-    trees : list of Tree
-        The ``tree_`` of fitted tree estimators.
-
-    Returns
-    -------
-    dict of str to ndarray
-        As in the table above; empty without trees.
-    """
+    """Lay trees one after the other."""
     if not trees:
         return {}
     states = [tree.__getstate__() for tree in trees]
@@ -96,23 +74,7 @@ def _narrow(column: Array) -> Array:
 
 
 def rebuild_trees(arrays: dict[str, Array]) -> list[Any]:
-    """Check nodes and build trees from them.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        From `flatten_trees`, or from a file.
-
-    Returns
-    -------
-    list of Tree
-        As they were.
-
-    Raises
-    ------
-    ModelFileError
-        If the nodes are no trees, or if the scikit-learn that runs keeps other things in its nodes.
-    """
+    """Check nodes and build trees from them."""
     if not arrays:
         return []
     kind = _tree_class()
@@ -150,18 +112,7 @@ def rebuild_trees(arrays: dict[str, Array]) -> list[Any]:
 
 
 def check_nodes(arrays: dict[str, Array]) -> None:
-    """Check that arrays are trees that compiled code can walk.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        As in the table above.
-
-    Raises
-    ------
-    ModelFileError
-        If a length, child, feature, threshold or depth is not what a fitted tree can have.
-    """
+    """Check that arrays are trees that compiled code can walk."""
     for name, array in arrays.items():
         kind = "f" if name in ("threshold", "impurity", "weighted_n_node_samples", "values") else "iu"
         _demand(array.ndim == 1 and array.dtype.kind in kind, f"{name!r} is not a row of numbers")

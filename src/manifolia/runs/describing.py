@@ -25,36 +25,7 @@ def describe_map(
     estimator: Any, preparer: TablePreparer, X: Any, labels: Labels, found: Measured, features: Table,
     request: Request, targets: list[str], predicted: list[str],
 ) -> tuple[Gathered, Describer]:  # fmt: skip
-    """Compute the parts of the page.
-
-    Parameters
-    ----------
-    estimator : estimator
-        The fitted method.
-    preparer : TablePreparer
-        That made `X`.
-    X : ndarray or sparse array of shape (n, d)
-        Prepared rows.
-    labels : Labels
-        Target.
-    found : Measured
-        What was found out, which is not computed again.
-    features : Table
-        Columns that take part.
-    request : Request
-        What was asked for.
-    targets : list of str
-        Columns of the page with the targets.
-    predicted : list of str
-        Columns with what the model predicts of them.
-
-    Returns
-    -------
-    gathered : Gathered
-        Parts, and columns that belong to them.
-    describer : Describer
-        For new rows.
-    """
+    """Compute the parts of the page."""
     y = labels.y
     classes = found.task == "classification" and y is not None and y.ndim == 1 and not np.any(pd.isna(y))
     known = Known(
@@ -88,23 +59,6 @@ def _told(targets: list[str], predicted: list[str]) -> dict[str, str]:
 
 
 def describer_of_run(model: Any, rows: Any, payload: Payload, report: dict[str, Any]) -> Describer:
-    """Describe new rows on the map of a run that was made before.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Of the run.
-    rows : ndarray, sparse array or None
-        Its prepared rows; without them nothing but novelty is told.
-    payload : Payload
-        What its page was made of.
-    report : dict
-        Its report.
-
-    Returns
-    -------
-    Describer
-        For `manifolia.runs.placing.place_rows`.
-    """
+    """Describe new rows on the map of a run that was made before."""
     importances = {item["column"]: item["importance"] for item in report["importances"]}
     return describer_of(model, rows, payload, importances, seed=int(report.get("random_state") or 0))

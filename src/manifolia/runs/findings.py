@@ -31,22 +31,7 @@ _UNEARNED = 0.02  # separation beyond the forest's that is not noise
 
 
 def learned_something(score: float, y: Array, *, classes: bool) -> bool:
-    """Tell whether a forest knows more of a target than its distribution.
-
-    Parameters
-    ----------
-    score : float
-        Accuracy or R² on rows out of its bags.
-    y : ndarray of shape (n,)
-        Labels that are known.
-    classes : bool
-        Whether they are classes.
-
-    Returns
-    -------
-    bool
-        True if the score is more than two standard errors above that of the most frequent class, or of the mean.
-    """
+    """Tell whether a forest knows more of a target than its distribution."""
     n = len(y)
     blind = blind_score(y, classification=classes)
     deviation = np.sqrt(blind * (1.0 - blind)) if classes else 1.0
@@ -59,22 +44,7 @@ def importance_finding(
     *,
     learned: bool = True,
 ) -> str:
-    """Name the columns that matter most.
-
-    Parameters
-    ----------
-    importances : mapping of str to (float, float)
-        Column to importance and its standard error over trees or rows.
-    target : str
-        What they matter for.
-    learned : bool, default=True
-        Whether the forest learned anything at all; if not, there is nothing that importance could mean.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    """Name the columns that matter most."""
     if not learned:
         return (
             f"The forest cannot tell {target} better than by always guessing the same: no column is shown to matter, "
@@ -97,24 +67,7 @@ def importance_finding(
 
 
 def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> FloatArray:
-    """Share of each row's neighbours in the map that are of the class asked for.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Map.
-    y : ndarray of str of shape (n,)
-        Classes.
-    asked : ndarray of str of shape (n,)
-        The class to look for round each row.
-    k : int, default=10
-        Neighbours.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Between 0 and 1.
-    """
+    """Share of each row's neighbours in the map that are of the class asked for."""
     from sklearn.neighbors import NearestNeighbors
 
     near = NearestNeighbors(n_neighbors=min(k, len(Y) - 1)).fit(Y).kneighbors(return_distance=False)
@@ -124,26 +77,7 @@ def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> Float
 def neighbour_finding(
     model: Any, Y: FloatArray, y: Array | None, scores: Mapping[str, float | None], target: str
 ) -> str:
-    """Say how far neighbours in the map can be trusted.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-    Y : ndarray of shape (n, n_components)
-        Map.
-    y : ndarray of shape (n,) or None
-        Classes of the rows; None without classes.
-    scores : mapping of str to float
-        Scores of the map.
-    target : str
-        Name of the target.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    """Say how far neighbours in the map can be trusted."""
     earned, over = getattr(model, "oob_score_", float("nan")), getattr(model, "over_separation_", float("nan"))
     k = min(10, len(Y) - 1)
     if y is not None and np.isfinite(earned):
@@ -181,20 +115,7 @@ def neighbour_finding(
 
 
 def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> str:
-    """Name the rows that look least like the rest.
-
-    Parameters
-    ----------
-    novelty : ndarray of shape (n,)
-        Of each row; NaN is passed over.
-    row_names : sequence of str
-        Their names.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    """Name the rows that look least like the rest."""
     score = np.nan_to_num(novelty, nan=-1.0)
     order = np.argsort(-score, kind="stable")[:_TOP]
     n_novel = int((score >= NOVEL).sum())
@@ -206,20 +127,7 @@ def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> str:
 
 
 def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> str:
-    """Name the rows that are farthest from their neighbours in the table.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n,)
-        Mean distance of each row to its nearest rows.
-    row_names : sequence of str
-        Their names.
-
-    Returns
-    -------
-    str
-        One sentence.
-    """
+    """Name the rows that are farthest from their neighbours in the table."""
     usual = float(np.median(distances))
     order = np.argsort(-distances, kind="stable")[:_TOP]
     if usual <= 0:
@@ -229,26 +137,7 @@ def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> str:
 
 
 def surprise_finding(Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str]) -> str | None:
-    """Count the rows whose label the forest would not have given, and name the clearest.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Map.
-    y : ndarray of shape (n,)
-        Labels.
-    predicted : ndarray of shape (n,)
-        What trees that did not see a row say of it.
-    target : str
-        Name of the target.
-    row_names : sequence of str
-        Names of the rows.
-
-    Returns
-    -------
-    str or None
-        One sentence; None if all agree.
-    """
+    """Count the rows whose label the forest would not have given, and name the clearest."""
     known = ~pd.isna(y)
     labels, guesses = y.astype(str), predicted.astype(str)
     wrong = np.flatnonzero(known & (labels != guesses))

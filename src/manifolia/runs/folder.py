@@ -44,22 +44,7 @@ _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
 def check_free(path: Path, *, force: bool) -> None:
-    """Refuse to overwrite, before the work begins.
-
-    Parameters
-    ----------
-    path : Path
-        Where the run is to go.
-    force : bool
-        Whether a run that is there may be replaced.
-
-    Raises
-    ------
-    FileExistsError
-        If something is there that may not be replaced.
-    PermissionError
-        If nothing can be written there.
-    """
+    """Refuse to overwrite, before the work begins."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         there = next(parent for parent in path.absolute().parents if parent.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -77,24 +62,7 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, table_format: str = "csv") -> Path:
-    """Write the folder of a run: all of it, or nothing.
-
-    Parameters
-    ----------
-    run : Run
-        From `manifolia.runs.make_run`.
-    path : str or path
-        The folder.
-    force : bool, default=False
-        Replace a run that is there.
-    table_format : {"csv", "parquet"}, default="csv"
-        Format of the coordinates.
-
-    Returns
-    -------
-    Path
-        The folder.
-    """
+    """Write the folder of a run: all of it, or nothing."""
     target = Path(path).absolute()
     check_free(target, force=force)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -169,27 +137,13 @@ def _n_components(coordinates: pd.DataFrame) -> int:
 
 @dataclass(frozen=True)
 class Folder:
-    """A run on disk; its parts are read when they are asked for.
+    """A run on disk; its parts are read when they are asked for."""
 
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    report : dict
-        Its report.
-    """
-
-    path: Path
-    report: dict[str, Any]
+    path: Path  # Where it is
+    report: dict[str, Any]  # Its report
 
     def model(self) -> Any:
-        """Load the pipeline of preparation and method.
-
-        Returns
-        -------
-        Pipeline
-            Takes raw rows.
-        """
+        """Load the pipeline of preparation and method."""
         if not (self.path / _MODEL).is_file():
             message = (
                 f"{self.path} has no model, so that no new rows can be placed. Map again with a method whose model can "
@@ -199,56 +153,22 @@ class Folder:
         return load(self.path / _MODEL)
 
     def payload(self) -> Payload:
-        """Load what the page was made of.
-
-        Returns
-        -------
-        Payload
-            For `manifolia.show.explorer.write_page`.
-        """
+        """Load what the page was made of."""
         return Payload.load(self.path / "payload.npz")
 
     def coordinates(self) -> pd.DataFrame:
-        """Read the coordinates.
-
-        Returns
-        -------
-        DataFrame
-            One line a row.
-        """
+        """Read the coordinates."""
         if (self.path / "coordinates.parquet").is_file():
             return pd.read_parquet(self.path / "coordinates.parquet")
         return pd.read_csv(self.path / "coordinates.csv", dtype={"row": str}, keep_default_na=True)
 
     def rows(self) -> Any:
-        """Read the prepared rows.
-
-        Returns
-        -------
-        ndarray, sparse array or None
-            None if the run did not keep them.
-        """
+        """Read the prepared rows."""
         return stored_rows(self.path / "rows.npz")
 
 
 def open_run(path: str | os.PathLike[str]) -> Folder:
-    """Open the folder of a run.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder.
-
-    Returns
-    -------
-    Folder
-        Its report, and ways to read the rest.
-
-    Raises
-    ------
-    ModelFileError
-        If it is no run.
-    """
+    """Open the folder of a run."""
     folder = Path(path)
     if not folder.exists():
         message = f"there is no folder {folder}. `manifolia map DATA -o {folder}` makes one."

@@ -36,56 +36,18 @@ _KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the r
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run holds; `manifolia.runs.folder` writes and reads it.
+    """What a run holds; `manifolia.runs.folder` writes and reads it."""
 
-    Attributes
-    ----------
-    model : Pipeline
-        `TablePreparer` and the fitted method: takes raw rows.
-    coordinates : DataFrame
-        One line a row: its name, its place, its target and what is known of it.
-    payload : Payload
-        The page's content.
-    report : dict
-        Parameters, versions, timings, scores, findings: plain data for JSON.
-    rows : ndarray, sparse array or None
-        The prepared rows.
-    describer : Describer or None
-        Tells of new rows what is known of those of the map.
-    """
-
-    model: Any
-    coordinates: pd.DataFrame
-    payload: Payload
-    report: dict[str, Any]
-    rows: Any = None
-    describer: Any = None
+    model: Any  # `TablePreparer` and the fitted method: takes raw rows
+    coordinates: pd.DataFrame  # One line a row: its name, its place, its target and what is known of it
+    payload: Payload  # The page's content
+    report: dict[str, Any]  # Parameters, versions, timings, scores, findings: plain data for JSON
+    rows: Any = None  # The prepared rows
+    describer: Any = None  # Tells of new rows what is known of those of the map
 
 
 def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
-    """Make a map of a table, with all that belongs to it.
-
-    Parameters
-    ----------
-    table : Table
-        From `manifolia.tables.read`.
-    request : Request
-        What is asked for.
-    listener : callable, default=None
-        Called with a ``ProgressEvent`` as the work goes on.
-
-    Returns
-    -------
-    Run
-        Complete, in memory.
-
-    Raises
-    ------
-    TableError
-        If the table cannot be mapped.
-    ValueError
-        If a parameter is wrong.
-    """
+    """Make a map of a table, with all that belongs to it."""
     if table.n_rows < _MIN_ROWS:
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
         message = f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}."
@@ -121,22 +83,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
 
 
 def prepare(table: Table, request: Request, method: registry.Method) -> tuple[Table, TablePreparer, Any]:
-    """Turn the columns that take part into numbers, as a method needs them.
-
-    Parameters
-    ----------
-    table : Table
-        All columns.
-    request : Request
-        Target, columns to leave out, roles.
-    method : Method
-        Whether gaps may stay and distances count.
-
-    Returns
-    -------
-    tuple
-        Columns that take part, the fitted preparer, and the numbers.
-    """
+    """Turn the columns that take part into numbers, as a method needs them."""
     features = table.without({*request.target, *request.exclude} & set(table.feature_names))
     missing = "keep" if method.takes_missing else "impute"
     preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=method.needs_scale)
@@ -144,51 +91,14 @@ def prepare(table: Table, request: Request, method: registry.Method) -> tuple[Ta
 
 
 def plain_rows(features: Table, preparer: TablePreparer, X: Any, request: Request) -> Any:
-    """Return the rows as metrics see them: no gaps, one scale.
-
-    Parameters
-    ----------
-    features : Table
-        Columns that take part.
-    preparer : TablePreparer
-        That made `X`.
-    X : ndarray or sparse array
-        What the method got.
-    request : Request
-        Roles.
-
-    Returns
-    -------
-    ndarray or sparse array
-        `X` itself if it has no gaps and one scale.
-    """
+    """Return the rows as metrics see them: no gaps, one scale."""
     if preparer.missing == "impute" and preparer.scale:
         return X
     return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
 
 
 def make_estimator(method: registry.Method, request: Request, labels: Labels) -> Any:
-    """Make the estimator that a request asks for.
-
-    Parameters
-    ----------
-    method : Method
-        Which.
-    request : Request
-        Its settings, seed and threads.
-    labels : Labels
-        The target.
-
-    Returns
-    -------
-    object
-        Not fitted.
-
-    Raises
-    ------
-    ValueError
-        If the method has no such parameter, or cannot do the task.
-    """
+    """Make the estimator that a request asks for."""
     kind = method.load()
     known = kind().get_params()
     for name in request.settings:

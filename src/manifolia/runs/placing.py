@@ -24,59 +24,19 @@ _MATTERS = 0.1  # share of the importance from which an absent column is worth a
 
 
 class Placed(NamedTuple):
-    """New rows on a map.
+    """New rows on a map."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (m, n_components)
-        Their places.
-    frame : DataFrame of m lines
-        Row, coordinates, prediction, novelty, and the target where the file has it.
-    new : NewRows
-        For the page.
-    accuracy : float or None
-        Share of predictions that are right, or R², where the file has the target.
-    n_known : int
-        Rows that fall, in every tree, where a row of the fit fell: most likely that row itself.
-    novel_from : float
-        Novelty from which on a row is unlike those of the map.
-    share : float or None
-        Share of rows like those of the map that are above it; None where that is not known.
-    """
-
-    Y: FloatArray
-    frame: pd.DataFrame
-    new: NewRows
-    accuracy: float | None
-    n_known: int
-    novel_from: float
-    share: float | None
+    Y: FloatArray  # (m, n_components): their places
+    frame: pd.DataFrame  # Row, coordinates, prediction, novelty, and the target where the file has it
+    new: NewRows  # For the page
+    accuracy: float | None  # Share of predictions that are right, or R², where the file has the target
+    n_known: int  # Rows that fall, in every tree, where a row of the fit fell: most likely that row itself
+    novel_from: float  # Novelty from which on a row is unlike those of the map
+    share: float | None  # Share of rows like those of the map that are above it; None where that is not known
 
 
 def place_rows(model: Any, table: Table, report: dict[str, Any], describer: Describer | None = None) -> Placed:
-    """Place raw new rows.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Of the run.
-    table : Table
-        New rows.
-    report : dict
-        Of the run.
-    describer : Describer, default=None
-        Tells of the rows what the page tells of those of the map; None: they have only columns.
-
-    Returns
-    -------
-    Placed
-        Each row alone: the same bits in any batch.
-
-    Raises
-    ------
-    TableError
-        If the method cannot place new rows.
-    """
+    """Place raw new rows."""
     preparer, method = model[0], model[-1]
     if not hasattr(method, "transform"):
         message = (

@@ -31,29 +31,12 @@ _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 
 
 def column_names(n_components: int) -> list[str]:
-    """Name the coordinates of a map.
-
-    Parameters
-    ----------
-    n_components : int
-        Dimensions of the map.
-
-    Returns
-    -------
-    list of str
-        map_x, map_y and map_z, or map_1, map_2, … for more.
-    """
+    """Name the coordinates of a map."""
     return _AXES.get(n_components) or [f"map_{i + 1}" for i in range(n_components)]
 
 
 def versions() -> dict[str, str]:
-    """Tell the versions that a result depends on.
-
-    Returns
-    -------
-    dict of str to str
-        Package to version.
-    """
+    """Tell the versions that a result depends on."""
     from importlib.metadata import version
 
     packages = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
@@ -66,24 +49,7 @@ def versions() -> dict[str, str]:
 
 
 def coordinates_of(table: Table, Y: FloatArray, labels: Labels, found: Measured) -> pd.DataFrame:
-    """Make the table of coordinates.
-
-    Parameters
-    ----------
-    table : Table
-        What was mapped.
-    Y : ndarray of shape (n, n_components)
-        Map.
-    labels : Labels
-        Target.
-    found : Measured
-        What is known of each row.
-
-    Returns
-    -------
-    DataFrame
-        A line a row: its name, place, target, prediction and novelty.
-    """
+    """Make the table of coordinates."""
     columns: dict[str, Any] = {"row": table.row_names}
     columns.update(zip(column_names(Y.shape[1]), Y.T, strict=True))
     for name in labels.frame.columns:
@@ -95,22 +61,7 @@ def coordinates_of(table: Table, Y: FloatArray, labels: Labels, found: Measured)
 
 
 def prediction_columns(labels: Labels, predicted: Array | None, taken: Mapping[str, Any]) -> dict[str, Array]:
-    """Name what the forest says of the targets.
-
-    Parameters
-    ----------
-    labels : Labels
-        The targets.
-    predicted : ndarray of shape (n,) or (n, n_targets) or None
-        Predictions.
-    taken : mapping
-        Names that are used already.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Column to values; empty without predictions.
-    """
+    """Name what the forest says of the targets."""
     if predicted is None:
         return {}
     names = [f"predicted {name}" for name in labels.frame.columns]
@@ -122,32 +73,7 @@ def payload_of(
     table: Table, Y: FloatArray, coordinates: pd.DataFrame, labels: Labels, found: Measured,
     method: registry.Method, request: Request, gathered: Gathered,
 ) -> Payload:  # fmt: skip
-    """Gather what the page shows.
-
-    Parameters
-    ----------
-    table : Table
-        What was mapped.
-    Y : ndarray of shape (n, n_components)
-        Map.
-    coordinates : DataFrame
-        From `coordinates_of`.
-    labels : Labels
-        Target.
-    found : Measured
-        What was found out.
-    method : Method
-        What made the map.
-    request : Request
-        What was asked for.
-    gathered : Gathered
-        What else is known of the map.
-
-    Returns
-    -------
-    Payload
-        Target first, then what is known of each row, then the raw columns, then how good the map is at each row.
-    """
+    """Gather what the page shows."""
     known = coordinates.drop(columns=["row", *column_names(Y.shape[1])])
     beside = [name for name in table.meta.columns if name not in labels.frame.columns]
     shown = {*known.columns, *labels.frame.columns, *beside}
@@ -209,30 +135,7 @@ def report_of(
     table: Table, estimator: Any, method: registry.Method, preparer: TablePreparer,
     found: Measured, request: Request, payload: Payload,
 ) -> dict[str, Any]:  # fmt: skip
-    """Write down how the map was made and what it shows.
-
-    Parameters
-    ----------
-    table : Table
-        What was mapped.
-    estimator : estimator
-        The fitted method.
-    method : Method
-        What is known of it.
-    preparer : TablePreparer
-        How the table was prepared.
-    found : Measured
-        What was found out.
-    request : Request
-        What was asked for.
-    payload : Payload
-        The page's content.
-
-    Returns
-    -------
-    dict
-        Plain data, for JSON.
-    """
+    """Write down how the map was made and what it shows."""
 
     def value(name: str) -> float | None:
         number = getattr(estimator, name, None)

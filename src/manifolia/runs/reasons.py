@@ -14,43 +14,17 @@ _COLUMNS = 60  # columns that are tried: those of the greatest importance
 
 
 class Reason(NamedTuple):
-    """One column's part in the place of a row.
+    """One column's part in the place of a row."""
 
-    Attributes
-    ----------
-    column : str
-        The raw column.
-    shift : float
-        How far the row moves, on average, if it had another row's value there; in standard deviations of the map.
-    """
-
-    column: str
+    column: str  # The raw column
+    # How far the row moves, on average, if it had another row's value there; in standard deviations of the map
     shift: float
 
 
 def row_reasons(
     model: Any, rows: Any, row: int, *, importances: list[dict[str, Any]], random_state: int = 0
 ) -> list[Reason]:
-    """Rank the columns by how far the row would move without its own value there.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Of the run.
-    rows : ndarray or sparse array of shape (n, d)
-        Prepared rows of the run.
-    row : int
-        Which.
-    importances : list of dict
-        Of the report: which columns to try first.
-    random_state : int, default=0
-        For the rows whose values are tried.
-
-    Returns
-    -------
-    list of Reason
-        Largest first.
-    """
+    """Rank the columns by how far the row would move without its own value there."""
     sources = np.array(model[0].sources_, dtype=object)
     names = list(dict.fromkeys(sources))
     if len(names) > _COLUMNS:
@@ -64,22 +38,7 @@ def row_reasons(
 
 
 def like_rows(method: Any, row: int, n: int = 5) -> list[tuple[int, float]]:
-    """List the training rows that speak most for a row in the forest.
-
-    Parameters
-    ----------
-    method : estimator
-        With ``proximity_matrix``.
-    row : int
-        Which row.
-    n : int, default=5
-        How many at most.
-
-    Returns
-    -------
-    list of (int, float)
-        Row and proximity, largest first, itself not among them.
-    """
+    """List the training rows that speak most for a row in the forest."""
     line = method.proximity_matrix()[[row], :].toarray().ravel()
     line[row] = 0.0
     order = np.argsort(-line, kind="stable")[:n]

@@ -27,52 +27,19 @@ _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for 
 
 
 class Score(NamedTuple):
-    """One score of a map.
+    """One score of a map."""
 
-    Attributes
-    ----------
-    metric : str
-        Its name in `manifolia.metrics`.
-    value : float or None
-        Its value; None where there is none.
-    direction : str
-        "higher" or "lower": which is better.
-    sample : str
-        What it was computed on.
-    note : str
-        Why there is no value.
-    """
-
-    metric: str
-    value: float | None
-    direction: str
-    sample: str
-    note: str
+    metric: str  # Its name in `manifolia.metrics`
+    value: float | None  # Its value; None where there is none
+    direction: str  # "higher" or "lower": which is better
+    sample: str  # What it was computed on
+    note: str  # Why there is no value
 
 
 def score_map(
     X: Any, Y: FloatArray, y: Array | None = None, *, classes: bool = True, all_scores: bool = False
 ) -> list[Score]:
-    """Score a map against the rows it was made of.
-
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n, d)
-        Rows, complete and on one scale.
-    Y : ndarray of shape (n, n_components)
-        Map.
-    y : ndarray of shape (n,), default=None
-        Target, if there is one; rows without a label are left out of the comparison.
-    classes : bool, default=True
-        Whether the target is classes.
-    all_scores : bool, default=False
-        Compute the slow ones too.
-
-    Returns
-    -------
-    list of Score
-        In the order of `manifolia.metrics.report`; empty for a sparse table that is too large to compare.
-    """
+    """Score a map against the rows it was made of."""
     if y is not None:
         known = ~pd.isna(y)
         X, Y, y = X[known], Y[known], y[known].astype(str) if classes else y[known].astype(np.float64)
@@ -113,27 +80,7 @@ def _lines(table: pd.DataFrame) -> list[Score]:
 
 
 def score_run(rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
-    """Compute every score of a run again.
-
-    Parameters
-    ----------
-    rows : ndarray, sparse array or None
-        Its prepared rows.
-    coordinates : DataFrame
-        Its coordinates.
-    report : dict
-        Its report.
-
-    Returns
-    -------
-    list of Score
-        The slow ones too.
-
-    Raises
-    ------
-    TableError
-        If the run did not keep its rows.
-    """
+    """Compute every score of a run again."""
     if rows is None:
         message = "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
         raise TableError(message)
@@ -146,24 +93,7 @@ def score_run(rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> l
 
 
 def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: bool = False) -> list[Score]:
-    """Score how rows of another table are placed.
-
-    Parameters
-    ----------
-    model : Pipeline
-        Of the run.
-    table : Table
-        Rows, with the target if class scores are wanted.
-    report : dict
-        Of the run.
-    all_scores : bool, default=False
-        The slow ones too.
-
-    Returns
-    -------
-    list of Score
-        Of these rows among themselves.
-    """
+    """Score how rows of another table are placed."""
     no_features = {*report["target"]["columns"], *report["excluded"]} & set(table.feature_names)
     X = model[0].transform(table.without(no_features) if no_features else table)
     Y = np.asarray(model[-1].transform(X))

@@ -16,53 +16,21 @@ __all__ = ["Labels", "read_labels"]
 
 
 class Labels(NamedTuple):
-    """Target columns.
+    """Target columns."""
 
-    Attributes
-    ----------
-    frame : DataFrame of shape (n, n_targets)
-        As they were read.
-    y : ndarray of shape (n,) or (n, n_targets) or None
-        For ``fit``: numbers where they are numbers, else texts, missing ones as NaN or None.
-    """
-
-    frame: pd.DataFrame
+    frame: pd.DataFrame  # (n, n_targets): as they were read
+    # (n,) or (n, n_targets): for ``fit``: numbers where they are numbers, else texts, missing ones as NaN or None
     y: Array | None
 
     @property
     def name(self) -> str:
-        """The target in a sentence.
-
-        Returns
-        -------
-        str
-            Column names, joined by "and"; empty without a target.
-        """
+        """The target in a sentence."""
         names = [str(name) for name in self.frame.columns]
         return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def read_labels(table: Table, names: Sequence[str]) -> Labels:
-    """Take the target out of a table.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    names : sequence of str
-        Target columns; none for a map without a target.
-
-    Returns
-    -------
-    Labels
-        The columns, as they were and as ``fit`` takes them.
-
-    Raises
-    ------
-    TableError
-        If a column is not there, is all missing, or has the same value in every row; or if columns of words and of
-        numbers are asked for together.
-    """
+    """Take the target out of a table."""
     columns = [table.column(name) for name in names]
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=pd.RangeIndex(table.n_rows))
     for name, column in zip(names, columns, strict=True):

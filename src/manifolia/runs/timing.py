@@ -15,18 +15,7 @@ Listener = Callable[[ProgressEvent], bool | None]
 
 
 class Stages:
-    """Announces stages to a listener and keeps how long each took.
-
-    Parameters
-    ----------
-    listener : callable, default=None
-        Called with every ``ProgressEvent``.
-
-    Attributes
-    ----------
-    seconds : dict of str to float
-        Time of each stage so far, in the order in which they began.
-    """
+    """Announces stages to a listener and keeps how long each took."""
 
     def __init__(self, listener: Listener | None = None) -> None:
         self._listener = listener
@@ -35,36 +24,14 @@ class Stages:
         self.seconds: dict[str, float] = {}
 
     def __call__(self, event: ProgressEvent) -> bool | None:
-        """Take an event of a method that reports its own stages.
-
-        Parameters
-        ----------
-        event : ProgressEvent
-            What happened.
-
-        Returns
-        -------
-        bool or None
-            What the listener says: True stops the work.
-        """
+        """Take an event of a method that reports its own stages."""
         if event.stage != self._running:
             self._begin(event.stage)
         return self._listener(event) if self._listener is not None else None
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Announce and time a piece of work that does not report by itself.
-
-        Parameters
-        ----------
-        name : str
-            What the user sees.
-
-        Yields
-        ------
-        None
-            While the work is done.
-        """
+        """Announce and time a piece of work that does not report by itself."""
         self(ProgressEvent(name, 0, None, {}))
         yield
         self(ProgressEvent(name, 1, 1, {}))

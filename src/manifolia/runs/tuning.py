@@ -20,21 +20,11 @@ __all__ = ["Tuning", "tune_table"]
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was found.
+    """What was found."""
 
-    Attributes
-    ----------
-    request : Request
-        The user's, with the settings that were found.
-    tuner : Tuner
-        Fitted.
-    notes : list of str
-        What was said on the way.
-    """
-
-    request: Request
-    tuner: Any
-    notes: list[str]
+    request: Request  # The user's, with the settings that were found
+    tuner: Any  # Fitted
+    notes: list[str]  # What was said on the way
 
 
 def tune_table(
@@ -50,36 +40,7 @@ def tune_table(
     timeout: float | None = None,
     storage: Path | None = None,
 ) -> Tuning:
-    """Choose the settings of a method for a table.
-
-    Parameters
-    ----------
-    table : Table
-        From `manifolia.tables.read`.
-    request : Request
-        Target, method, and settings that are not to be tuned.
-    listener : callable, default=None
-        Called with a ``ProgressEvent``.
-    metrics : sequence of str, default=("auc_r_nx",)
-        What a good map is.
-    space : dict or None, default=None
-        Ranges by parameter; None or empty takes the method's own, without those in ``request.settings``.
-    n_trials : int, default=20
-        Settings to try.
-    n_repeats : int, default=5
-        Runs of each.
-    subsample : float or None, default=None
-        Rows to tune on.
-    timeout : float or None, default=None
-        Seconds.
-    storage : Path or None, default=None
-        SQLite file of the study.
-
-    Returns
-    -------
-    Tuning
-        With the request to make the run from.
-    """
+    """Choose the settings of a method for a table."""
     from manifolia.tune import Tuner
     from manifolia.tune.presets import preset
 

@@ -24,32 +24,7 @@ def draw_map_beneath(
     name: str | None = None,
     kind: str = "auto",
 ) -> tuple[MapDisplay, Theme]:
-    """Draw the rows of a map for something to stand on; without a colour they are grey.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, 2)
-        Map.
-    color : array-like of shape (n,) or None
-        What colours the rows.
-    ax : matplotlib Axes or None
-        Where to draw; None makes a new figure.
-    axis_names : list of str or None
-        What the axes are called.
-    theme : {"auto", "light", "dark"}
-        As for `MapDisplay.plot`.
-    options : dict
-        More of what it takes.
-    name : str or None, default=None
-        What the colours stand for.
-    kind : {"auto", "class", "continuous"}, default="auto"
-        Whether colours are classes or a scale.
-
-    Returns
-    -------
-    tuple of MapDisplay and Theme
-        What was drawn, and the theme of its axes.
-    """
+    """Draw the rows of a map for something to stand on; without a colour they are grey."""
     display = MapDisplay.from_map(Y, color, name=name, kind=kind)
     display.axis_names = axis_names
     display.plot(ax, theme=theme, **options)
@@ -62,28 +37,7 @@ def draw_map_beneath(
 def draw_arrows(
     ax: Any, starts: FloatArray, vectors: FloatArray, *, color: Any, theme: Theme, width: float, zorder: float
 ) -> Any:
-    """Draw arrows as long as they are in units of the map, with a rim in the colour of the background.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where.
-    starts, vectors : ndarray of shape (m, 2)
-        Where arrows start, and how they go.
-    color : matplotlib colour or None
-        Of the arrows; None is that of text.
-    theme : Theme
-        Colours of text and background.
-    width : float
-        Of a shaft, as a share of the width of the axes.
-    zorder : float
-        What covers what.
-
-    Returns
-    -------
-    matplotlib Quiver
-        The arrows.
-    """
+    """Draw arrows as long as they are in units of the map, with a rim in the colour of the background."""
     effects = import_extra("matplotlib.patheffects", extra="plot", purpose="arrows")
     return ax.quiver(
         *starts.T,

@@ -42,21 +42,7 @@ def _part(name: str) -> Any:
 
 
 class MapPainter:
-    """Draws a `MapDisplay` on axes, step by step.
-
-    Parameters
-    ----------
-    display : MapDisplay
-        What to draw.
-    ax : matplotlib Axes
-        Where.
-    theme : {"auto", "light", "dark"}
-        Colours of what is around the points.
-    size, alpha : float or None
-        Area and opacity of a point.
-    rasterize_above : int
-        With more rows points are drawn as an image.
-    """
+    """Draws a `MapDisplay` on axes, step by step."""
 
     def __init__(
         self, display: Any, ax: Any, *, theme: str, size: float | None, alpha: float | None, rasterize_above: int
@@ -90,19 +76,7 @@ class MapPainter:
     # --- points -----------------------------------------------------------------------------------------------------
 
     def points(self, *, shuffle: bool, cmap: Any, limits: Any, center: float | None) -> None:
-        """Draw the rows, the new rows and the rings around wrong predictions.
-
-        Parameters
-        ----------
-        shuffle : bool
-            Whether rows are drawn in a shuffled order.
-        cmap : str, Colormap or None
-            Scale of values.
-        limits : {"full", "robust"} or tuple of float
-            Its ends.
-        center : float or None
-            Its middle.
-        """
+        """Draw the rows, the new rows and the rings around wrong predictions."""
         self._scale(cmap, limits, center)
         beneath = self._beneath()
         self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
@@ -277,13 +251,7 @@ class MapPainter:
     # --- legend and colour bar --------------------------------------------------------------------------------------
 
     def key(self, *, legend: bool) -> None:
-        """Say what the colours and marks mean.
-
-        Parameters
-        ----------
-        legend : bool
-            Whether to.
-        """
+        """Say what the colours and marks mean."""
         if not legend:
             return
         entries = self._class_entries() + self._mark_entries()
@@ -415,13 +383,7 @@ class MapPainter:
     # --- names on the map -------------------------------------------------------------------------------------------
 
     def names(self, *, wanted: bool) -> None:
-        """Write the classes on the map, the largest first; those without room are left to the legend.
-
-        Parameters
-        ----------
-        wanted : bool
-            Whether to.
-        """
+        """Write the classes on the map, the largest first; those without room are left to the legend."""
         if not wanted or self.classes is None or self.Y.shape[1] != 2:
             return
         n_own = len(self.classes.names) - bool(self.classes.pooled)

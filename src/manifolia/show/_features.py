@@ -30,64 +30,24 @@ _MOST_CELLS = 400  # along the longer side of a map, where rows are spread
 
 
 class FeatureMeans(NamedTuple):
-    """Features of one row, or their means over several.
+    """Features of one row, or their means over several."""
 
-    Attributes
-    ----------
-    arrows : ndarray of shape (p, n_components)
-        Arrows in the map; those with too little reliability count as zero.
-    importance : ndarray of shape (p,)
-        Importance (Eq. 4).
-    reliability : ndarray of shape (p,)
-        Reliability of the arrows.
-    values : ndarray of shape (p,)
-        The features themselves.
-    n_rows : int
-        How many rows stand behind them.
-    """
-
-    arrows: FloatArray
-    importance: FloatArray
-    reliability: FloatArray
-    values: FloatArray
-    n_rows: int
+    arrows: FloatArray  # (p, n_components): arrows in the map; those with too little reliability count as zero
+    importance: FloatArray  # (p,): importance (Eq. 4)
+    reliability: FloatArray  # (p,): reliability of the arrows
+    values: FloatArray  # (p,): the features themselves
+    n_rows: int  # How many rows stand behind them
 
 
 class Plane(NamedTuple):
-    """Two components of a map.
+    """Two components of a map."""
 
-    Attributes
-    ----------
-    components : list of int
-        Which.
-    axis_names : list of str or None
-        What the axes are called, if the map has more.
-    """
-
-    components: list[int]
-    axis_names: list[str] | None
+    components: list[int]  # Which
+    axis_names: list[str] | None  # What the axes are called, if the map has more
 
 
 def explained_model(estimator: Any, purpose: str) -> Any:
-    """Take the fitted FeatureMAP out of what was given.
-
-    Parameters
-    ----------
-    estimator : estimator or Pipeline
-        The estimator; of a pipeline, its last step.
-    purpose : str
-        The picture, for the message.
-
-    Returns
-    -------
-    FeatureMAP
-        The fitted estimator.
-
-    Raises
-    ------
-    TypeError
-        If it does not explain features.
-    """
+    """Take the fitted FeatureMAP out of what was given."""
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if not hasattr(last, "arrow_reliability"):
         message = (
@@ -100,27 +60,7 @@ def explained_model(estimator: Any, purpose: str) -> Any:
 
 
 def name_features(estimator: Any, names: Sequence[Any] | None, n_features: int) -> list[str]:
-    """Name all features.
-
-    Parameters
-    ----------
-    estimator : estimator, Pipeline or None
-        Whose names are taken if none are given: those it was fitted with, or those that a pipeline's steps make.
-    names : sequence of str or None
-        Names given.
-    n_features : int
-        How many there are.
-
-    Returns
-    -------
-    list of str
-        One name for each feature, ``"feature 0"``, … if there are none.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer names than features.
-    """
+    """Name all features."""
     if names is None and hasattr(estimator, "steps") and len(estimator.steps) > 1:
         names = estimator[:-1].get_feature_names_out()
     elif names is None:
@@ -133,25 +73,7 @@ def name_features(estimator: Any, names: Sequence[Any] | None, n_features: int) 
 
 
 def feature_number(feature: Any, names: Sequence[str]) -> int:
-    """Find a feature.
-
-    Parameters
-    ----------
-    feature : int or str
-        Its number or its name.
-    names : sequence of str
-        Names of all features.
-
-    Returns
-    -------
-    int
-        Its number.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name or number.
-    """
+    """Find a feature."""
     if isinstance(feature, str):
         if feature not in names:
             shown = ", ".join(names[:3])
@@ -162,27 +84,7 @@ def feature_number(feature: Any, names: Sequence[str]) -> int:
 
 
 def choose_plane(components: Sequence[int] | None, available: int, purpose: str) -> Plane:
-    """Choose the two components in which arrows or frames are drawn.
-
-    Parameters
-    ----------
-    components : sequence of int or None
-        Which; None is the first two.
-    available : int
-        How many the map has.
-    purpose : str
-        The picture, for the message.
-
-    Returns
-    -------
-    Plane
-        Components and names of the axes.
-
-    Raises
-    ------
-    ValueError
-        If the map is a line, or other than two are asked for.
-    """
+    """Choose the two components in which arrows or frames are drawn."""
     if available < 2:
         message = f"{purpose} draws in the plane, and the map has 1 component. Fit with n_components=2 or more."
         raise ValueError(message)
@@ -194,27 +96,7 @@ def choose_plane(components: Sequence[int] | None, available: int, purpose: str)
 
 
 def group_rows(groups: ArrayLike, n_rows: int, max_rows: int) -> list[tuple[str, IntArray]]:
-    """Gather the rows of each class, at most so many of each.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,)
-        Labels; rows whose label is missing are in no group.
-    n_rows : int
-        Rows of the map.
-    max_rows : int
-        Of a larger group a sample is taken, the same each time.
-
-    Returns
-    -------
-    list of tuple
-        Name and rows of each group, in the order of the palette.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ.
-    """
+    """Gather the rows of each class, at most so many of each."""
     from manifolia.show.palette import class_palette
 
     if np.shape(groups) != (n_rows,):
@@ -226,20 +108,7 @@ def group_rows(groups: ArrayLike, n_rows: int, max_rows: int) -> list[tuple[str,
 
 
 def sample_rows(rows: IntArray, max_rows: int) -> IntArray:
-    """Take a sample of rows, the same each time, if there are too many.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Rows.
-    max_rows : int
-        How many at most.
-
-    Returns
-    -------
-    ndarray of int
-        All rows, or so many of them, in order.
-    """
+    """Take a sample of rows, the same each time, if there are too many."""
     check_number(max_rows, "max_rows", low=1, integer=True)
     if rows.size <= max_rows:
         return rows
@@ -247,26 +116,7 @@ def sample_rows(rows: IntArray, max_rows: int) -> IntArray:
 
 
 def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float, kind: str) -> FeatureMeans:
-    """Average what a model says about all features over rows, block by block.
-
-    Parameters
-    ----------
-    model : FeatureMAP
-        Fitted.
-    rows : int, slice, array-like of int or bool, or None
-        Which training rows; None: all.
-    smooth : bool
-        Whether each arrow is averaged with those of its row's neighbours first.
-    min_reliability : float
-        Arrows with less count as zero.
-    kind : {"gradient", "variance"}
-        Kind of importance.
-
-    Returns
-    -------
-    FeatureMeans
-        Means.
-    """
+    """Average what a model says about all features over rows, block by block."""
     check_number(min_reliability, "min_reliability", low=0.0, high=1.0)
     points = row_numbers(rows, model.embedding_.shape[0])
     if not points.size:
@@ -286,20 +136,7 @@ def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float
 
 
 def spread_rows(Y: FloatArray, n_shown: int) -> IntArray:
-    """Choose rows that cover a map evenly: of each occupied cell of a grid the row nearest to the middle of its rows.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, 2)
-        Map.
-    n_shown : int
-        How many rows at most.
-
-    Returns
-    -------
-    ndarray of int
-        Rows, in order.
-    """
+    """Choose rows that cover a map evenly: in each occupied cell of a grid, the row nearest to the mean of its rows."""
     check_number(n_shown, "n_shown", low=1, integer=True)
     if len(Y) <= n_shown:
         return np.arange(len(Y))
@@ -320,18 +157,7 @@ def spread_rows(Y: FloatArray, n_shown: int) -> IntArray:
 
 
 def nearest_gap(places: FloatArray) -> float:
-    """Measure how far marks are apart: the median distance to the nearest other one.
-
-    Parameters
-    ----------
-    places : ndarray of shape (m, 2)
-        Marks.
-
-    Returns
-    -------
-    float
-        Above 0; 1 for a single mark, or where all are in one place.
-    """
+    """Measure how far marks are apart: the median distance to the nearest other one."""
     from scipy.spatial import cKDTree
 
     if len(places) < 2:

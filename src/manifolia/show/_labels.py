@@ -17,20 +17,6 @@ def anchors(Y: FloatArray, codes: IntArray, n_groups: int) -> FloatArray:
     """Place of each group's name: the median of its rows in and around the cell where most of them are.
 
     The median of all rows of a class that lies in several parts of the map is where none of them is.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, 2)
-        Map.
-    codes : ndarray of int of shape (n,)
-        Group of each row; those outside 0 … n_groups − 1 are passed over.
-    n_groups : int
-        Number of groups.
-
-    Returns
-    -------
-    ndarray of shape (n_groups, 2)
-        Places; NaN for groups without rows.
     """
     places = np.full((n_groups, 2), np.nan)
     low = Y.min(axis=0)
@@ -53,23 +39,7 @@ def anchors(Y: FloatArray, codes: IntArray, n_groups: int) -> FloatArray:
 def push_apart(
     centres: FloatArray, sizes: FloatArray, bounds: tuple[float, float, float, float]
 ) -> tuple[FloatArray, BoolArray]:
-    """Move boxes apart that overlap, each no farther from its place than need be, all inside the bounds.
-
-    Parameters
-    ----------
-    centres : ndarray of shape (m, 2)
-        Where the boxes want to be, the most important first.
-    sizes : ndarray of shape (m, 2)
-        Width and height of each.
-    bounds : tuple of float
-        Left, bottom, right and top of the room.
-
-    Returns
-    -------
-    tuple of ndarray
-        Where they are, and for each whether it is clear of all others that are; boxes for which there is no room give
-        way to those before them.
-    """
+    """Move boxes apart that overlap, each no farther from its place than need be, all inside the bounds."""
     low = np.array(bounds[:2]) + sizes / 2
     high = np.maximum(np.array(bounds[2:]) - sizes / 2, low)
     places = np.clip(centres.astype(np.float64), low, high)

@@ -16,66 +16,29 @@ _FEW = 20  # different whole numbers at most that are taken for classes
 
 
 class Classes(NamedTuple):
-    """Colour by class.
+    """Colour by class."""
 
-    Attributes
-    ----------
-    names : list of str
-        Classes in the order of the legend; the last is "other" if some were pooled.
-    codes : ndarray of int of shape (n,)
-        Class of each row of the map; −1 if its label is missing.
-    new_codes : ndarray of int of shape (m,) or None
-        Class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
-        these.
-    predicted : ndarray of int or None
-        Predicted classes: of the new rows if there are any, else of the rows of the map.
-    wrong : ndarray of bool or None
-        Which of these differ from a label that is known; None without predictions or labels to compare with.
-    pooled : list of str
-        Classes gathered in "other", largest first.
-    """
-
-    names: list[str]
-    codes: IntArray
+    names: list[str]  # Classes in the order of the legend; the last is "other" if some were pooled
+    codes: IntArray  # (n,): class of each row of the map; −1 if its label is missing
+    # (m,): class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
+    # these
     new_codes: IntArray | None
-    predicted: IntArray | None
+    predicted: IntArray | None  # Predicted classes: of the new rows if there are any, else of the rows of the map
+    # Which of these differ from a label that is known; None without predictions or labels to compare with
     wrong: BoolArray | None
-    pooled: list[str]
+    pooled: list[str]  # Classes gathered in "other", largest first
 
 
 class Values(NamedTuple):
-    """Colour by a value.
+    """Colour by a value."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        Value of each row of the map; NaN if missing.
-    new_values : ndarray of shape (m,) or None
-        Values of the new rows.
-    dates : bool
-        Whether the values are days since 1970.
-    """
-
-    values: FloatArray
-    new_values: FloatArray | None
-    dates: bool
+    values: FloatArray  # (n,): value of each row of the map; NaN if missing
+    new_values: FloatArray | None  # (m,): values of the new rows
+    dates: bool  # Whether the values are days since 1970
 
 
 def scale_values(color: ArrayLike, new_color: ArrayLike | None) -> Values:
-    """Make the colours floats; dates become days, as matplotlib counts them.
-
-    Parameters
-    ----------
-    color : array-like of shape (n,)
-        Values or dates of the rows of the map.
-    new_color : array-like of shape (m,) or None
-        Those of the new rows.
-
-    Returns
-    -------
-    Values
-        Floats, NaN where missing.
-    """
+    """Make the colours floats; dates become days, as matplotlib counts them."""
     import pandas as pd
     from pandas.api.types import is_datetime64_any_dtype
 
@@ -102,24 +65,7 @@ def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
 
 
 def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
-    """Tell whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates.
-
-    Parameters
-    ----------
-    color : array-like of shape (n,)
-        Labels or values.
-    kind : {"auto", "class", "continuous"}
-        What was said.
-    class_names : sequence, mapping or None
-        Names of classes; whoever gives them means classes.
-    predicted : array-like or None
-        Predicted classes; the same.
-
-    Returns
-    -------
-    bool
-        Whether they are.
-    """
+    """Tell whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
@@ -141,26 +87,7 @@ def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -
 def class_codes(
     color: ArrayLike, new_color: ArrayLike | None, predicted: ArrayLike | None, class_names: Any, *, new: bool
 ) -> Classes:
-    """Give all labels, known, new and predicted, one order.
-
-    Parameters
-    ----------
-    color : array-like of shape (n,)
-        Labels of the rows of the map.
-    new_color : array-like of shape (m,) or None
-        Labels of the new rows.
-    predicted : array-like or None
-        Predicted labels, of the new rows if there are any, else of the rows of the map.
-    class_names : sequence, mapping or None
-        Names to show.
-    new : bool
-        Whether there are new rows.
-
-    Returns
-    -------
-    Classes
-        Names and codes.
-    """
+    """Give all labels, known, new and predicted, one order."""
     import pandas as pd
 
     parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]

@@ -12,24 +12,7 @@ __all__ = ["metric_name", "study_axes"]
 
 
 def study_axes(ax: Any, purpose: str, theme: str, size: tuple[float, float] = (6.0, 4.0)) -> tuple[Any, Any, list[str]]:
-    """Prepare axes.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes or None
-        Where to draw; None makes a new figure.
-    purpose : str
-        Who draws, for a message if matplotlib is missing.
-    theme : {"auto", "light", "dark"}
-        As for the displays.
-    size : tuple of float, default=(6.0, 4.0)
-        Of a new figure, in inches.
-
-    Returns
-    -------
-    tuple
-        Axes, theme and three colours.
-    """
+    """Prepare axes."""
     ax = new_axes(purpose, size) if ax is None else ax
     chosen = resolve_theme(theme, ax)
     apply_theme(ax, chosen, backgrounds=theme != "auto")
@@ -38,20 +21,7 @@ def study_axes(ax: Any, purpose: str, theme: str, size: tuple[float, float] = (6
 
 
 def metric_name(tuner: Any, metric: str | None) -> str:
-    """Choose a metric of a fitted tuner.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Fitted.
-    metric : str or None
-        One of its metrics; None is the first.
-
-    Returns
-    -------
-    str
-        Its name.
-    """
+    """Choose a metric of a fitted tuner."""
     check_is_fitted(tuner, "best_params_")
     names = [one.name for one in tuner._metrics]
     return names[0] if metric is None else str(check_option(metric, "metric", names))

@@ -48,42 +48,14 @@ _SIZE_SIDE = 320.0  # on axes of so many points a side
 
 
 def new_axes(purpose: str, size: tuple[float, float], *, three: bool = False) -> Any:
-    """Make axes in a new figure that pyplot knows, so that ``plt.show()`` shows it.
-
-    Parameters
-    ----------
-    purpose : str
-        What needs matplotlib, for the message if it is missing.
-    size : tuple of float
-        Width and height in inches.
-    three : bool, default=False
-        Whether the axes are in space.
-
-    Returns
-    -------
-    matplotlib Axes
-        In a figure that lays itself out.
-    """
+    """Make axes in a new figure that pyplot knows, so that ``plt.show()`` shows it."""
     pyplot = import_extra("matplotlib.pyplot", extra="plot", purpose=purpose)
     figure = pyplot.figure(figsize=size, layout="constrained")
     return figure.add_subplot(projection="3d") if three else figure.add_subplot()
 
 
 def resolve_theme(theme: str, ax: Any) -> Theme:
-    """Find the theme by name.
-
-    Parameters
-    ----------
-    theme : {"auto", "light", "dark"}
-        "auto" looks at the background of the axes.
-    ax : matplotlib Axes
-        The axes.
-
-    Returns
-    -------
-    Theme
-        Light or dark.
-    """
+    """Find the theme by name."""
     check_option(theme, "theme", THEMES)
     if theme != "auto":
         return LIGHT if theme == "light" else DARK
@@ -95,17 +67,7 @@ def resolve_theme(theme: str, ax: Any) -> Theme:
 
 
 def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
-    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes.
-    theme : Theme
-        The colours.
-    backgrounds : bool
-        Whether to colour the backgrounds of axes and figure too.
-    """
+    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to."""
     if backgrounds:
         ax.set_facecolor(theme.background)
         ax.figure.set_facecolor(theme.background)  # legends and titles stand on it
@@ -117,20 +79,7 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
 
 
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:
-    """Make our scale for that background a matplotlib Colormap.
-
-    Parameters
-    ----------
-    theme : Theme
-        Light or dark.
-    diverging : bool, default=False
-        Whether the scale has a middle.
-
-    Returns
-    -------
-    matplotlib Colormap
-        The scale.
-    """
+    """Make our scale for that background a matplotlib Colormap."""
     colors = import_extra("matplotlib.colors", extra="plot", purpose="a colour scale")
     dark = theme is DARK
     if diverging:
@@ -141,55 +90,20 @@ def color_map(theme: Theme, *, diverging: bool = False) -> Any:
 
 
 def luminance(color: str) -> float:
-    """Compute the relative luminance of WCAG.
-
-    Parameters
-    ----------
-    color : str
-        As ``"#RRGGBB"``.
-
-    Returns
-    -------
-    float
-        From 0 (black) to 1 (white).
-    """
+    """Compute the relative luminance of WCAG."""
     rgb = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def contrast(one: str, other: str) -> float:
-    """Compute the contrast ratio of WCAG.
-
-    Parameters
-    ----------
-    one, other : str
-        Colours as ``"#RRGGBB"``.
-
-    Returns
-    -------
-    float
-        From 1 to 21.
-    """
+    """Compute the contrast ratio of WCAG."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def legible(color: str, theme: Theme) -> str:
-    """Mix a colour with that of the text until it can be read on the background.
-
-    Parameters
-    ----------
-    color : str
-        As ``"#RRGGBB"``.
-    theme : Theme
-        Background and text.
-
-    Returns
-    -------
-    str
-        The mixed colour.
-    """
+    """Mix a colour with that of the text until it can be read on the background."""
     ends = [np.array([int(one[i : i + 2], 16) for i in (1, 3, 5)]) for one in (color, theme.text)]
     for share in np.linspace(0.25, 1.0, 16):
         r, g, b = np.round((1 - share) * ends[0] + share * ends[1]).astype(int)
@@ -203,32 +117,13 @@ def legible(color: str, theme: Theme) -> str:
 
 
 def plain(text: Any) -> None:
-    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX.
-
-    Parameters
-    ----------
-    text : matplotlib Text
-        The text.
-    """
+    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX."""
     text.set_usetex(False)
     text.set_parse_math(False)
 
 
 def shorten(name: Any, longest: int) -> str:
-    """Write a name on one line, with signs that the font has, cut to a length.
-
-    Parameters
-    ----------
-    name : object
-        The name.
-    longest : int
-        Characters at most.
-
-    Returns
-    -------
-    str
-        The text to show; "(empty)" if there is nothing to see.
-    """
+    """Write a name on one line, with signs that the font has, cut to a length."""
     characters = []
     for character in str(name):
         kind = unicodedata.category(character)
@@ -277,74 +172,24 @@ def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def axes_points(ax: Any) -> tuple[float, float]:
-    """Measure the axes.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes.
-
-    Returns
-    -------
-    tuple of float
-        Width and height in points of 1/72 inch.
-    """
+    """Measure the axes."""
     box = ax.get_window_extent()
     return 72.0 * box.width / ax.figure.dpi, 72.0 * box.height / ax.figure.dpi
 
 
 def point_size(n: int, ax: Any, *, line: bool = False) -> float:
-    """Choose the area of a point: smaller the more there are, larger on larger axes.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    ax : matplotlib Axes
-        The axes.
-    line : bool, default=False
-        Whether the map is a line, whose length counts and not its height.
-
-    Returns
-    -------
-    float
-        In pt².
-    """
+    """Choose the area of a point: smaller the more there are, larger on larger axes."""
     side = (0.5 * axes_points(ax)[0] if line else min(axes_points(ax))) / _SIZE_SIDE
     return float(np.clip(_SIZE * (n / _SIZE_ROWS) ** _SIZE_POWER * side**2, 0.4, 45.0))
 
 
 def point_alpha(n: int) -> float:
-    """Choose the opacity: below 1 where points of a large map lie upon one another.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-
-    Returns
-    -------
-    float
-        In (0, 1].
-    """
+    """Choose the opacity: below 1 where points of a large map lie upon one another."""
     return float(np.clip(0.95 * (n / 1000) ** -0.15, 0.35, 0.95))
 
 
 def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
-    """Choose the order in which rows are drawn.
-
-    Parameters
-    ----------
-    beneath : ndarray of bool of shape (n,)
-        Rows to draw before all others.
-    shuffle : bool
-        Whether the rest is shuffled, the same way each time, or stays as it is.
-
-    Returns
-    -------
-    ndarray of int of shape (n,)
-        Rows, the first drawn first.
-    """
+    """Choose the order in which rows are drawn."""
     n = beneath.shape[0]
     order = np.random.default_rng(0).permutation(n) if shuffle else np.arange(n)
     return order[np.argsort(~beneath[order], kind="stable")]
@@ -354,25 +199,7 @@ def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
 
 
 def choose_components(components: Sequence[int] | None, available: int) -> list[int]:
-    """Choose which components of a map are drawn.
-
-    Parameters
-    ----------
-    components : sequence of int or None
-        Which; None is all of up to 3, and the first 2 of more.
-    available : int
-        How many the map has.
-
-    Returns
-    -------
-    list of int
-        One, two or three of them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such component, or none, or more than 3.
-    """
+    """Choose which components of a map are drawn."""
     if components is None:
         return list(range(available if available <= 3 else 2))
     chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
@@ -383,20 +210,7 @@ def choose_components(components: Sequence[int] | None, available: int) -> list[
 
 
 def axis_names(chosen: Sequence[int], available: int) -> list[str] | None:
-    """Name the axes of a picture that shows a part of a map's components.
-
-    Parameters
-    ----------
-    chosen : sequence of int
-        Components drawn.
-    available : int
-        How many the map has.
-
-    Returns
-    -------
-    list of str or None
-        Names; None if all components are drawn, since axes of a map mean nothing.
-    """
+    """Name the axes of a picture that shows a part of a map's components."""
     if len(chosen) == available:
         return None
     return [f"component {one + 1} of {available}" for one in chosen]
@@ -406,15 +220,7 @@ def axis_names(chosen: Sequence[int], available: int) -> list[str] | None:
 
 
 def steal_room(ax: Any, artists: Sequence[Any]) -> None:
-    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        The axes, which are made narrower.
-    artists : sequence of matplotlib Artist
-        What stands there.
-    """
+    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will."""
     if ax.figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
     box = ax.get_position()

@@ -30,25 +30,14 @@ _LONGEST = 40  # letters of a panel's title
 
 
 class Densities(NamedTuple):
-    """Densities of the classes on one grid.
+    """Densities of the classes on one grid."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n_classes, n_cells, n_cells)
-        Density of each class by cell, first and second component; each integrates to 1.
-    x_edges, y_edges : ndarray of shape (n_cells + 1,)
-        Borders of the cells.
-    names : list of str
-        The classes.
-    counts : list of int
-        Their rows.
-    """
-
+    # (n_classes, n_cells, n_cells): density of each class by cell, first and second component; each integrates to 1
     values: FloatArray
-    x_edges: FloatArray
-    y_edges: FloatArray
-    names: list[str]
-    counts: list[int]
+    x_edges: FloatArray  # (n_cells + 1,): borders of the cells
+    y_edges: FloatArray  # (n_cells + 1,): borders of the cells
+    names: list[str]  # The classes
+    counts: list[int]  # Their rows
 
     @property
     def overlap(self) -> float:

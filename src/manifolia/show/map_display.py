@@ -363,17 +363,7 @@ def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
 
 
 def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str]], title: str) -> None:
-    """Write a map to files, and let its figure go.
-
-    Parameters
-    ----------
-    display : MapDisplay
-        What to draw.
-    paths : iterable of str or path
-        The files; their suffixes choose the formats.
-    title : str
-        Heading, as it is.
-    """
+    """Write a map to files, and let its figure go."""
     figure: Any = display.plot().figure_
     try:
         display.ax_.set_title(title, parse_math=False)

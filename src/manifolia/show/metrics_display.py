@@ -35,46 +35,24 @@ _DASHES = ("-", "--", "-.", ":")
 
 
 class Curves(NamedTuple):
-    """R_NX or Q_NX of several maps.
+    """R_NX or Q_NX of several maps."""
 
-    Attributes
-    ----------
-    name : {"r_nx", "q_nx"}
-        Which curve.
-    values : dict of str to ndarray of shape (n - 2,)
-        For each map its curve over K = 1 … n − 2.
-    low, high : dict of str to ndarray of shape (n - 2,)
-        95 % intervals, equal to the curve where it is exact.
-    areas : dict of str to float
-        For each map its `auc_r_nx`.
-    baseline : ndarray of shape (n - 2,)
-        What a random map has.
-    """
-
-    name: str
-    values: dict[str, FloatArray]
-    low: dict[str, FloatArray]
-    high: dict[str, FloatArray]
-    areas: dict[str, float]
-    baseline: FloatArray
+    name: str  # Which curve
+    values: dict[str, FloatArray]  # (n - 2,): for each map its curve over K = 1 … n − 2
+    low: dict[str, FloatArray]  # (n - 2,): 95 % intervals, equal to the curve where it is exact
+    high: dict[str, FloatArray]  # (n - 2,): 95 % intervals, equal to the curve where it is exact
+    areas: dict[str, float]  # For each map its `auc_r_nx`
+    baseline: FloatArray  # (n - 2,): what a random map has
 
 
 class Coranking(NamedTuple):
-    """The co-ranking matrix in cells.
+    """The co-ranking matrix in cells."""
 
-    Attributes
-    ----------
-    ratios : ndarray of shape (n_cells, n_cells)
-        Pairs in a cell, by rank in the data (rows) and in the map (columns), divided by what a random map has.
-    edges : ndarray of int of shape (n_cells + 1,)
-        Ranks at which the cells begin; the last is n.
-    n : int
-        Number of points that were ranked.
-    """
-
+    # (n_cells, n_cells): pairs in a cell, by rank in the data (rows) and in the map (columns), divided by what a random
+    # map has
     ratios: FloatArray
-    edges: IntArray
-    n: int
+    edges: IntArray  # (n_cells + 1,): ranks at which the cells begin; the last is n
+    n: int  # Number of points that were ranked
 
 
 class MetricsDisplay:

@@ -39,24 +39,12 @@ __all__ = [
 
 
 class Theme(NamedTuple):
-    """Colours of what is around the points.
+    """Colours of what is around the points."""
 
-    Attributes
-    ----------
-    background : str
-        Behind the points; the class colours are chosen for it.
-    text : str
-        Titles, labels and legends.
-    muted : str
-        What stands back: axes, notes.
-    faint : str
-        Frames and grids.
-    """
-
-    background: str
-    text: str
-    muted: str
-    faint: str
+    background: str  # Behind the points; the class colours are chosen for it
+    text: str  # Titles, labels and legends
+    muted: str  # What stands back: axes, notes
+    faint: str  # Frames and grids
 
 
 LIGHT = Theme(background="#FFFFFF", text="#1A1D21", muted="#5B636B", faint="#D5DADF")
@@ -108,86 +96,24 @@ DIVERGING_DARK = (
 
 
 def class_colors(n: int, *, dark: bool = False) -> list[str]:
-    """Return a colour for each of n classes.
-
-    Parameters
-    ----------
-    n : int
-        Number of classes, at most 40; pool the rest first, as `class_palette` does.
-    dark : bool, default=False
-        Whether the background is dark.
-
-    Returns
-    -------
-    list of str
-        Colours as ``"#RRGGBB"``. The first n of a longer list are those of a shorter one.
-
-    Raises
-    ------
-    ValueError
-        If there are more than 40.
-
-    Examples
-    --------
-    >>> from manifolia.show.palette import class_colors
-    >>> class_colors(2)
-    ['#0072B2', '#D55E00']
-    """
+    """Return a colour for each of n classes."""
     check_number(n, "n", low=0, high=MAX_CLASSES, integer=True, hint="class_palette pools the classes beyond that.")
     return list((_DARK_CLASSES if dark else _LIGHT_CLASSES)[:n])
 
 
 class ClassPalette(NamedTuple):
-    """Classes with their colours, and the class of each row.
+    """Classes with their colours, and the class of each row."""
 
-    Attributes
-    ----------
-    names : list of str
-        Classes as text, in the order of their values; the pooled rest, if any, last, as ``"other"``.
-    colors : list of str
-        Their colours as ``"#RRGGBB"``.
-    codes : ndarray of int of shape (n,)
-        For each row the place of its class in `names`; −1 if its label is missing.
-    counts : ndarray of int of shape (n_names,)
-        Rows of each class.
-    pooled : list of str
-        The classes that were pooled, largest first; empty if each has a colour of its own.
-    values : list
-        The classes as they came, in the order of `names`, without the pooled ones.
-    """
-
-    names: list[str]
-    colors: list[str]
-    codes: IntArray
-    counts: IntArray
-    pooled: list[str]
-    values: list[Any]
+    names: list[str]  # Classes as text, in the order of their values; the pooled rest, if any, last, as ``"other"``
+    colors: list[str]  # Their colours as ``"#RRGGBB"``
+    codes: IntArray  # (n,): for each row the place of its class in `names`; −1 if its label is missing
+    counts: IntArray  # (n_names,): rows of each class
+    pooled: list[str]  # The classes that were pooled, largest first; empty if each has a colour of its own
+    values: list[Any]  # The classes as they came, in the order of `names`, without the pooled ones
 
 
 def class_palette(y: Any, *, max_classes: int = MAX_CLASSES, dark: bool = False) -> ClassPalette:
-    """Order the classes, give them colours and pool the tail.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Labels: numbers, texts, booleans or a pandas Categorical, whose order is kept. NaN, None and NA are missing.
-    max_classes : int, default=40
-        With more classes the largest ``max_classes − 1`` keep their names and the rest become ``"other"``.
-    dark : bool, default=False
-        Whether the background is dark.
-
-    Returns
-    -------
-    ClassPalette
-        Names, colours, codes and counts.
-
-    Examples
-    --------
-    >>> from manifolia.show.palette import class_palette
-    >>> palette = class_palette(["day 10", "day 2", None, "day 2"])
-    >>> palette.names, palette.codes.tolist(), palette.counts.tolist()
-    (['day 2', 'day 10'], [1, 0, -1, 0], [2, 1])
-    """
+    """Order the classes, give them colours and pool the tail."""
     check_number(max_classes, "max_classes", low=2, high=MAX_CLASSES, integer=True)
     codes, values = _factorize(y)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))

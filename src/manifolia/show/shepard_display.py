@@ -26,31 +26,16 @@ _MEDIANS = 40
 
 
 class Shepard(NamedTuple):
-    """Counts of pairs by their two distances.
+    """Counts of pairs by their two distances."""
 
-    Attributes
-    ----------
-    counts : ndarray of int of shape (n_cells, n_cells)
-        Pairs, by distance in the data (rows) and in the map (columns).
-    x_edges, y_edges : ndarray of shape (n_cells + 1,)
-        Borders of the cells in the data and in the map.
-    medians : ndarray of shape (n_medians, 2)
-        Median distance in the data and in the map of pairs with similar distances in the data.
-    goodness : float
-        Spearman's correlation of these pairs.
-    n_pairs : int
-        How many.
-    stress : float
-        Their normalised stress at the best scale, as `manifolia.metrics.normalized_stress`; 1 for a map without
-        extent.
-    """
-
-    counts: IntArray
-    x_edges: FloatArray
-    y_edges: FloatArray
+    counts: IntArray  # (n_cells, n_cells): pairs, by distance in the data (rows) and in the map (columns)
+    x_edges: FloatArray  # (n_cells + 1,): borders of the cells in the data and in the map
+    y_edges: FloatArray  # (n_cells + 1,): borders of the cells in the data and in the map
+    # (n_medians, 2): median distance in the data and in the map of pairs with similar distances in the data
     medians: FloatArray
-    goodness: float
-    n_pairs: int
+    goodness: float  # Spearman's correlation of these pairs
+    n_pairs: int  # How many
+    # Their normalised stress at the best scale, as `manifolia.metrics.normalized_stress`; 1 for a map without extent
     stress: float
 
 
@@ -62,26 +47,7 @@ def count_pairs(
     max_pairs: int = 200_000,
     random_state: RandomState = 0,
 ) -> Shepard:
-    """Count pairs by their distances in the data and in the map.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    max_pairs : int, default=200000
-        If there are more pairs, so many are drawn at random.
-    random_state : int, RandomState, Generator or None, default=0
-        Draws the pairs.
-
-    Returns
-    -------
-    Shepard
-        The counts.
-    """
+    """Count pairs by their distances in the data and in the map."""
     from manifolia.metrics._sampling import draw_pairs
     from manifolia.metrics._spaces import spaces
     from manifolia.metrics._statistics import rank_correlation
@@ -229,26 +195,7 @@ class ShepardDisplay:
 
 
 def draw_pairs_of_distances(ax: Any, data: Shepard, cmap: Any, *, theme: Theme, colorbar: bool) -> list[Any]:
-    """Draw counted pairs and their median.
-
-    Parameters
-    ----------
-    ax : matplotlib Axes
-        Where to draw.
-    data : Shepard
-        What to draw.
-    cmap : str or Colormap
-        Colours of the counts.
-    theme : Theme
-        Colours of texts.
-    colorbar : bool
-        Whether to add a colour bar.
-
-    Returns
-    -------
-    list
-        The image and two lines.
-    """
+    """Draw counted pairs and their median."""
     colors = import_extra("matplotlib.colors", extra="plot", purpose="a Shepard diagram")
     cells = np.ma.masked_equal(data.counts.T, 0)
     norm = colors.LogNorm(1, max(int(data.counts.max()), 2))

@@ -41,33 +41,15 @@ _CENTRAL = (2.0, 98.0)  # percentiles of the map within which it has its centre
 
 
 class ArrowGroup(NamedTuple):
-    """The largest arrows that start at one place.
+    """The largest arrows that start at one place."""
 
-    Attributes
-    ----------
-    name : str
-        Row, class or map.
-    origin : ndarray of shape (2,)
-        Where the arrows start.
-    features : ndarray of int of shape (k,)
-        Features, the first by rank first.
-    names : list of str
-        Their names.
-    arrows : ndarray of shape (k, 2)
-        Slopes along the axes, or correlations with them.
-    importance : ndarray of shape (k,) or None
-        Importance of each feature (Eq. 4).
-    reliability : ndarray of shape (k,) or None
-        Reliability of each arrow.
-    """
-
-    name: str
-    origin: FloatArray
-    features: IntArray
-    names: list[str]
-    arrows: FloatArray
-    importance: FloatArray | None
-    reliability: FloatArray | None
+    name: str  # Row, class or map
+    origin: FloatArray  # (2,): where the arrows start
+    features: IntArray  # (k,): features, the first by rank first
+    names: list[str]  # Their names
+    arrows: FloatArray  # (k, 2): slopes along the axes, or correlations with them
+    importance: FloatArray | None  # (k,): importance of each feature (Eq. 4)
+    reliability: FloatArray | None  # (k,): reliability of each arrow
 
 
 class TopArrowsDisplay:

@@ -283,15 +283,7 @@ class SettingDisplay:
 
 
 def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
-    """Write a picture of a study: how it went on, and its front or which parameters matter.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Fitted.
-    path : str or path
-        The file; its suffix chooses the format.
-    """
+    """Write a picture of a study: how it went on, and its front or which parameters matter."""
     figure = import_extra("matplotlib.figure", extra="plot", purpose="a picture of a study").Figure(
         figsize=(11, 4), layout="constrained"
     )

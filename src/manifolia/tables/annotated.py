@@ -25,27 +25,7 @@ _PURPOSE = "Reading and writing AnnData (.h5ad)"
 
 
 def read_anndata(path: Path, *, layer: str | None = None, obsm: str | None = None) -> Table:
-    """Read an h5ad file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    layer : str, default=None
-        The layer to take instead of ``X``.
-    obsm : str, default=None
-        The entry of ``obsm`` to take instead of ``X``.
-
-    Returns
-    -------
-    Table
-        The features, with ``obs`` as `Table.meta`.
-
-    Raises
-    ------
-    TableError
-        If it cannot be read or lacks what is asked for.
-    """
+    """Read an h5ad file."""
     anndata = import_extra("anndata", extra="anndata", purpose=_PURPOSE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that are not unique: said below, by the names of the table
@@ -58,29 +38,7 @@ def read_anndata(path: Path, *, layer: str | None = None, obsm: str | None = Non
 
 
 def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None, source: str = "the AnnData") -> Table:
-    """Take a table from an AnnData object.
-
-    Parameters
-    ----------
-    data : AnnData
-        The object.
-    layer : str, default=None
-        The layer to take instead of ``X``.
-    obsm : str, default=None
-        The entry of ``obsm`` to take instead of ``X``.
-    source : str, default="the AnnData"
-        What messages call it.
-
-    Returns
-    -------
-    Table
-        The features, with ``obs`` as `Table.meta`.
-
-    Raises
-    ------
-    TableError
-        If it lacks what is asked for, or both a layer and an entry of ``obsm`` are.
-    """
+    """Take a table from an AnnData object."""
     if layer is not None and obsm is not None:
         message = f"layer={layer!r} and obsm={obsm!r} are both given. Pass one of them."
         raise TableError(message)

@@ -75,27 +75,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 def kind_of(column: pd.Series, name: str) -> str:
-    """Tell what a column holds, by its type or, if that says nothing, by its values.
-
-    Parameters
-    ----------
-    column : Series
-        The column.
-    name : str
-        Its name, for the message.
-
-    Returns
-    -------
-    str
-        "number", "boolean", "date", "duration", "category", "ordered", "text" or "missing" (no value at all).
-
-    Raises
-    ------
-    TypeError
-        If it holds lists, dicts or the like.
-    ValueError
-        If it holds complex numbers.
-    """
+    """Tell what a column holds, by its type or, if that says nothing, by its values."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered" if dtype.ordered else "category"
@@ -143,51 +123,12 @@ def _kind_of_objects(values: Array, name: str) -> str:
 
 
 def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableError:
-    """Make the error for a value that a column cannot hold.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    value : object
-        The value.
-    row : int
-        Its row, from 0.
-    wanted : str
-        What the column holds.
-    hint : str
-        What to do, as a sentence.
-
-    Returns
-    -------
-    TableError
-        To be raised. Rows are counted from 1 in the message.
-    """
+    """Make the error for a value that a column cannot hold."""
     return TableError(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. {hint}")
 
 
 def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
-    """Return a column's numbers; missing values are NaN.
-
-    Parameters
-    ----------
-    column : Series of length n
-        Numbers, booleans, lengths of time, or texts that read as numbers.
-    name : str
-        Its name, for the message.
-    writing : str, default=""
-        The sign with which texts are written, as `manifolia.tables.written.number_sign` found it.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n,)
-        The numbers.
-
-    Raises
-    ------
-    TableError
-        If a value is none; the message names column, value and row.
-    """
+    """Return a column's numbers; missing values are NaN."""
     kind = kind_of(column, name)
     if kind == "missing":
         return np.full(len(column), np.nan)
@@ -240,25 +181,7 @@ def _number_hint(value: object) -> str:
 
 
 def to_booleans(column: pd.Series, name: str) -> FloatArray:
-    """Return a column's booleans as 0 and 1; missing values are NaN.
-
-    Parameters
-    ----------
-    column : Series of length n
-        Booleans, the numbers 0 and 1, or texts for them.
-    name : str
-        Its name, for the message.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n,)
-        Zeros and ones.
-
-    Raises
-    ------
-    TableError
-        If a value is none of them.
-    """
+    """Return a column's booleans as 0 and 1; missing values are NaN."""
     if kind_of(column, name) == "boolean" and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return _by_value(column, name, _boolean, "true or false", lambda _: "Write true or false, yes or no, 1 or 0.")
@@ -273,18 +196,7 @@ def _boolean(value: Any) -> float:
 
 
 def is_iso_date(text: object) -> bool:
-    """Tell whether a text is a date in ISO form: the only one that reads the same everywhere.
-
-    Parameters
-    ----------
-    text : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        True for 2024-05-31, with or without time and zone.
-    """
+    """Tell whether a text is a date in ISO form: the only one that reads the same everywhere."""
     try:
         _moment(text)
     except (ValueError, OverflowError):
@@ -293,27 +205,7 @@ def is_iso_date(text: object) -> bool:
 
 
 def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:
-    """Return a column's dates and times; those with a zone as UTC.
-
-    Parameters
-    ----------
-    column : Series of length n
-        Dates, or texts in ISO form.
-    name : str
-        Its name, for the message.
-    writing : {"", "dmy", "mdy"}, default=""
-        What comes first in texts that are not in ISO form; nothing to refuse them.
-
-    Returns
-    -------
-    ndarray of datetime64[us] of shape (n,)
-        Missing ones are NaT.
-
-    Raises
-    ------
-    TableError
-        If a value is no date.
-    """
+    """Return a column's dates and times; those with a zone as UTC."""
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if column.dtype.kind == "M" and not isinstance(column.dtype, pd.ArrowDtype):
@@ -354,24 +246,7 @@ def _moment(value: Any) -> np.datetime64:
 
 
 def to_days(column: pd.Series, name: str, origin: str, writing: str = "") -> FloatArray:
-    """Return the days from an origin; missing dates are NaN.
-
-    Parameters
-    ----------
-    column : Series of length n
-        Dates, or texts in ISO form.
-    name : str
-        Its name, for the message.
-    origin : str
-        The moment that is 0, in ISO form.
-    writing : {"", "dmy", "mdy"}, default=""
-        What comes first in texts that are not in ISO form; nothing to refuse them.
-
-    Returns
-    -------
-    ndarray of float64 of shape (n,)
-        Days, with fractions.
-    """
+    """Return the days from an origin; missing dates are NaN."""
     moments = to_moments(column, name, writing)
     since = (moments - np.datetime64(origin, "us")).astype(np.int64)
     return np.where(np.isnat(moments), np.nan, since / _DAY)
@@ -403,18 +278,7 @@ def _by_value(
 
 
 def key_of(value: Any) -> str:
-    """Write a category as a text, the same for 3, 3.0 and "3", so that a file's format does not matter.
-
-    Parameters
-    ----------
-    value : object
-        A category; not missing.
-
-    Returns
-    -------
-    str
-        The text.
-    """
+    """Write a category as a text, the same for 3, 3.0 and "3", so that a file's format does not matter."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -428,22 +292,7 @@ def key_of(value: Any) -> str:
 
 
 def to_keys(column: pd.Series, name: str) -> tuple[IntArray, list[str]]:
-    """Return a column's categories as texts, and which of them each row has.
-
-    Parameters
-    ----------
-    column : Series of length n
-        Categories of any kind.
-    name : str
-        Its name, for the message.
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n,)
-        Position in `keys`; −1 where the value is missing.
-    keys : list of str
-        Distinct; in the order of the categories' own, else of first occurrence.
-    """
+    """Return a column's categories as texts, and which of them each row has."""
     kind_of(column, name)
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes = column.cat.codes.to_numpy().astype(np.intp)

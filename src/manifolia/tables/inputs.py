@@ -18,77 +18,37 @@ __all__ = ["Source", "open_source"]
 
 
 class Source(NamedTuple):
-    """A raw table at the preparer's door.
+    """A raw table at the preparer's door."""
 
-    Parameters
-    ----------
-    values : DataFrame, ndarray or csr_array
-        The cells. An array holds numbers or booleans only.
-    names : list of str
-        The columns' names; x0, x1, … where there are none.
-    named : bool
-        Whether the names are the user's.
-    """
-
-    values: Any
-    names: list[str]
-    named: bool
+    values: Any  # The cells. An array holds numbers or booleans only
+    names: list[str]  # The columns' names; x0, x1, … where there are none
+    named: bool  # Whether the names are the user's
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return rows and columns.
-
-        Returns
-        -------
-        tuple of int
-            The shape.
-        """
+        """Return rows and columns."""
         return int(self.values.shape[0]), int(self.values.shape[1])
 
     @property
     def is_frame(self) -> bool:
-        """Tell whether columns have types of their own.
-
-        Returns
-        -------
-        bool
-            True for a frame.
-        """
+        """Tell whether columns have types of their own."""
         return isinstance(self.values, pd.DataFrame)
 
     def numeric(self) -> np.ndarray:
-        """Tell which columns are numbers or booleans that NumPy holds.
-
-        Returns
-        -------
-        ndarray of bool of shape (d,)
-            True where a column can be taken as a block.
-        """
+        """Tell which columns are numbers or booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.ones(self.shape[1], dtype=bool)
         kinds = [isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.values.dtypes]
         return np.array(kinds, dtype=bool)
 
     def booleans(self) -> np.ndarray:
-        """Tell which columns are booleans that NumPy holds.
-
-        Returns
-        -------
-        ndarray of bool of shape (d,)
-            True for the type bool.
-        """
+        """Tell which columns are booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.full(self.shape[1], self.values.dtype == bool)
         return np.array([dtype == np.dtype(bool) for dtype in self.values.dtypes], dtype=bool)
 
     def dtype(self) -> Any:
-        """Return the type of the numbers that come out: float32 if every column is, else float64.
-
-        Returns
-        -------
-        type
-            ``numpy.float32`` or ``numpy.float64``.
-        """
+        """Return the type of the numbers that come out: float32 if every column is, else float64."""
         if isinstance(self.values, pd.DataFrame):
             single = all(dtype == np.float32 for dtype in self.values.dtypes)
         else:
@@ -96,61 +56,21 @@ class Source(NamedTuple):
         return np.float32 if single else np.float64
 
     def block(self, positions: np.ndarray, dtype: Any = np.float64) -> FloatArray:
-        """Return some numeric columns as a new array.
-
-        Parameters
-        ----------
-        positions : ndarray of int of shape (k,)
-            Which columns.
-        dtype : type, default=numpy.float64
-            The type of the numbers.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            C-contiguous.
-        """
+        """Return some numeric columns as a new array."""
         if isinstance(self.values, pd.DataFrame):
             return np.array(self.values.iloc[:, positions].to_numpy(dtype=dtype), order="C")
         whole = len(positions) == self.shape[1] and bool((np.diff(positions) == 1).all())
         return np.array(self.values if whole else self.values[:, positions], dtype=dtype, order="C")
 
     def column(self, position: int) -> pd.Series:
-        """Return one column.
-
-        Parameters
-        ----------
-        position : int
-            Which one.
-
-        Returns
-        -------
-        Series
-            Its values, with the index 0 … n − 1.
-        """
+        """Return one column."""
         if isinstance(self.values, pd.DataFrame):
             return self.values.iloc[:, position].reset_index(drop=True)
         return pd.Series(self.values[:, position])
 
 
 def open_source(X: Any) -> Source:
-    """Take what a user passed to ``fit`` or ``transform``.
-
-    Parameters
-    ----------
-    X : Table, DataFrame, polars or Arrow table, array-like or sparse matrix of shape (n, d)
-        The raw table.
-
-    Returns
-    -------
-    Source
-        With distinct names.
-
-    Raises
-    ------
-    TableError
-        If it is no table, or has no rows or columns.
-    """
+    """Take what a user passed to ``fit`` or ``transform``."""
     if isinstance(X, Table):
         source = Source(X.features, X.feature_names, True)
     elif is_sparse(X):

@@ -27,18 +27,7 @@ _SPARSE = {"indices", "indptr", "format", "shape", "data"}
 
 
 def default_row_names(n_rows: int) -> Array:
-    """Return row numbers from 0 as texts.
-
-    Parameters
-    ----------
-    n_rows : int
-        How many.
-
-    Returns
-    -------
-    ndarray of str of shape (n_rows,)
-        "0", "1", ….
-    """
+    """Return row numbers from 0 as texts."""
     return np.arange(n_rows).astype(str).astype(object)
 
 
@@ -48,21 +37,6 @@ def read_numpy(path: Path) -> Table:
     A file of one matrix gives the matrix; one-dimensional arrays beside it with one entry a row describe the rows
     (``Table.meta``), and ``feature_names`` names the columns. A file that SciPy's ``save_npz`` wrote gives a sparse
     matrix. A file of one-dimensional arrays only gives a frame.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Table
-        The matrix or the frame.
-
-    Raises
-    ------
-    TableError
-        If it is damaged, needs pickle, or holds no table.
     """
     try:
         with path.open("rb") as stream:  # NumPy would leave the file open where it fails

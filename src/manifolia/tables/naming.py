@@ -23,24 +23,7 @@ __all__ = [
 
 
 def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return the names most like a given one, whatever their case.
-
-    Parameters
-    ----------
-    name : object
-        What was asked for.
-    names : iterable
-        What is there.
-    n : int, default=1
-        How many at most.
-    cutoff : float, default=0.6
-        How like it a name must be, from 0 (anything) to 1 (the same).
-
-    Returns
-    -------
-    list of str
-        The nearest first; empty if none is near.
-    """
+    """Return the names most like a given one, whatever their case."""
     lower: dict[str, str] = {}
     for known in names:
         lower.setdefault(str(known).lower(), str(known))
@@ -48,20 +31,7 @@ def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0
 
 
 def listing(values: Iterable[object], limit: int = 5) -> str:
-    """Write values as a short list.
-
-    Parameters
-    ----------
-    values : iterable
-        Anything with a ``repr``.
-    limit : int, default=5
-        How many are written out.
-
-    Returns
-    -------
-    str
-        Such as ``"'a', 'b' and 7 more"``.
-    """
+    """Write values as a short list."""
     everything = list(values)
     # One more than the limit is written out: "and 1 more" would be no shorter.
     shown = everything if len(everything) <= limit + 1 else everything[:limit]
@@ -73,15 +43,7 @@ def listing(values: Iterable[object], limit: int = 5) -> str:
 
 
 class Remark:
-    """A name with something said of it, in a listing: ``'age' (3 rows)``.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    remark : str
-        What follows it in parentheses; nothing if empty.
-    """
+    """A name with something said of it, in a listing: ``'age' (3 rows)``."""
 
     def __init__(self, name: str, remark: str) -> None:
         self.name, self.remark = name, remark
@@ -92,36 +54,12 @@ class Remark:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Parameters
-    ----------
-    count : int
-        How many.
-    noun : str
-        In the singular; its plural ends in s.
-
-    Returns
-    -------
-    str
-        Such as ``"1 row"`` or ``"1,200 rows"``.
-    """
+    """Write a count with its noun."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def place_of_row(row: int) -> str:
-    """Write where a row is, the same way in every message.
-
-    Parameters
-    ----------
-    row : int
-        Its number, from 0.
-
-    Returns
-    -------
-    str
-        Such as ``"row 2 (counting from 1)"``.
-    """
+    """Write where a row is, the same way in every message."""
     return f"row {row + 1:,} (counting from 1)"
 
 
@@ -132,63 +70,19 @@ def _short(value: object, width: int = 60) -> str:
 
 
 def unknown_name(name: object, names: Sequence[object], what: str = "column") -> TableError:
-    """Make the error for a name that is not there.
-
-    Parameters
-    ----------
-    name : object
-        What was asked for.
-    names : sequence
-        What is there.
-    what : str, default="column"
-        What kind of thing has the name.
-
-    Returns
-    -------
-    TableError
-        To be raised; it suggests the nearest names, or lists some.
-    """
+    """Make the error for a name that is not there."""
     near = nearest(name, names, n=3)
     hint = f"Did you mean {' or '.join(repr(text) for text in near)}?" if near else f"There are {listing(names)}."
     return TableError(f"there is no {what} {name!r}. {hint}")
 
 
 def repeated(names: Iterable[Any]) -> list[Any]:
-    """Return the names that occur more than once.
-
-    Parameters
-    ----------
-    names : iterable
-        Names.
-
-    Returns
-    -------
-    list
-        Each once, in the order of their first occurrence.
-    """
+    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 def column_names(labels: Iterable[Any], *, source: str = "the table") -> list[str]:
-    """Turn the labels of columns into distinct texts.
-
-    Parameters
-    ----------
-    labels : iterable
-        Labels; those of several levels are joined.
-    source : str, default="the table"
-        What the message calls the table.
-
-    Returns
-    -------
-    list of str
-        One name a column.
-
-    Raises
-    ------
-    TableError
-        If two are the same.
-    """
+    """Turn the labels of columns into distinct texts."""
     names = [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels]
     twice = repeated(names)
     if twice:
@@ -198,20 +92,7 @@ def column_names(labels: Iterable[Any], *, source: str = "the table") -> list[st
 
 
 def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """Make names distinct by a number in parentheses.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names, maybe with repetitions.
-    taken : iterable of str, default=()
-        Names that are not free.
-
-    Returns
-    -------
-    list of str
-        The same names; a later one that is taken gets ``" (2)"``, ``" (3)"``, ….
-    """
+    """Make names distinct by a number in parentheses."""
     used = set(taken)
     found = []
     for name in names:

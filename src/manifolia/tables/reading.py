@@ -232,23 +232,7 @@ def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
 
 
 def as_frame(source: Any) -> pd.DataFrame | None:
-    """Return a pandas frame of a pandas, polars or Arrow table, or of a structured array.
-
-    Parameters
-    ----------
-    source : object
-        Anything.
-
-    Returns
-    -------
-    DataFrame or None
-        None if it is no table with named columns.
-
-    Raises
-    ------
-    TableError
-        If it is a table that must be computed first.
-    """
+    """Return a pandas frame of a pandas, polars or Arrow table, or of a structured array."""
     if isinstance(source, pd.DataFrame):
         return source
     if isinstance(source, pd.Series):
@@ -287,18 +271,7 @@ def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
 
 
 def column_labels(index: pd.Index) -> list[str]:
-    """Write the labels of an index as texts; they need not be distinct.
-
-    Parameters
-    ----------
-    index : Index
-        Of any kind.
-
-    Returns
-    -------
-    list of str
-        One text a label.
-    """
+    """Write the labels of an index as texts; they need not be distinct."""
     return [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in index]
 
 

@@ -13,24 +13,7 @@ __all__ = ["describe"]
 
 
 def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) -> list[str]:
-    """Say what becomes of the columns.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The raw columns.
-    found : Survey
-        What ``fit`` learned of them.
-    missing : {"keep", "impute"}
-        What happens to missing values.
-    scale : bool
-        Whether numbers are standardised.
-
-    Returns
-    -------
-    list of str
-        Sentences; none for what goes without saying.
-    """
+    """Say what becomes of the columns."""
     notes: list[str] = []
 
     def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], after: str = "") -> None:

@@ -60,32 +60,16 @@ _WRITTEN_SHARE = 0.8
 
 
 class ColumnPlan(NamedTuple):
-    """What ``fit`` learns of one column.
+    """What ``fit`` learns of one column."""
 
-    Parameters
-    ----------
-    role : str
-        The role.
-    values : ndarray of float64 of shape (n,) or None
-        The column as numbers; for a categorical one the position of the level. None if it is left out.
-    levels : list of str
-        The levels of a categorical or ordered column; a pool of rare ones is not among them.
-    pooled : list of str
-        Rare levels that share one column.
-    origin : str
-        The moment that is day 0.
-    note : str
-        What is to be told of it, after its name.
-    writing : str
-        How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.written`.
-    """
-
-    role: str
+    role: str  # The role
+    # (n,): the column as numbers; for a categorical one the position of the level. None if it is left out
     values: Any = None
-    levels: Sequence[str] = ()
-    pooled: Sequence[str] = ()
-    origin: str = ""
-    note: str = ""
+    levels: Sequence[str] = ()  # The levels of a categorical or ordered column; a pool of rare ones is not among them
+    pooled: Sequence[str] = ()  # Rare levels that share one column
+    origin: str = ""  # The moment that is day 0
+    note: str = ""  # What is to be told of it, after its name
+    # How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.written`
     writing: str = ""
 
 
@@ -96,29 +80,7 @@ class _Found(NamedTuple):
 
 
 def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Check the roles that a user gave.
-
-    Parameters
-    ----------
-    roles : mapping or None
-        Column to role, or to the list of its levels in order.
-    names : sequence of str
-        The table's columns.
-
-    Returns
-    -------
-    dict
-        Column to role, or to a list of levels as texts.
-
-    Raises
-    ------
-    TableError
-        If a column is not there.
-    TypeError
-        If `roles` is no mapping.
-    ValueError
-        If a role is unknown; the message suggests the nearest.
-    """
+    """Check the roles that a user gave."""
     if roles is None:
         return {}
     if not isinstance(roles, Mapping):
@@ -141,29 +103,7 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> ColumnPlan:
-    """Decide what becomes of one column.
-
-    Parameters
-    ----------
-    column : Series of length n
-        The raw values.
-    name : str
-        Its name.
-    given : str, list of str or None
-        The role that the user gave, or the levels in order.
-    max_levels : int
-        The most columns that a categorical one may become.
-
-    Returns
-    -------
-    ColumnPlan
-        Role, numbers, and what ``transform`` needs.
-
-    Raises
-    ------
-    TableError
-        If values contradict the role, or a role cannot be found without the user.
-    """
+    """Decide what becomes of one column."""
     if given in ("drop", "identifier"):
         return ColumnPlan(given)
     if not column.notna().any():

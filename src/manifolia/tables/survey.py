@@ -26,46 +26,17 @@ _NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
 
 
 class Survey(NamedTuple):
-    """What is known of each raw column after one look at the table.
+    """What is known of each raw column after one look at the table."""
 
-    Parameters
-    ----------
-    roles : list of str
-        The role of each column.
-    plans : dict
-        Position to `ColumnPlan`, for the columns that were not taken as a block.
-    fill : ndarray of shape (d,)
-        The median, or the position of the most frequent level; NaN for a column that is left out.
-    n_missing : ndarray of int of shape (d,)
-        Missing values.
-    numbered : ndarray of bool of shape (d,)
-        Whether a column of whole numbers looks like a row's number.
-    """
-
-    roles: list[str]
-    plans: dict[int, ColumnPlan]
-    fill: FloatArray
-    n_missing: IntArray
-    numbered: BoolArray
+    roles: list[str]  # The role of each column
+    plans: dict[int, ColumnPlan]  # Position to `ColumnPlan`, for the columns that were not taken as a block
+    fill: FloatArray  # (d,): the median, or the position of the most frequent level; NaN for a column that is left out
+    n_missing: IntArray  # (d,): missing values
+    numbered: BoolArray  # (d,): whether a column of whole numbers looks like a row's number
 
 
 def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
-    """Look at every column once.
-
-    Parameters
-    ----------
-    source : Source
-        The raw table; not sparse.
-    given : dict
-        Roles given by the user.
-    max_levels : int
-        The most columns that a categorical one may become.
-
-    Returns
-    -------
-    Survey
-        Roles, plans, fillings and counts.
-    """
+    """Look at every column once."""
     n_columns = source.shape[1]
     found = Survey(
         ["drop"] * n_columns, {}, np.full(n_columns, np.nan), np.zeros(n_columns, np.intp), np.zeros(n_columns, bool)
@@ -136,20 +107,7 @@ def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
 
 
 def check_finite(values: FloatArray, names: list[str]) -> None:
-    """Refuse infinity.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, k)
-        Numbers; NaN is allowed.
-    names : list of str
-        The columns' names.
-
-    Raises
-    ------
-    TableError
-        If a value is infinite; the message names column and row.
-    """
+    """Refuse infinity."""
     infinite = np.isinf(values)
     if not infinite.any():
         return
@@ -162,18 +120,5 @@ def check_finite(values: FloatArray, names: list[str]) -> None:
 
 
 def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return standard deviations to divide by: 1 where a column does not vary.
-
-    Parameters
-    ----------
-    spread : ndarray
-        Standard deviations.
-    mean : ndarray
-        Means, beside which a spread may be no more than rounding.
-
-    Returns
-    -------
-    ndarray
-        Positive numbers.
-    """
+    """Return standard deviations to divide by: 1 where a column does not vary."""
     return np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)

@@ -95,21 +95,11 @@ _THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
 
 
 class TextTable(NamedTuple):
-    """What a text file holds.
+    """What a text file holds."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The columns, typed by pandas.
-    row_names : list of str or None
-        The first column where it has no name and is distinct.
-    notes : list of str
-        What the reader decided.
-    """
-
-    frame: pd.DataFrame
-    row_names: list[str] | None
-    notes: list[str]
+    frame: pd.DataFrame  # The columns, typed by pandas
+    row_names: list[str] | None  # The first column where it has no name and is distinct
+    notes: list[str]  # What the reader decided
 
 
 class _Layout(NamedTuple):
@@ -124,31 +114,7 @@ class _Layout(NamedTuple):
 def read_text(
     path: Path, *, sep: str | None = None, decimal: str | None = None, na_values: Sequence[str] = ()
 ) -> TextTable:
-    """Read a delimited text file.
-
-    Parameters
-    ----------
-    path : Path
-        The file; one compressed by gzip is unpacked on the way.
-    sep : str, default=None
-        The separator; None finds it among tab, semicolon, bar and comma.
-    decimal : {".", ","}, default=None
-        The decimal sign; None takes the point, or the comma where columns can only be read so. With the point, a
-        column such as 52,252 has separated thousands.
-    na_values : sequence of str, default=()
-        Texts that mean "missing", besides `MISSING_TEXTS` (empty, ``NA``, ``n/a``, ``NaN``, ``null``, …). ``None``
-        is a value in a column of texts, and missing in a column whose other values are numbers.
-
-    Returns
-    -------
-    TextTable
-        Frame, row names and notes.
-
-    Raises
-    ------
-    TableError
-        If it is empty, binary, in another encoding, ragged, or has no row below the header.
-    """
+    """Read a delimited text file."""
     _check_sign(sep, decimal)
     encoding = _encoding(path)
     notes: list[str] = []
@@ -360,18 +326,7 @@ def _is_text(column: pd.Series) -> bool:
 
 
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
-    """Tell whether texts are numbers with a comma before the decimals.
-
-    Parameters
-    ----------
-    texts : Series of str
-        No missing values.
-
-    Returns
-    -------
-    bool
-        True if each is one, or a whole number, and at least one has the comma.
-    """
+    """Tell whether texts are numbers with a comma before the decimals."""
     values = pd.Series(texts.unique()).astype(str).str.strip()
     commas = values.str.fullmatch(_COMMA_NUMBER)
     return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())

@@ -132,23 +132,7 @@ def _plain(column: pd.Series) -> Array:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a draft beside a file, which takes its place when the block ends well and goes away when not.
-
-    Parameters
-    ----------
-    path : path
-        The file to be.
-
-    Yields
-    ------
-    Path
-        An empty draft in the same folder, with the same suffix.
-
-    Raises
-    ------
-    TableError
-        If the folder is not there, or `path` is one.
-    """
+    """Give a draft beside a file, which takes its place when the block ends well and goes away when not."""
     target = Path(path)
     if target.is_dir():
         message = f"{target} is a folder. Pass the name of a file."

@@ -37,41 +37,14 @@ _DATE = re.compile(r"(\d{1,2})([/.\-])(\d{1,2})\2(\d{4})(?:[T ](\d{1,2}):(\d{2})
 
 
 class WrittenNumber(NamedTuple):
-    """A number with the signs around it.
+    """A number with the signs around it."""
 
-    Parameters
-    ----------
-    value : float
-        The number.
-    sign : str
-        "%", a currency, "," for separated thousands alone, or nothing.
-    """
-
-    value: float
-    sign: str
+    value: float  # The number
+    sign: str  # "%", a currency, "," for separated thousands alone, or nothing
 
 
 def read_number(text: str) -> WrittenNumber | None:
-    """Read a number with a sign of percent or currency, or separated thousands.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    WrittenNumber or None
-        None if it is none, or can be read in two ways.
-
-    Examples
-    --------
-    >>> from manifolia.tables.written import read_number
-    >>> read_number("-$1,200.50")
-    WrittenNumber(value=-1200.5, sign='$')
-    >>> read_number("61.3 %")
-    WrittenNumber(value=61.3, sign='%')
-    """
+    """Read a number with a sign of percent or currency, or separated thousands."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None:
         return None
@@ -88,20 +61,7 @@ def read_number(text: str) -> WrittenNumber | None:
 
 
 def number_sign(values: Iterable[object], counts: Iterable[int]) -> str:
-    """Find how a column's numbers are written.
-
-    Parameters
-    ----------
-    values : iterable
-        Its different values.
-    counts : iterable of int
-        How often each occurs.
-
-    Returns
-    -------
-    str
-        The most frequent sign of percent or currency, else "," if thousands are separated, else nothing.
-    """
+    """Find how a column's numbers are written."""
     found: dict[str, int] = {}
     for value, count in zip(values, counts, strict=True):
         number = read_number(value) if isinstance(value, str) else None
@@ -114,25 +74,7 @@ def number_sign(values: Iterable[object], counts: Iterable[int]) -> str:
 
 
 def as_number(text: str, sign: str) -> float:
-    """Read a text of a column whose numbers are written with a sign.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    sign : str
-        As `number_sign` returned it.
-
-    Returns
-    -------
-    float
-        The number.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or is written with another sign.
-    """
+    """Read a text of a column whose numbers are written with a sign."""
     number = read_number(text)
     if number is None or number.sign not in (("%", "") if sign == "%" else (sign, ",", "")):
         raise ValueError
@@ -142,25 +84,7 @@ def as_number(text: str, sign: str) -> float:
 
 
 def as_date(text: str, order: str) -> datetime.datetime:
-    """Read a date whose day or month comes first.
-
-    Parameters
-    ----------
-    text : str
-        Such as 31/05/2024, with or without time; points and hyphens may separate too.
-    order : {"dmy", "mdy"}
-        What comes first.
-
-    Returns
-    -------
-    datetime
-        The moment, without a zone.
-
-    Raises
-    ------
-    ValueError
-        If it is no such date.
-    """
+    """Read a date whose day or month comes first."""
     found = _DATE.fullmatch(text.strip())
     if found is None:
         raise ValueError
@@ -170,18 +94,7 @@ def as_date(text: str, order: str) -> datetime.datetime:
 
 
 def date_order(values: Sequence[object]) -> str:
-    """Find whether day or month comes first in dates.
-
-    Parameters
-    ----------
-    values : sequence
-        The different values of a column.
-
-    Returns
-    -------
-    str
-        "dmy" or "mdy"; "unclear" if both can be; nothing if neither can.
-    """
+    """Find whether day or month comes first in dates."""
     texts = [value.strip() for value in values if isinstance(value, str)]
     if not texts or len(texts) < len(values):
         return ""
@@ -199,18 +112,7 @@ def _all_dates(texts: Sequence[str], order: str) -> bool:
 
 
 def describe_writing(writing: str) -> str:
-    """Say how a column is written, for messages.
-
-    Parameters
-    ----------
-    writing : str
-        As `number_sign` or `date_order` returned it; nothing for plain numbers.
-
-    Returns
-    -------
-    str
-        Such as "percentages".
-    """
+    """Say how a column is written, for messages."""
     known = {
         "": "numbers",
         "%": "percentages",

@@ -24,22 +24,7 @@ _KAPPA = 1.96  # as in scikit-optimize, which the paper used
 
 
 def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
-    """Compute the expected improvement below `best`.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n,)
-        Posterior means of the loss.
-    sd : ndarray of shape (n,)
-        Posterior standard deviations; 0 is allowed.
-    best : float
-        Loss to improve on.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        At least 0.
-    """
+    """Compute the expected improvement below `best`."""
     gain = best - np.asarray(mean, dtype=np.float64)
     sd = np.asarray(sd, dtype=np.float64)
     safe = np.where(sd > 0, sd, 1.0)
@@ -49,42 +34,12 @@ def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> Float
 
 
 def probability_of_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
-    """Compute the probability of a loss below `best`.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n,)
-        Posterior means of the loss.
-    sd : ndarray of shape (n,)
-        Posterior standard deviations; 0 is allowed.
-    best : float
-        Loss to improve on.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Between 0 and 1.
-    """
+    """Compute the probability of a loss below `best`."""
     gain = best - np.asarray(mean, dtype=np.float64)
     sd = np.asarray(sd, dtype=np.float64)
     return np.where(sd > 0, ndtr(gain / np.where(sd > 0, sd, 1.0)), (gain > 0).astype(np.float64))
 
 
 def lower_confidence_bound(mean: FloatArray, sd: FloatArray, *, kappa: float = _KAPPA) -> FloatArray:
-    """Compute how good a setting may be, as a figure that is larger for better ones.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n,)
-        Posterior means of the loss.
-    sd : ndarray of shape (n,)
-        Posterior standard deviations.
-    kappa : float, default=1.96
-        Standard deviations below the mean.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        −(mean − kappa · sd).
-    """
+    """Compute how good a setting may be, as a figure that is larger for better ones."""
     return kappa * np.asarray(sd) - np.asarray(mean)

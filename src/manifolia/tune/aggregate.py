@@ -22,23 +22,7 @@ _NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error, in those
 
 
 def check_aggregate(how: Any) -> Any:
-    """Check the way of aggregating.
-
-    Parameters
-    ----------
-    how : {"auto", "mean", "median"} or ("quantile", q) or ("mean-var", c)
-        What came.
-
-    Returns
-    -------
-    object
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-    """
+    """Check the way of aggregating."""
     if how in ("auto", "mean", "median"):
         return how
     if isinstance(how, tuple) and len(how) == 2 and how[0] in ("quantile", "mean-var"):
@@ -50,20 +34,7 @@ def check_aggregate(how: Any) -> Any:
 
 
 def aggregate(losses: FloatArray, how: Any) -> float:
-    """Reduce the losses of several runs to one figure.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        One loss per run, smaller being better.
-    how : "mean", "median", ("quantile", q) or ("mean-var", c)
-        The way; ``"mean-var"`` is mean + c · variance.
-
-    Returns
-    -------
-    float
-        The figure.
-    """
+    """Reduce the losses of several runs to one figure."""
     if how == "mean":
         return float(np.mean(losses))
     if how == "median":
@@ -75,22 +46,7 @@ def aggregate(losses: FloatArray, how: Any) -> float:
 
 
 def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
-    """Estimate how far the figure of a setting may be off.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n,)
-        One loss per run.
-    how : "mean", "median", ("quantile", q) or ("mean-var", c)
-        How they are reduced.
-    spread : float
-        Standard deviation of one run, pooled over settings: a few runs alone do not tell it.
-
-    Returns
-    -------
-    float
-        Standard error; 0 for runs that always agree.
-    """
+    """Estimate how far the figure of a setting may be off."""
     n = len(losses)
     if how == "mean":
         return spread / math.sqrt(n)
@@ -110,19 +66,7 @@ def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
 
 
 def choose_aggregate(losses: list[FloatArray]) -> str:
-    """Follow the paper's rule from what was seen: the mean, or the median where repeats vary much.
-
-    Parameters
-    ----------
-    losses : list of ndarray
-        For each setting tried so far the losses of its runs.
-
-    Returns
-    -------
-    {"mean", "median"}
-        ``"median"`` if one run of a setting varies more than the means of settings do: outliers among the repeats
-        could then decide. The paper gives no threshold.
-    """
+    """Follow the paper's rule from what was seen: the mean, or the median where repeats vary much."""
     several = [one for one in losses if len(one) > 1]
     if len(several) < 2:
         return "mean"

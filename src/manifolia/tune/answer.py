@@ -28,27 +28,13 @@ _FLAT = 0.95
 
 
 class Answer(NamedTuple):
-    """What is recommended.
+    """What is recommended."""
 
-    Attributes
-    ----------
-    setting : dict
-        The setting.
-    final : Trial or None
-        Runs with fresh seeds that had no part in the choice; None if there was no time for them.
-    candidates : list of Trial
-        What was run again.
-    chosen_by : Trial or None
-        The trial of the setting; None if it was not tried.
-    failure : str
-        What went wrong in the final runs; empty if nothing did.
-    """
-
-    setting: Setting
-    final: Trial | None
-    candidates: list[Trial]
-    chosen_by: Trial | None
-    failure: str = ""
+    setting: Setting  # The setting
+    final: Trial | None  # Runs with fresh seeds that had no part in the choice; None if there was no time for them
+    candidates: list[Trial]  # What was run again
+    chosen_by: Trial | None  # The trial of the setting; None if it was not tried
+    failure: str = ""  # What went wrong in the final runs; empty if nothing did
 
     @property
     def values(self) -> FloatArray:
@@ -58,24 +44,7 @@ class Answer(NamedTuple):
 
 
 def expected_losses(space: Space, evidence: Evidence, kind: str, seed: int) -> FloatArray:
-    """Return what the surrogate expects of the tried settings.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    evidence : Evidence
-        Finished trials.
-    kind : str
-        Surrogate.
-    seed : int
-        Its seed.
-
-    Returns
-    -------
-    ndarray of shape (n, n_metrics)
-        Posterior means; the losses themselves with fewer than three trials.
-    """
+    """Return what the surrogate expects of the tried settings."""
     if len(evidence.settings) < 3:
         return evidence.losses
     features = space.features(evidence.settings)
@@ -87,22 +56,7 @@ def expected_losses(space: Space, evidence: Evidence, kind: str, seed: int) -> F
 
 
 def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> Answer:
-    """Choose a setting and measure it afresh.
-
-    Parameters
-    ----------
-    search : Search
-        With its trials done.
-    n_confirm : int
-        Candidates that are run again; 0 or 1 takes the expected best as it is.
-    pick : dict or None, default=None
-        A setting of the user's choice: measured afresh instead of the best.
-
-    Returns
-    -------
-    Answer
-        With one loss the expected best, with several the knee of the expected front.
-    """
+    """Choose a setting and measure it afresh."""
     plan, space = search.plan, search.space
     trials = [trial for trial in search.store.trials() if trial.works]
     if pick is not None:
@@ -156,19 +110,7 @@ def _pooled(trial: Trial, fresh: Sequence[Trial]) -> Trial:
 
 
 def is_flat(evidence: Evidence) -> bool:
-    """Tell whether the settings differ no more than their runs do, so that tuning has nothing to find.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Finished trials.
-
-    Returns
-    -------
-    bool
-        True if Cochran's Q of the first loss, Σ (lᵢ − l̄)²/seᵢ² with the weighted mean l̄, is within what noise alone
-        gives in 19 of 20 studies. False if the noise is not known.
-    """
+    """Tell whether the settings differ no more than their runs do, so that tuning has nothing to find."""
     if evidence.noise is None or len(evidence.settings) < 3:
         return False
     loss, noise = evidence.losses[:, 0], evidence.noise[:, 0]
@@ -180,24 +122,7 @@ def is_flat(evidence: Evidence) -> bool:
 
 
 def front_chances(space: Space, evidence: Evidence, kind: str, seed: int) -> FloatArray:
-    """Estimate how likely each tried setting is on the front.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    evidence : Evidence
-        Finished trials.
-    kind : str
-        Surrogate.
-    seed : int
-        Its seed.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Share of draws from the surrogates in which no other tried setting dominates it.
-    """
+    """Estimate how likely each tried setting is on the front."""
     features = space.features(evidence.settings)
     rng = np.random.default_rng(seed)
     draws = []
@@ -211,26 +136,7 @@ def front_chances(space: Space, evidence: Evidence, kind: str, seed: int) -> Flo
 def surrogate_front(
     space: Space, evidence: Evidence, kind: str, seed: int, *, n_points: int = 4096
 ) -> tuple[list[Setting], FloatArray]:
-    """Find the front of the surrogates' means over the whole space, by dense sampling.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    evidence : Evidence
-        Finished trials.
-    kind : str
-        Surrogate.
-    seed : int
-        Its seed.
-    n_points : int, default=4096
-        Settings that are looked at.
-
-    Returns
-    -------
-    tuple
-        Settings and their expected losses, ordered by the first loss. Not run: take them as proposals.
-    """
+    """Find the front of the surrogates' means over the whole space, by dense sampling."""
     points = np.random.default_rng(seed).random((n_points, len(space.parameters)))
     settings = [space.at(point) for point in points]
     features, tried = space.features(settings), space.features(evidence.settings)

@@ -24,34 +24,7 @@ _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of so man
 
 
 class Bench:
-    """Data, estimator and metrics of a study.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Whose parameters say how rows are drawn.
-    estimator : object
-        What is run.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Data.
-    y : array-like of shape (n,) or None
-        Target.
-    metric_X : array-like of shape (n, p) or None
-        Data as the metrics see them; None: as `X`.
-    metrics : sequence of Metric
-        What is measured.
-    seed : int
-        Of the study.
-
-    Attributes
-    ----------
-    rows : ndarray
-        Rows that are tuned on.
-    n_rows : int
-        Rows there are.
-    estimator : object
-        What is run.
-    """
+    """Data, estimator and metrics of a study."""
 
     def __init__(
         self,
@@ -94,18 +67,7 @@ class Bench:
         return self._y is not None and bool(takes_target(self.estimator) if given == "auto" else given)
 
     def run(self, tasks: list[Task]) -> list[Run]:
-        """Run tasks side by side.
-
-        Parameters
-        ----------
-        tasks : list of Task
-            Trials, each with the number of a repeat.
-
-        Returns
-        -------
-        list of Run
-            In their order.
-        """
+        """Run tasks side by side."""
         jobs = [
             Job(
                 dict(trial.arguments),
@@ -122,19 +84,6 @@ class Bench:
         return run_all(self.estimator, jobs, self._X, self._y, self._metrics, options, n_jobs=self._tuner.n_jobs)
 
     def fitted(self, arguments: dict[str, Any], seed: int) -> tuple[Any, FloatArray]:
-        """Fit a setting to all rows.
-
-        Parameters
-        ----------
-        arguments : dict
-            Parameters of the estimator.
-        seed : int
-            Its random state.
-
-        Returns
-        -------
-        tuple
-            Fitted estimator and map.
-        """
+        """Fit a setting to all rows."""
         with threads(1):  # as its run was made
             return fitted_map(self.estimator, Job(arguments, seed), self._X, self._y, pass_target=self._passes_target)

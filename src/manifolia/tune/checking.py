@@ -26,22 +26,7 @@ _LOOKED_AT = 1000  # rows, evenly spread, by which data are known again
 
 
 def check_tuner(tuner: Any, n: int, y: ArrayLike | None) -> tuple[Any, Space, list[Metric]]:
-    """Check the parameters of a tuner at the door.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Not fitted.
-    n : int
-        Rows there are.
-    y : array-like or None
-        Target.
-
-    Returns
-    -------
-    tuple
-        Estimator, with a forest if parameters of one are tuned, space and metrics.
-    """
+    """Check the parameters of a tuner at the door."""
     usable = hasattr(tuner.estimator, "fit_transform") and hasattr(tuner.estimator, "set_params")
     if isinstance(tuner.estimator, type) or not usable:
         message = (
@@ -124,26 +109,7 @@ def _check_plan(tuner: Any, space: Space) -> None:
 
 
 def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[str, Any]:
-    """Collect what has to be the same for a stored study to go on.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Not fitted.
-    X : array-like of shape (n, d)
-        Data; its shape and a thousand rows count.
-    y : array-like of shape (n,) or None
-        Target.
-    metric_X : array-like of shape (n, p) or None
-        Data for the metrics.
-    n : int
-        Rows there are.
-
-    Returns
-    -------
-    dict
-        Plain values.
-    """
+    """Collect what has to be the same for a stored study to go on."""
     rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int))
     return {
         "data": _print_of((X.shape, _rows_of(X, rows))),

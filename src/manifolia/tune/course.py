@@ -23,22 +23,7 @@ _ASKED = "the callback asked for it"
 
 
 class Course:
-    """The course of a search.
-
-    Parameters
-    ----------
-    plan : Plan
-        What is to be done, and in what time.
-    run : callable
-        Takes a list of tasks and returns their runs, in order.
-    reporter : Reporter
-        Where progress goes.
-
-    Attributes
-    ----------
-    stopped : str
-        Why the search ended early; empty if it did not.
-    """
+    """The course of a search."""
 
     def __init__(self, plan: Plan, run: Callable[[list[Task]], list[Run]], reporter: Reporter) -> None:
         self._plan, self._run, self._reporter = plan, run, reporter
@@ -47,18 +32,7 @@ class Course:
         self.stopped = ""
 
     def run(self, tasks: list[Task]) -> list[Run]:
-        """Run tasks, and learn what a run takes.
-
-        Parameters
-        ----------
-        tasks : list of Task
-            Trials, each with the number of a repeat.
-
-        Returns
-        -------
-        list of Run
-            In their order.
-        """
+        """Run tasks, and learn what a run takes."""
         begun = time.monotonic()
         runs = self._run(tasks)
         self._spent += time.monotonic() - begun
@@ -80,18 +54,7 @@ class Course:
         return time.monotonic() - self._plan.begun
 
     def must_end(self, stage: str) -> bool:
-        """Tell whether a stage has to make do with what it has.
-
-        Parameters
-        ----------
-        stage : str
-            Stage.
-
-        Returns
-        -------
-        bool
-            True if there is no time left for it.
-        """
+        """Tell whether a stage has to make do with what it has."""
         return self.is_over if stage in SEARCHED_STAGES else self.is_late
 
     def tell(
@@ -103,28 +66,7 @@ class Course:
         begun: Sequence[Trial],
         how: Any,
     ) -> bool:
-        """Report; the callback may end the search, or the confirming, with the runs there are.
-
-        Parameters
-        ----------
-        stage : str
-            Stage, or ``"trials"``.
-        done : int
-            Settings that are done with.
-        total : int
-            Settings in all.
-        finished : callable
-            Returns the trials that work; not asked if no one listens.
-        begun : sequence of Trial
-            Trials of this stage, finished or not.
-        how : object
-            How runs become one figure.
-
-        Returns
-        -------
-        bool
-            True if the callback asked for an end.
-        """
+        """Report; the callback may end the search, or the confirming, with the runs there are."""
         if not self._reporter.is_heard:
             return False
         asked = self._reporter.update(stage, done, total, **self._outlook(done, finished(), begun, how))

@@ -26,27 +26,7 @@ def carried(
     large: tuple[int, int],
     current: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    """Carry a setting from a subsample to all rows: at the same fraction, at the same number, and between.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    setting : dict
-        What was found on the subsample.
-    small : tuple of int
-        Shape of the subsample.
-    large : tuple of int
-        Shape of all data.
-    current : dict
-        The estimator's own parameters.
-
-    Returns
-    -------
-    list of dict
-        Arguments for all rows; the same fraction first. One only, if nothing is a fraction of the rows. Neither rule is
-        right in general: on COIL the best perplexity grows about as √n.
-    """
+    """Carry a setting from a subsample to all rows: at the same fraction, at the same number, and between."""
     first = space.resolve(setting, large, current)
     fractions = [
         name
@@ -69,46 +49,17 @@ def carried(
 
 
 class Delivery(NamedTuple):
-    """What is fitted to all rows.
+    """What is fitted to all rows."""
 
-    Attributes
-    ----------
-    arguments : dict
-        Parameters of the estimator.
-    seed : int
-        Of the run with the least loss of its own; of the first run if none tells.
-    tried : list of Trial
-        Runs on all rows of each way to carry the setting over.
-    """
-
-    arguments: dict[str, Any]
-    seed: int
-    tried: list[Trial]
+    arguments: dict[str, Any]  # Parameters of the estimator
+    seed: int  # Of the run with the least loss of its own; of the first run if none tells
+    tried: list[Trial]  # Runs on all rows of each way to carry the setting over
 
 
 def on_all_rows(
     search: Search, setting: Setting, ways: list[dict[str, Any]], whole: Trial | None, *, n_runs: int
 ) -> Delivery:
-    """Choose the arguments for all rows, and the seed of the map.
-
-    Parameters
-    ----------
-    search : Search
-        With its trials done.
-    setting : dict
-        What was found.
-    ways : list of dict
-        From `carried`.
-    whole : Trial or None
-        Runs of the setting, if they were on all rows already.
-    n_runs : int
-        Runs on all rows of each way; 0 trusts the first.
-
-    Returns
-    -------
-    Delivery
-        Arguments and seed.
-    """
+    """Choose the arguments for all rows, and the seed of the map."""
     seed = search.plan.seed
     if whole is not None:
         return Delivery(ways[0], _best_seed(whole, seed), [])

@@ -39,61 +39,28 @@ _DIED = "the process of this run died: it was killed, for want of memory perhaps
 
 @dataclass(frozen=True)
 class Job:
-    """What a run needs, apart from the data.
+    """What a run needs, apart from the data."""
 
-    Attributes
-    ----------
-    arguments : dict
-        Parameters of the estimator.
-    seed : int
-        Its random state, where it has one.
-    rows : ndarray or None
-        Rows to map; None is all.
-    """
-
-    arguments: dict[str, Any]
-    seed: int
-    rows: Any = field(default=None, repr=False)
+    arguments: dict[str, Any]  # Parameters of the estimator
+    seed: int  # Its random state, where it has one
+    rows: Any = field(default=None, repr=False)  # Rows to map; None is all
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run gave.
+    """What a run gave."""
 
-    Attributes
-    ----------
-    losses : tuple of float
-        One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error.
-    values : tuple of float
-        The metrics themselves.
-    own_loss : float
-        What the estimator minimised, where it tells; NaN otherwise.
-    seconds : float
-        Time of the map and the metrics.
-    error : str
-        What went wrong, in one line; empty if nothing did.
-    notes : tuple of str
-        Warnings of the estimator.
-    fingerprint : str
-        Of the map: two runs with the same one made the same map.
-    """
-
+    # One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error
     losses: tuple[float, ...] = ()
-    values: tuple[float, ...] = ()
-    own_loss: float = math.nan
-    seconds: float = 0.0
-    error: str = ""
-    notes: tuple[str, ...] = ()
-    fingerprint: str = ""
+    values: tuple[float, ...] = ()  # The metrics themselves
+    own_loss: float = math.nan  # What the estimator minimised, where it tells; NaN otherwise
+    seconds: float = 0.0  # Time of the map and the metrics
+    error: str = ""  # What went wrong, in one line; empty if nothing did
+    notes: tuple[str, ...] = ()  # Warnings of the estimator
+    fingerprint: str = ""  # Of the map: two runs with the same one made the same map
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a stored study keeps.
-
-        Returns
-        -------
-        dict
-            Plain values.
-        """
+        """Return what a stored study keeps."""
         return {
             "losses": list(self.losses),
             "values": list(self.values),
@@ -106,18 +73,7 @@ class Run:
 
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Run:
-        """Read what a stored study kept.
-
-        Parameters
-        ----------
-        kept : mapping
-            From `to_dict`.
-
-        Returns
-        -------
-        Run
-            The same run.
-        """
+        """Read what a stored study kept."""
         own = kept["own_loss"]
         return cls(
             tuple(kept["losses"]),
@@ -131,19 +87,7 @@ class Run:
 
 
 def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
-    """Find a metric by name, or take a function of the user's.
-
-    Parameters
-    ----------
-    given : str, Metric or callable
-        A callable takes of ``X``, ``Y`` and ``y`` those it names as parameters, and larger values are better, as with
-        scikit-learn's scorers.
-
-    Returns
-    -------
-    Metric
-        The metric.
-    """
+    """Find a metric by name, or take a function of the user's."""
     if isinstance(given, (str, Metric)):
         return get_metric(given)
     if not callable(given):
@@ -165,19 +109,7 @@ def _negative(value: Any) -> Any:
 
 
 def takes_target(estimator: Any) -> bool:
-    """Tell whether the target shapes the map, so that it has to be passed.
-
-    Parameters
-    ----------
-    estimator : object
-        An estimator, or a pipeline that ends in one.
-
-    Returns
-    -------
-    bool
-        True for supervised methods of the registry and for estimators that say they require a target. Others, such as
-        UMAP, which would turn into its supervised form, are not given one.
-    """
+    """Tell whether the target shapes the map, so that it has to be passed."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     path = f"{type(last).__module__}:{type(last).__name__}"
     for name in registry.names(installed=False):
@@ -188,18 +120,7 @@ def takes_target(estimator: Any) -> bool:
 
 
 def own_loss(estimator: Any) -> float:
-    """Return the loss that an estimator minimised.
-
-    Parameters
-    ----------
-    estimator : object
-        Fitted.
-
-    Returns
-    -------
-    float
-        NaN if it does not tell.
-    """
+    """Return the loss that an estimator minimised."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     told = [getattr(last, name, None) for name in _OWN_LOSSES]
     for value in (*told, getattr(getattr(last, "embedding_", None), "kl_divergence", None)):  # openTSNE's map has it
@@ -211,26 +132,7 @@ def own_loss(estimator: Any) -> float:
 def fitted_map(
     estimator: Any, job: Job, X: ArrayLike, y: ArrayLike | None, *, pass_target: bool
 ) -> tuple[Any, FloatArray]:
-    """Fit a copy of the estimator and return it with its map.
-
-    Parameters
-    ----------
-    estimator : object
-        The user's; not changed.
-    job : Job
-        Arguments and seed.
-    X : array-like of shape (n, d)
-        The rows of the job.
-    y : array-like of shape (n,) or None
-        Their target.
-    pass_target : bool
-        Whether the estimator gets it.
-
-    Returns
-    -------
-    tuple
-        Fitted estimator and map.
-    """
+    """Fit a copy of the estimator and return it with its map."""
     model = clone(estimator).set_params(**job.arguments)
     states = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
     model.set_params(**dict.fromkeys(states, job.seed))
@@ -248,29 +150,7 @@ def run_once(
     metrics: Sequence[Metric],
     options: Mapping[str, Any],
 ) -> Run:
-    """Run one job; whatever goes wrong is recorded, not raised.
-
-    Parameters
-    ----------
-    estimator : object
-        The user's.
-    job : Job
-        Arguments, seed and rows.
-    X : array-like of shape (n, d)
-        All rows.
-    y : array-like of shape (n,) or None
-        Their target.
-    metrics : sequence of Metric
-        What to measure.
-    options : mapping
-        ``pass_target``; ``sample``, the rows that metrics look at; and ``metric_X``, data for the metrics in place of
-        `X`, or None.
-
-    Returns
-    -------
-    Run
-        Figures, or the error.
-    """
+    """Run one job; whatever goes wrong is recorded, not raised."""
     start = time.perf_counter()
     rows = job.rows
     data, target = _take(X, rows), None if y is None else _take(y, rows)
@@ -328,31 +208,7 @@ def run_all(
     *,
     n_jobs: int | None = None,
 ) -> list[Run]:
-    """Run several jobs side by side.
-
-    Parameters
-    ----------
-    estimator : object
-        The user's.
-    jobs : sequence of Job
-        What to run.
-    X : array-like of shape (n, d)
-        All rows.
-    y : array-like of shape (n,) or None
-        Their target.
-    metrics : sequence of Metric
-        What to measure.
-    options : mapping
-        As for `run_once`.
-    n_jobs : int or None, default=None
-        Processes; None is all cores. The figures do not depend on it. Inside `manifolia.distributed.use` it is the
-        cluster that decides.
-
-    Returns
-    -------
-    list of Run
-        In the order of the jobs.
-    """
+    """Run several jobs side by side."""
     n_workers = len(jobs) if has_executor() else min(resolve_n_jobs(n_jobs), len(jobs))
     if n_workers <= 1 and not has_executor():
         return [run_once(estimator, job, X, y, metrics, options) for job in jobs]

@@ -32,23 +32,7 @@ class FittedStudy:
     _sensitivities: dict[str, Sensitivity]
 
     def sensitivity(self, metric: str | None = None) -> Sensitivity:
-        """Tell which parameters matter, or why that cannot be told.
-
-        Parameters
-        ----------
-        metric : str or None, default=None
-            One of the metrics; None is the first.
-
-        Returns
-        -------
-        Sensitivity
-            Table of Sobol indices and Shapley effects with intervals, and the surrogate's R².
-
-        Raises
-        ------
-        SensitivityRefusedError
-            If the trials do not support such a table.
-        """
+        """Tell which parameters matter, or why that cannot be told."""
         column = self._column(metric)
         name = self._names[column]
         if name not in self._sensitivities:
@@ -58,20 +42,7 @@ class FittedStudy:
         return self._sensitivities[name]
 
     def expect(self, settings: Sequence[Mapping[str, Any]], metric: str | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return what the surrogate expects of settings, tried or not.
-
-        Parameters
-        ----------
-        settings : sequence of mapping
-            Settings of the space, fractions as fractions.
-        metric : str or None, default=None
-            One of the metrics; None is the first.
-
-        Returns
-        -------
-        tuple of ndarray
-            Expected losses, and how far they may be off (standard deviation).
-        """
+        """Return what the surrogate expects of settings, tried or not."""
         column = self._column(metric)
         given = [self._space.check(dict(setting)) for setting in settings]
         noise = None if self._evidence.noise is None else self._evidence.noise[:, column]
@@ -81,19 +52,7 @@ class FittedStudy:
             return model.predict(self._space.features(given))
 
     def expected_front(self, n_points: int = 4096) -> pd.DataFrame:
-        """Return the front that the surrogates expect over the whole space, tried or not.
-
-        Parameters
-        ----------
-        n_points : int, default=4096
-            Settings that are looked at.
-
-        Returns
-        -------
-        DataFrame
-            Settings and their expected losses, ordered by the first. They were not run: take them as proposals, and
-            fit one with ``refit=``.
-        """
+        """Return the front that the surrogates expect over the whole space, tried or not."""
         check_is_fitted(self, "best_params_")
         check_number(n_points, "n_points", low=1, integer=True)
         with threads(1):
@@ -104,13 +63,7 @@ class FittedStudy:
         return pd.DataFrame(settings).assign(**expected)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the study as plain values, for the explorer and for files.
-
-        Returns
-        -------
-        dict
-            Metrics, parameters, trials, the answer, the front and the sensitivities with the reason if refused.
-        """
+        """Return the study as plain values, for the explorer and for files."""
         check_is_fitted(self, "best_params_")
         return study_dict(self, [(one.name, one.direction) for one in self._metrics], self._space.names)
 

@@ -31,37 +31,14 @@ _SLACK = 1e-9  # a fraction of n that is meant to be the limit itself
 
 
 class Limit(NamedTuple):
-    """The most that an engine takes.
+    """The most that an engine takes."""
 
-    Attributes
-    ----------
-    most : float
-        Value.
-    why : str
-        Reason, for a message.
-    """
-
-    most: float
-    why: str
+    most: float  # Value
+    why: str  # Reason, for a message
 
 
 def limit_of(model: Any, name: str, n_rows: int) -> Limit | None:
-    """Find the limit of a parameter.
-
-    Parameters
-    ----------
-    model : object
-        Estimator, or a pipeline with it.
-    name : str
-        Parameter of the model, ``step__name`` in a pipeline.
-    n_rows : int
-        Rows it will get.
-
-    Returns
-    -------
-    Limit or None
-        None if no engine is known to mind.
-    """
+    """Find the limit of a parameter."""
     prefix, _, plain = name.rpartition("__")
     owner = model.get_params()[prefix] if prefix else model
     if plain in _NEIGHBORS:
@@ -84,20 +61,7 @@ def _by_tsne(owner: Any) -> bool:
 
 
 def check_limits(model: Any, n_rows: int) -> None:
-    """Refuse what an engine would change without saying so: a capped run must not count for the uncapped value.
-
-    Parameters
-    ----------
-    model : object
-        With its arguments set.
-    n_rows : int
-        Rows it will get.
-
-    Raises
-    ------
-    ValueError
-        If the engine would cap a parameter.
-    """
+    """Refuse what an engine would change without saying so: a capped run must not count for the uncapped value."""
     for name, value in model.get_params().items():
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             continue
@@ -109,18 +73,7 @@ def check_limits(model: Any, n_rows: int) -> None:
 
 
 def check_used(model: Any) -> None:
-    """Refuse a map whose estimator tells that it used another perplexity than it was asked for.
-
-    Parameters
-    ----------
-    model : object
-        Fitted.
-
-    Raises
-    ------
-    ValueError
-        If it did.
-    """
+    """Refuse a map whose estimator tells that it used another perplexity than it was asked for."""
     last = model.steps[-1][1] if hasattr(model, "steps") else model
     asked, used = getattr(last, "perplexity", None), getattr(last, "perplexity_", None)
     if isinstance(asked, (int, float)) and isinstance(used, (int, float)) and used < asked * (1 - _SLACK):
@@ -129,27 +82,7 @@ def check_used(model: Any) -> None:
 
 
 def cut_to_limits(space: Space, model: Any, shape: tuple[int, int]) -> Space:
-    """Cut ranges that reach beyond what the estimator takes on so many rows.
-
-    Parameters
-    ----------
-    space : Space
-        As the user gave it.
-    model : object
-        The user's estimator.
-    shape : tuple of int
-        Rows and columns of the sample.
-
-    Returns
-    -------
-    Space
-        The same one if nothing had to be cut; each cut warns.
-
-    Raises
-    ------
-    ValueError
-        If nothing would be left of a range.
-    """
+    """Cut ranges that reach beyond what the estimator takes on so many rows."""
     current = model.get_params()
     out: dict[str, Any] = {}
     for name, one in space.parameters.items():

@@ -301,18 +301,7 @@ Parameter: TypeAlias = Real | Integer | Normalized | Choice
 
 
 def label_of(option: Any) -> Any:
-    """Return what stands for an option in a stored study.
-
-    Parameters
-    ----------
-    option : object
-        Option.
-
-    Returns
-    -------
-    object
-        Itself, or its text where a database would not hold it.
-    """
+    """Return what stands for an option in a stored study."""
     return option if isinstance(option, _STORABLE) else repr(option)
 
 
@@ -329,20 +318,7 @@ def _check_limits(parameter: Real | Integer | Normalized, *, integer: bool) -> N
 
 
 def as_parameter(given: Any, name: str) -> Parameter:
-    """Read the shorthand: a pair is a range, a list a choice.
-
-    Parameters
-    ----------
-    given : object
-        What the user wrote.
-    name : str
-        What the message calls it.
-
-    Returns
-    -------
-    Real, Integer, Normalized or Choice
-        The parameter.
-    """
+    """Read the shorthand: a pair is a range, a list a choice."""
     if isinstance(given, (Real, Integer, Normalized, Choice)):
         return given
     if isinstance(given, tuple) and len(given) == 2:

@@ -11,18 +11,7 @@ __all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated"]
 
 
 def non_dominated(losses: FloatArray) -> BoolArray:
-    """Tell which rows no other row dominates: as good in all columns, better in one.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, m)
-        Smaller is better in every column.
-
-    Returns
-    -------
-    ndarray of bool of shape (n,)
-        True on the front; equal rows are all on it.
-    """
+    """Tell which rows no other row dominates: as good in all columns, better in one."""
     L = check_matrix(losses, name="losses")
     n, m = L.shape
     if m == 2:  # a sweep: by the first loss, then the second; on the front while the second falls
@@ -46,18 +35,7 @@ def non_dominated(losses: FloatArray) -> BoolArray:
 
 
 def layers(losses: FloatArray) -> IntArray:
-    """Number the fronts: 0 for the front, 1 for the front of what is left, and so on.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, m)
-        Smaller is better in every column.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Number of the front that a row is on.
-    """
+    """Number the fronts: 0 for the front, 1 for the front of what is left, and so on."""
     out = np.zeros(len(losses), dtype=np.intp)
     left = np.arange(len(losses))
     number = 0
@@ -70,18 +48,7 @@ def layers(losses: FloatArray) -> IntArray:
 
 
 def crowding(losses: FloatArray) -> FloatArray:
-    """Measure how alone rows are: the sum over losses of the gap between their neighbours, each in its own range.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, m)
-        Losses of one front.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Infinite at the ends.
-    """
+    """Measure how alone rows are: the sum over losses of the gap between their neighbours, each in its own range."""
     n, m = losses.shape
     out = np.zeros(n)
     for column in range(m):
@@ -95,20 +62,7 @@ def crowding(losses: FloatArray) -> FloatArray:
 
 
 def hypervolume(losses: FloatArray, reference: FloatArray) -> float:
-    """Measure the space between a front and a reference point.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, m)
-        Losses; rows that are not better than the reference in every column count nothing.
-    reference : ndarray of shape (m,)
-        A point that is worse than all of interest.
-
-    Returns
-    -------
-    float
-        Volume of what the rows dominate.
-    """
+    """Measure the space between a front and a reference point."""
     L = check_matrix(losses, name="losses")
     reference = np.asarray(reference, dtype=np.float64)
     inside = L[np.all(reference > L, axis=1)]
@@ -131,18 +85,7 @@ def _volume(front: FloatArray, reference: FloatArray) -> float:
 
 
 def knee(losses: FloatArray) -> int:
-    """Find the row of a front that gives most for least: farthest below the plane through the ends.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, m)
-        Losses; only rows of the front can be the knee.
-
-    Returns
-    -------
-    int
-        Row number. It depends on how far the ends reach, so take it as a suggestion.
-    """
+    """Find the row of a front that gives most for least: farthest below the plane through the ends."""
     L = check_matrix(losses, name="losses")
     front = np.flatnonzero(non_dominated(L))
     values = L[front]

@@ -22,81 +22,27 @@ SEARCHED_STAGES = ("scout", "pilot", "model")
 
 @dataclass(frozen=True)
 class Plan:
-    """How to search.
+    """How to search."""
 
-    Attributes
-    ----------
-    surrogate : str
-        What proposes.
-    n_pilot, n_trials, n_repeats : int
-        Settings of the design, settings in all, runs of a setting.
-    design : str
-        Of the pilots.
-    aggregate : object
-        How runs become one figure.
-    race : bool
-        Whether runs are saved.
-    batch_size : int
-        Proposals made at once.
-    early_stop : bool
-        Whether to stop when nothing is to be gained.
-    seed : int
-        Of the study.
-    begun : float
-        When it began, by ``time.monotonic``.
-    timeout : float
-        Seconds it may take.
-    """
-
-    surrogate: str
-    n_pilot: int
-    n_trials: int
-    n_repeats: int
-    design: str
-    aggregate: Any
-    race: bool
-    batch_size: int
-    early_stop: bool
-    seed: int
-    begun: float = 0.0
-    timeout: float = math.inf
+    surrogate: str  # What proposes
+    n_pilot: int  # Settings of the design, settings in all, runs of a setting
+    n_trials: int  # Settings of the design, settings in all, runs of a setting
+    n_repeats: int  # Settings of the design, settings in all, runs of a setting
+    design: str  # Of the pilots
+    aggregate: Any  # How runs become one figure
+    race: bool  # Whether runs are saved
+    batch_size: int  # Proposals made at once
+    early_stop: bool  # Whether to stop when nothing is to be gained
+    seed: int  # Of the study
+    begun: float = 0.0  # When it began, by ``time.monotonic``
+    timeout: float = math.inf  # Seconds it may take
 
 
 def mixed_seed(seed: int, *numbers: int) -> int:
-    """Make a seed of its own for a stage, slot or repeat.
-
-    Parameters
-    ----------
-    seed : int
-        Of the study.
-    *numbers : int
-        What it is for.
-
-    Returns
-    -------
-    int
-        Between 0 and 2**32 − 1.
-    """
+    """Make a seed of its own for a stage, slot or repeat."""
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
 def run_seed(seed: int, stage: str, slot: int, repeat: int) -> int:
-    """Make the seed of a run.
-
-    Parameters
-    ----------
-    seed : int
-        Of the study.
-    stage : str
-        One of `STAGES`.
-    slot : int
-        Number of the trial within its stage.
-    repeat : int
-        Number of the run within its trial.
-
-    Returns
-    -------
-    int
-        What the estimator gets as its random state.
-    """
+    """Make the seed of a run."""
     return mixed_seed(seed, 6, STAGES.index(stage), slot, repeat)

@@ -66,23 +66,7 @@ _MTRY = Real(0.1, 1.0)  # share of the features that a split may choose from
 
 
 def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """Find the space of a known method.
-
-    Parameters
-    ----------
-    estimator : object or str
-        An estimator, a pipeline that ends in one, or the name of a method in the registry.
-
-    Returns
-    -------
-    tuple
-        The estimator, and its space.
-
-    Raises
-    ------
-    ValueError
-        If nothing is known about it.
-    """
+    """Find the space of a known method."""
     if isinstance(estimator, str):
         estimator = registry.get(estimator)()
     if hasattr(estimator, "steps"):
@@ -106,19 +90,7 @@ def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def forest_space(estimator: Any) -> dict[str, Any]:
-    """Find what to tune of the forest behind a map.
-
-    Parameters
-    ----------
-    estimator : object
-        An estimator.
-
-    Returns
-    -------
-    dict
-        The share of features a split may choose from, by the name that reaches it; empty without a forest, or with one
-        that is fitted already.
-    """
+    """Find what to tune of the forest behind a map."""
     known = estimator.get_params(deep=False)
     forest = known.get("forest")
     if "forest" not in known or hasattr(forest, "estimators_"):
@@ -127,24 +99,7 @@ def forest_space(estimator: Any) -> dict[str, Any]:
 
 
 def with_forest(estimator: Any, names: Iterable[str], y: ArrayLike | None, n_rows: int) -> Any:
-    """Give an estimator the forest that it would make, so that the forest's own parameters can be tuned.
-
-    Parameters
-    ----------
-    estimator : object
-        The user's; not changed.
-    names : iterable of str
-        Parameters that are tuned.
-    y : array-like of shape (n,) or None
-        Target.
-    n_rows : int
-        Rows there are.
-
-    Returns
-    -------
-    object
-        The same estimator if it needs none.
-    """
+    """Give an estimator the forest that it would make, so that the forest's own parameters can be tuned."""
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     wanted = any(str(name).startswith("forest__") for name in names)
     if not wanted or "forest" not in known or known["forest"] is not None:

@@ -46,63 +46,24 @@ _TRIES = 200  # to find a setting that was not tried yet
 
 
 class Evidence(NamedTuple):
-    """Finished trials.
+    """Finished trials."""
 
-    Attributes
-    ----------
-    settings : list of dict
-        Settings, in the order of their slots.
-    losses : ndarray of shape (n, n_metrics)
-        Aggregated losses.
-    noise : ndarray of shape (n, n_metrics) or None
-        Their standard errors; None if there is one run a setting.
-    """
-
-    settings: list[Setting]
-    losses: FloatArray
-    noise: FloatArray | None
+    settings: list[Setting]  # Settings, in the order of their slots
+    losses: FloatArray  # (n, n_metrics): aggregated losses
+    noise: FloatArray | None  # (n, n_metrics): their standard errors; None if there is one run a setting
 
 
 class Proposal(NamedTuple):
-    """A setting to try.
+    """A setting to try."""
 
-    Attributes
-    ----------
-    setting : dict
-        The setting.
-    expected_gain : float
-        Expected improvement of the loss on the best so far; NaN where no surrogate was asked.
-    best : float
-        The least expected loss of a setting that was tried; NaN where no surrogate was asked.
-    best_sd : float
-        How far that may be off.
-    """
-
-    setting: Setting
-    expected_gain: float
-    best: float = math.nan
-    best_sd: float = math.nan
+    setting: Setting  # The setting
+    expected_gain: float  # Expected improvement of the loss on the best so far; NaN where no surrogate was asked
+    best: float = math.nan  # The least expected loss of a setting that was tried; NaN where no surrogate was asked
+    best_sd: float = math.nan  # How far that may be off
 
 
 def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> list[Setting]:
-    """Spread the first settings over the space.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    n : int
-        How many.
-    seed : int
-        Of the design.
-    design : {"lhs", "sobol"}, default="lhs"
-        Latin hypercube, or scrambled Sobol points.
-
-    Returns
-    -------
-    list of dict
-        Settings; where there are only so many, each once and perhaps fewer than asked for.
-    """
+    """Spread the first settings over the space."""
     d = len(space.parameters)
     if design == "sobol":
         points = qmc.Sobol(d, seed=np.random.default_rng(seed)).random(2 ** math.ceil(math.log2(max(n, 1))))[:n]
@@ -122,20 +83,7 @@ def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> lis
 
 
 def make_surrogate(kind: str, seed: int) -> Surrogate:
-    """Make the regressor of a surrogate's name.
-
-    Parameters
-    ----------
-    kind : str
-        One of `SURROGATES`; those without a regressor of their own get the Gaussian process.
-    seed : int
-        Its seed.
-
-    Returns
-    -------
-    Surrogate
-        Not fitted.
-    """
+    """Make the regressor of a surrogate's name."""
     return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
 
 
@@ -148,29 +96,7 @@ def propose(
     pending: Sequence[Setting] = (),
     resolve: Callable[[Setting], Mapping[str, Any]] = dict,
 ) -> Proposal:
-    """Choose the next setting.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    evidence : Evidence
-        Finished trials.
-    kind : str
-        One of `SURROGATES` except ``"grid"``.
-    seed : int
-        Of this proposal.
-    pending : sequence of dict, default=()
-        Settings that are being tried.
-    resolve : callable, default=dict
-        Turns a setting into the estimator's arguments: settings with the same arguments are the same, as two fractions
-        of a sample are that give the same whole number.
-
-    Returns
-    -------
-    Proposal
-        The setting.
-    """
+    """Choose the next setting."""
     with threads(1):  # a BLAS with several threads takes ten times as long for matrices of this size
         return _proposed(space, evidence, kind, np.random.default_rng(seed), pending, resolve)
 

@@ -22,26 +22,7 @@ _WAYS = ("same fraction", "between", "same number")  # in the order of `delivery
 def trials_table(
     trials: Sequence[Trial], worked: Sequence[Trial], evidence: Evidence, expected: FloatArray, names: Sequence[str]
 ) -> pd.DataFrame:
-    """Tabulate every setting that was tried.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        All, failed ones too.
-    worked : sequence of Trial
-        Those of `evidence`, in its order.
-    evidence : Evidence
-        Aggregated losses and standard errors.
-    expected : ndarray of shape (n, n_metrics)
-        What the surrogate expects of them.
-    names : sequence of str
-        Metrics.
-
-    Returns
-    -------
-    DataFrame
-        A row per setting.
-    """
+    """Tabulate every setting that was tried."""
     place = {id(trial): i for i, trial in enumerate(worked)}
     rows = []
     for trial in trials:
@@ -60,20 +41,7 @@ def trials_table(
 
 
 def runs_table(trials: Sequence[Trial], names: Sequence[str]) -> pd.DataFrame:
-    """Tabulate every run.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        All, failed ones too.
-    names : sequence of str
-        Metrics.
-
-    Returns
-    -------
-    DataFrame
-        A row per run: slot, repeat, the metrics, the estimator's own loss, seconds, warnings and error.
-    """
+    """Tabulate every run."""
     rows = []
     for trial in trials:
         for repeat, run in enumerate(trial.runs):
@@ -84,24 +52,7 @@ def runs_table(trials: Sequence[Trial], names: Sequence[str]) -> pd.DataFrame:
 
 
 def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, names: Sequence[str]) -> pd.DataFrame:
-    """Take the settings on the expected front.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `trials_table`.
-    expected : ndarray of shape (n, n_metrics)
-        What the surrogate expects of settings that worked.
-    chances : ndarray of shape (n,)
-        How likely each is on the front.
-    names : sequence of str
-        Metrics.
-
-    Returns
-    -------
-    DataFrame
-        Ordered by the first metric's expected loss.
-    """
+    """Take the settings on the expected front."""
     front = np.flatnonzero(non_dominated(expected))
     worked = table[table["error"] == ""].reset_index(drop=True)
     found = worked.iloc[front].assign(chance=chances[front]).sort_values(f"{names[0]}_expected")
@@ -111,24 +62,7 @@ def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, 
 def carried_table(
     tried: Sequence[Trial], ways: Sequence[dict[str, Any]], chosen: dict[str, Any], names: Sequence[str]
 ) -> pd.DataFrame:
-    """Tabulate the ways to carry a setting over to all rows.
-
-    Parameters
-    ----------
-    tried : sequence of Trial
-        Runs on all rows.
-    ways : sequence of dict
-        Arguments, by the number of the trial.
-    chosen : dict
-        Those that were taken.
-    names : sequence of str
-        Metrics.
-
-    Returns
-    -------
-    DataFrame
-        A row per way: its name, its arguments, the metrics on all rows and their standard errors.
-    """
+    """Tabulate the ways to carry a setting over to all rows."""
     rows = []
     for trial in tried:
         way = "as found" if len(ways) == 1 else _WAYS[trial.slot]
@@ -143,42 +77,14 @@ def carried_table(
 
 
 def unit_volume(losses: FloatArray, bounded: Sequence[bool]) -> float:
-    """Measure a front in the unit cube of losses.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n, n_metrics)
-        Losses.
-    bounded : sequence of bool
-        Whether a loss lies in [0, 1] by itself; another is measured within the range of the trials.
-
-    Returns
-    -------
-    float
-        Share of the cube that the front commands.
-    """
+    """Measure a front in the unit cube of losses."""
     low = np.where(bounded, 0.0, losses.min(axis=0))
     width = np.where(bounded, 1.0, np.ptp(losses, axis=0))
     return hypervolume((losses - low) / np.where(width > 0, width, 1.0), np.ones(losses.shape[1]))
 
 
 def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Sequence[str]) -> dict[str, Any]:
-    """Write a fitted tuner as plain values.
-
-    Parameters
-    ----------
-    tuner : Tuner
-        Fitted.
-    metrics : sequence of tuple of str
-        Names and directions.
-    parameters : sequence of str
-        Names.
-
-    Returns
-    -------
-    dict
-        What JSON can hold; NaN becomes None.
-    """
+    """Write a fitted tuner as plain values."""
     try:
         found = tuner.sensitivity()
         table: Any = {"table": _plain(found.table.reset_index(names="parameter")), "r2": found.r2}

@@ -148,20 +148,7 @@ class SurrogateSampler(BaseSampler):
 
 
 def distributions(space: Space, names: Sequence[str] | None = None) -> dict[str, BaseDistribution]:
-    """Write parameters as Optuna's distributions.
-
-    Parameters
-    ----------
-    space : Space
-        The space.
-    names : sequence of str or None, default=None
-        Which parameters; None is all.
-
-    Returns
-    -------
-    dict
-        Name to distribution.
-    """
+    """Write parameters as Optuna's distributions."""
     out: dict[str, BaseDistribution] = {}
     for name in space.names if names is None else names:
         one = space.parameters[name]

@@ -48,30 +48,7 @@ _SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could s
 
 
 class Search:
-    """Runs the trials of a plan.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to do.
-    space : Space
-        The space of settings.
-    store : TrialStore
-        Where trials are kept.
-    run : callable
-        Takes a list of tasks and returns their runs, in order.
-    resolve : callable
-        Turns a setting into arguments of the estimator.
-    reporter : Reporter
-        Where progress goes.
-    cheap : dict or None, default=None
-        Arguments of cheap runs that choose the pilots; None or empty: the design is the pilots.
-
-    Attributes
-    ----------
-    course : Course
-        How far it is, and whether it has to end.
-    """
+    """Runs the trials of a plan."""
 
     def __init__(
         self,
@@ -94,13 +71,7 @@ class Search:
         return self._how
 
     def trials(self) -> list[Trial]:
-        """Run what is missing of the plan.
-
-        Returns
-        -------
-        list of Trial
-            All that are finished, failed ones included.
-        """
+        """Run what is missing of the plan."""
         lost = self.store.recover()
         if lost:
             warn(f"{lost} unfinished trials of a process that is gone are run again; their finished runs are kept.")
@@ -113,36 +84,14 @@ class Search:
         return self.store.trials()
 
     def evidence(self, before: int | None = None) -> Evidence:
-        """Collect what is known.
-
-        Parameters
-        ----------
-        before : int or None, default=None
-            Only slots below this number.
-
-        Returns
-        -------
-        Evidence
-            Settings that work, their figures and standard errors.
-        """
+        """Collect what is known."""
         return self.evidence_of([t for t in self._working() if before is None or t.slot < before])
 
     def _working(self) -> list[Trial]:
         return [trial for trial in self.store.trials() if trial.works]
 
     def evidence_of(self, trials: Sequence[Trial]) -> Evidence:
-        """Aggregate the runs of trials.
-
-        Parameters
-        ----------
-        trials : sequence of Trial
-            Trials that work.
-
-        Returns
-        -------
-        Evidence
-            Settings, figures and standard errors.
-        """
+        """Aggregate the runs of trials."""
         if not trials:
             return Evidence([], np.empty((0, 1)), None)
         m = trials[0].losses.shape[1]
@@ -175,40 +124,14 @@ class Search:
         return [t.setting for t in sorted(trials[:n], key=lambda t: t.slot)] or list(settings[:n])
 
     def run_together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> list[Trial]:
-        """Run settings that are all known at once, by successive halving where that is allowed.
-
-        Parameters
-        ----------
-        stage : str
-            What they are tried for.
-        settings : sequence of dict
-            Settings; their order gives their slots.
-        halve : bool
-            Whether the worse half may get fewer runs.
-
-        Returns
-        -------
-        list of Trial
-            Those that are finished.
-        """
+        """Run settings that are all known at once, by successive halving where that is allowed."""
         while True:
             trials, shared = self._together(stage, settings, halve=halve)
             if not shared or not self.wait(stage) or self.course.must_end(stage):
                 return trials
 
     def wait(self, stage: str) -> bool:
-        """Wait until no other worker is at this stage.
-
-        Parameters
-        ----------
-        stage : str
-            Stage.
-
-        Returns
-        -------
-        bool
-            False if the time was used up before.
-        """
+        """Wait until no other worker is at this stage."""
         while self.store.elsewhere(stage):
             if self.course.is_late:
                 return False

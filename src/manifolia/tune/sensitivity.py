@@ -51,72 +51,27 @@ class SensitivityRefusedError(ManifoliaError, ValueError):
 
 
 class Effects(NamedTuple):
-    """Shares of the variance.
+    """Shares of the variance."""
 
-    Attributes
-    ----------
-    first : ndarray of shape (p,)
-        S1.
-    total : ndarray of shape (p,)
-        ST.
-    shapley : ndarray of shape (p,)
-        Shapley effects; NaN beyond three parameters.
-    second : ndarray of shape (p, p)
-        S2, symmetric, zero on the diagonal; NaN beyond three parameters.
-    variance : float
-        What is shared out.
-    """
-
-    first: FloatArray
-    total: FloatArray
-    shapley: FloatArray
-    second: FloatArray
-    variance: float
+    first: FloatArray  # (p,): S1
+    total: FloatArray  # (p,): ST
+    shapley: FloatArray  # (p,): shapley effects; NaN beyond three parameters
+    second: FloatArray  # (p, p): S2, symmetric, zero on the diagonal; NaN beyond three parameters
+    variance: float  # What is shared out
 
 
 class Sensitivity(NamedTuple):
-    """The table, and what it rests on.
+    """The table, and what it rests on."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        A row per parameter: S1, ST and Shapley effect, each with the ends of its 90 % interval.
-    interactions : DataFrame
-        S2 of each pair.
-    r2 : float
-        Leave-one-out R² of the surrogate.
-    variance : float
-        Variance of the surrogate's mean over the space.
-    noise : float
-        Mean variance of a trial's figure.
-    """
-
-    table: pd.DataFrame
-    interactions: pd.DataFrame
-    r2: float
-    variance: float
-    noise: float
+    table: pd.DataFrame  # A row per parameter: S1, ST and Shapley effect, each with the ends of its 90 % interval
+    interactions: pd.DataFrame  # S2 of each pair
+    r2: float  # Leave-one-out R² of the surrogate
+    variance: float  # Variance of the surrogate's mean over the space
+    noise: float  # Mean variance of a trial's figure
 
 
 def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | None = None, seed: int = 0) -> Effects:
-    """Split the variance of a function on the unit cube.
-
-    Parameters
-    ----------
-    function : callable
-        Takes points (m, p) of [0, 1]^p, returns (m,).
-    n_parameters : int
-        Their number p.
-    levels : sequence of int or None, default=None
-        For each parameter the number of options that [0, 1] is cut into, 0 for a number; None: all are numbers.
-    seed : int, default=0
-        Of the design, beyond three parameters.
-
-    Returns
-    -------
-    Effects
-        Shares; all zero for a constant function.
-    """
+    """Split the variance of a function on the unit cube."""
     if n_parameters <= _MOST_EXACT:
         return _by_quadrature(function, levels or [0] * n_parameters)
     found = stats.sobol_indices(
@@ -182,26 +137,7 @@ def _integral(values: FloatArray, weights: Sequence[FloatArray], axes: Sequence[
 
 
 def r_squared(evidence: Evidence, space: Space, kind: str, seed: int, column: int = 0) -> float:
-    """Measure how well the surrogate predicts a trial from the others.
-
-    Parameters
-    ----------
-    evidence : Evidence
-        Finished trials.
-    space : Space
-        The space of settings.
-    kind : str
-        Surrogate.
-    seed : int
-        Its seed.
-    column : int, default=0
-        Which loss.
-
-    Returns
-    -------
-    float
-        Leave-one-out R²: 1 at best, 0 for one that knows only the mean, and below for worse.
-    """
+    """Measure how well the surrogate predicts a trial from the others."""
     loss = evidence.losses[:, column]
     noise = None if evidence.noise is None else evidence.noise[:, column]
     model = make_surrogate(kind, seed).fit(space.features(evidence.settings), loss, noise)
@@ -220,33 +156,7 @@ def sensitivity(
     column: int = 0,
     n_bootstrap: int = _N_BOOTSTRAP,
 ) -> Sensitivity:
-    """Make the table of sensitivities, or refuse it.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings, without conditions.
-    evidence : Evidence
-        Finished trials.
-    kind : str, default="gp-ei"
-        Surrogate.
-    seed : int, default=0
-        Of the surrogate and of the resampling.
-    column : int, default=0
-        Which loss.
-    n_bootstrap : int, default=50
-        Refits for the intervals.
-
-    Returns
-    -------
-    Sensitivity
-        The table.
-
-    Raises
-    ------
-    SensitivityRefusedError
-        If the trials do not support one.
-    """
+    """Make the table of sensitivities, or refuse it."""
     with threads(1):
         return _sensitivity(space, evidence, kind, seed, column, n_bootstrap)
 

@@ -34,14 +34,7 @@ _INACTIVE = 0.5  # where a parameter that does not apply stands among the featur
 
 
 class Space:
-    """Named parameters, and the three forms of a setting.
-
-    Parameters
-    ----------
-    parameters : mapping of str to parameter
-        Each a `Real`, `Integer`, `Normalized`, `Choice` or `When`; a tuple ``(low, high)`` is a range, whole if both
-        ends are, and a list is a choice.
-    """
+    """Named parameters, and the three forms of a setting."""
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
@@ -96,69 +89,23 @@ class Space:
         return total
 
     def active(self, setting: Setting, name: str) -> bool:
-        """Tell whether a parameter applies.
-
-        Parameters
-        ----------
-        setting : dict
-            Values of at least the parameters that decide.
-        name : str
-            Parameter.
-
-        Returns
-        -------
-        bool
-            True without a condition, or where it holds.
-        """
+        """Tell whether a parameter applies."""
         condition = self.conditions.get(name)
         return condition is None or setting[condition.on] in condition.among
 
     def at(self, point: FloatArray) -> Setting:
-        """Return the setting at a point of the cube.
-
-        Parameters
-        ----------
-        point : ndarray of shape (n_parameters,)
-            Numbers of [0, 1].
-
-        Returns
-        -------
-        dict
-            Values of the parameters that apply; an option by its label.
-        """
+        """Return the setting at a point of the cube."""
         values = {name: one.at(float(u)) for (name, one), u in zip(self.parameters.items(), point, strict=True)}
         return {name: value for name, value in values.items() if self.active(values, name)}
 
     def point(self, setting: Setting) -> FloatArray:
-        """Return the point of a setting; a parameter that does not apply is in the middle.
-
-        Parameters
-        ----------
-        setting : dict
-            Setting.
-
-        Returns
-        -------
-        ndarray of shape (n_parameters,)
-            Numbers of [0, 1].
-        """
+        """Return the point of a setting; a parameter that does not apply is in the middle."""
         return np.array(
             [one.place(setting[name]) if name in setting else _INACTIVE for name, one in self.parameters.items()]
         )
 
     def features(self, settings: Sequence[Setting]) -> FloatArray:
-        """Return what a surrogate compares.
-
-        Parameters
-        ----------
-        settings : sequence of dict
-            Settings.
-
-        Returns
-        -------
-        ndarray of shape (n, n_columns)
-            One column per number, one per option of a choice.
-        """
+        """Return what a surrogate compares."""
         columns: list[list[float]] = []
         for name, one in self.parameters.items():
             if isinstance(one, Choice):
@@ -170,18 +117,7 @@ class Space:
         return np.array(columns, dtype=np.float64).T.reshape(len(settings), -1)
 
     def features_at(self, points: FloatArray) -> FloatArray:
-        """Return what a surrogate compares, for points of the cube; whole numbers are not rounded.
-
-        Parameters
-        ----------
-        points : ndarray of shape (n, n_parameters)
-            Numbers of [0, 1], in a space without conditions.
-
-        Returns
-        -------
-        ndarray of shape (n, n_columns)
-            As `features`.
-        """
+        """Return what a surrogate compares, for points of the cube; whole numbers are not rounded."""
         columns = []
         for u, one in zip(np.asarray(points, dtype=np.float64).T, self.parameters.values(), strict=True):
             if isinstance(one, Choice):
@@ -192,22 +128,7 @@ class Space:
         return np.hstack(columns)
 
     def resolve(self, setting: Setting, shape: tuple[int, int], current: Mapping[str, Any]) -> Setting:
-        """Turn a setting into arguments of the estimator, for a sample of a given size.
-
-        Parameters
-        ----------
-        setting : dict
-            Setting.
-        shape : tuple of int
-            Rows and columns of the sample.
-        current : mapping
-            The estimator's own parameters: whether its value is whole decides for `Normalized`.
-
-        Returns
-        -------
-        dict
-            Arguments.
-        """
+        """Turn a setting into arguments of the estimator, for a sample of a given size."""
         out: Setting = {}
         for name, value in setting.items():
             one = self.parameters[name]
@@ -222,18 +143,7 @@ class Space:
         return out
 
     def grid(self, n_points: int) -> list[Setting]:
-        """Return a regular grid of about so many settings.
-
-        Parameters
-        ----------
-        n_points : int
-            How many at most, unless the options alone make more.
-
-        Returns
-        -------
-        list of dict
-            Settings, each once, in the order of the parameters.
-        """
+        """Return a regular grid of about so many settings."""
         options = [len(one.options) for one in self.parameters.values() if isinstance(one, Choice)]
         numeric = len(self.parameters) - len(options)
         steps = max(2, math.floor((n_points / math.prod(options)) ** (1 / numeric) + 1e-9)) if numeric else 0
@@ -247,23 +157,7 @@ class Space:
         return list(found.values())
 
     def picked(self, given: Mapping[str, Any]) -> Setting:
-        """Read a setting of the user's, or a row of a table of trials.
-
-        Parameters
-        ----------
-        given : mapping or Series
-            Values by name. Other columns of a row are left out, and so is what does not apply.
-
-        Returns
-        -------
-        dict
-            A whole setting.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is missing, or its value lies outside the space.
-        """
+        """Read a setting of the user's, or a row of a table of trials."""
         found = {name: _as_value(self.parameters[name], given[name]) for name in self.names if name in given}
         deciding = {condition.on for condition in self.conditions.values()}
         ready = all(name in found for name in deciding)
@@ -275,23 +169,7 @@ class Space:
         return self.check({name: found[name] for name in wanted})
 
     def check(self, setting: Setting) -> Setting:
-        """Check a setting that comes from outside, such as a stored study.
-
-        Parameters
-        ----------
-        setting : dict
-            Setting.
-
-        Returns
-        -------
-        dict
-            The same.
-
-        Raises
-        ------
-        ValueError
-            If a value lies outside the space.
-        """
+        """Check a setting that comes from outside, such as a stored study."""
         for name, value in setting.items():
             one = self.parameters.get(name)
             if one is None or (isinstance(one, Choice) and value not in one.labels):

@@ -16,18 +16,7 @@ _PRIOR = 4.0  # degrees of freedom that the spread over all settings counts for
 
 
 def pooled_spread(trials: Sequence[Trial]) -> FloatArray:
-    """Pool the standard deviation of one run over settings.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Trials that work.
-
-    Returns
-    -------
-    ndarray of shape (n_metrics,)
-        Root of the mean variance within settings, weighted by degrees of freedom; 0 if no setting has two runs.
-    """
+    """Pool the standard deviation of one run over settings."""
     m = trials[0].losses.shape[1]
     squares, freedom = np.zeros(m), 0
     for trial in trials:
@@ -43,18 +32,6 @@ def local_spread(trials: Sequence[Trial], features: FloatArray) -> FloatArray:
     Runs may vary ten times as much at some settings as at others (1 − NMI of t-SNE does: 0.17 where the clusters part
     now and then, 0.00 where they never do), and two or three runs do not tell by how much. So variances are averaged
     over settings, by degrees of freedom and by nearness, together with a few degrees of freedom of all.
-
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Trials that work.
-    features : ndarray of shape (n, p)
-        What the surrogate sees of their settings.
-
-    Returns
-    -------
-    ndarray of shape (n, n_metrics)
-        Standard deviations.
     """
     whole = pooled_spread(trials) ** 2
     freedom = np.array([max(len(t.losses) - 1, 0) for t in trials], dtype=np.float64)

@@ -15,29 +15,7 @@ _PATIENCE = 60.0  # seconds that SQLite waits for another process to end its wri
 
 
 def open_study(optuna: Any, storage: Any, **options: Any) -> Any:
-    """Open a study, or make it.
-
-    Parameters
-    ----------
-    optuna : module
-        Optuna.
-    storage : str, Path, optuna storage or None
-        A path makes an SQLite file, a text with ``://`` is a database, None keeps the study in memory.
-    **options : object
-        For ``optuna.create_study``.
-
-    Returns
-    -------
-    optuna.Study
-        The study.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder of the file is not there.
-    ValueError
-        If the storage cannot be opened.
-    """
+    """Open a study, or make it."""
     for attempt in range(_ATTEMPTS):
         try:
             return optuna.create_study(storage=_opened(optuna, storage), **options)

@@ -47,39 +47,17 @@ class StudyMismatchError(ManifoliaError, ValueError):
 
 @dataclass
 class Trial:
-    """One setting with its runs.
+    """One setting with its runs."""
 
-    Attributes
-    ----------
-    slot : int
-        Number within its stage.
-    stage : str
-        What it was tried for.
-    setting : dict
-        The setting.
-    arguments : dict
-        What the estimator got.
-    runs : list of Run
-        Finished repeats, in order.
-    expected_gain : float
-        Improvement that was expected of it; NaN if nothing was.
-    finished : bool
-        Whether no more runs follow.
-    number : int
-        Optuna's number.
-    handle : optuna.Trial or None
-        What it is written through, while it runs.
-    """
-
-    slot: int
-    stage: str
-    setting: Setting
-    arguments: dict[str, Any]
-    runs: list[Run] = field(default_factory=list)
-    expected_gain: float = float("nan")
-    finished: bool = False
-    number: int = -1
-    handle: Any = field(default=None, repr=False, compare=False)
+    slot: int  # Number within its stage
+    stage: str  # What it was tried for
+    setting: Setting  # The setting
+    arguments: dict[str, Any]  # What the estimator got
+    runs: list[Run] = field(default_factory=list)  # Finished repeats, in order
+    expected_gain: float = float("nan")  # Improvement that was expected of it; NaN if nothing was
+    finished: bool = False  # Whether no more runs follow
+    number: int = -1  # Optuna's number
+    handle: Any = field(default=None, repr=False, compare=False)  # What it is written through, while it runs
 
     @property
     def losses(self) -> FloatArray:
@@ -99,30 +77,7 @@ class Trial:
 
 
 class TrialStore:
-    """The trials of a study, in Optuna's storage.
-
-    Parameters
-    ----------
-    space : Space
-        The space of settings.
-    metric_names : list of str
-        What is measured.
-    storage : str, Path, optuna storage or None, default=None
-        A path makes an SQLite file, a text with ``://`` is a database, None keeps the study in memory.
-    study_name : str or None, default=None
-        Name of the study; None is ``"manifolia"``.
-    signature : dict
-        What must be the same when the study goes on: data, repeats.
-    seed : int or None, default=0
-        Of the study; None takes that of the study that is there, or draws one.
-
-    Attributes
-    ----------
-    study : optuna.Study
-        The study.
-    seed : int
-        Its seed.
-    """
+    """The trials of a study, in Optuna's storage."""
 
     def __init__(
         self,
@@ -195,13 +150,7 @@ class TrialStore:
             raise StudyMismatchError(message)
 
     def recover(self) -> int:
-        """Mark trials whose worker is gone as failed.
-
-        Returns
-        -------
-        int
-            How many there were. Their finished runs are taken over when the slot is tried again.
-        """
+        """Mark trials whose worker is gone as failed."""
         lost = 0
         states = self._optuna.trial.TrialState
         for trial in self.study.get_trials(deepcopy=False, states=(states.RUNNING, states.WAITING)):
@@ -239,18 +188,7 @@ class TrialStore:
             yield
 
     def trials(self, stages: Iterable[str] = SEARCHED) -> list[Trial]:
-        """List trials that are finished, in the order of their slots.
-
-        Parameters
-        ----------
-        stages : iterable of str, default=("pilot", "model")
-            Which.
-
-        Returns
-        -------
-        list of Trial
-            Each slot once.
-        """
+        """List trials that are finished, in the order of their slots."""
         found: dict[tuple[str, int], Trial] = {}
         wanted = tuple(stages)
         for kept in self.study.get_trials(deepcopy=False):
@@ -260,18 +198,7 @@ class TrialStore:
         return sorted(found.values(), key=lambda t: (wanted.index(t.stage), t.slot))
 
     def elsewhere(self, stage: str) -> dict[int, Setting]:
-        """List slots that other processes are trying.
-
-        Parameters
-        ----------
-        stage : str
-            Stage.
-
-        Returns
-        -------
-        dict
-            Slot to setting.
-        """
+        """List slots that other processes are trying."""
         running = self._optuna.trial.TrialState.RUNNING
         return {
             int(kept.user_attrs["slot"]): dict(kept.params)
@@ -282,46 +209,13 @@ class TrialStore:
         }
 
     def finished(self, stage: str, slot: int) -> Trial | None:
-        """Find a finished trial.
-
-        Parameters
-        ----------
-        stage : str
-            Stage.
-        slot : int
-            Slot.
-
-        Returns
-        -------
-        Trial or None
-            None if the slot is not finished.
-        """
+        """Find a finished trial."""
         return next((trial for trial in self.trials((stage,)) if trial.slot == slot), None)
 
     def begin(
         self, stage: str, slot: int, setting: Setting, arguments: dict[str, Any], expected_gain: float = float("nan")
     ) -> Trial | None:
-        """Open a trial, with the runs that an earlier attempt at it has finished.
-
-        Parameters
-        ----------
-        stage : str
-            Stage.
-        slot : int
-            Slot.
-        setting : dict
-            Setting.
-        arguments : dict
-            What the estimator gets.
-        expected_gain : float, default=nan
-            Improvement that is expected.
-
-        Returns
-        -------
-        Trial or None
-            To be filled with `record` and closed by `finish`. It is finished already if another process did it; None
-            if another process is just doing it.
-        """
+        """Open a trial, with the runs that an earlier attempt at it has finished."""
         runs: list[Run] = []
         for kept in self._at(stage, slot):
             if self._is_done(kept, setting):
@@ -374,15 +268,7 @@ class TrialStore:
         return next((kept for kept in at if kept.state == running or self._is_done(kept, trial.setting)), None)
 
     def record(self, trial: Trial, runs: list[Run]) -> None:
-        """Add finished runs.
-
-        Parameters
-        ----------
-        trial : Trial
-            From `begin`.
-        runs : list of Run
-            New ones.
-        """
+        """Add finished runs."""
         trial.runs.extend(runs)
         self._keep(trial)
 
@@ -391,15 +277,7 @@ class TrialStore:
             trial.handle.set_user_attr("runs", json.dumps([run.to_dict() for run in trial.runs]))
 
     def finish(self, trial: Trial, values: list[float]) -> None:
-        """Close a trial.
-
-        Parameters
-        ----------
-        trial : Trial
-            From `begin`. It stays unfinished if another worker took it over meanwhile.
-        values : list of float
-            Aggregated losses; empty for one that failed.
-        """
+        """Close a trial."""
         states = self._optuna.trial.TrialState
         self._open.pop(trial.number, None)
         with self._taken():

@@ -23,25 +23,7 @@ _LEAST_ROWS = 10  # a map of fewer says nothing about settings
 
 
 def sample_size(size: float | None, n_rows: int) -> int:
-    """Turn a fraction or a count into a number of rows.
-
-    Parameters
-    ----------
-    size : int, float or None
-        Rows; a float up to 1 is a fraction; None is all.
-    n_rows : int
-        Rows there are.
-
-    Returns
-    -------
-    int
-        At most `n_rows`.
-
-    Raises
-    ------
-    ValueError
-        If too few rows are left, or more are asked for than there are.
-    """
+    """Turn a fraction or a count into a number of rows."""
     if size is None:
         return n_rows
     check_number(size, "subsample", low=0.0, open_low=True, hint="A float up to 1 is a fraction, an int a count.")
@@ -56,22 +38,7 @@ def sample_size(size: float | None, n_rows: int) -> int:
 
 
 def leverage_scores(X: ArrayLike, *, rank: int | None = None, random_state: RandomState = None) -> FloatArray:
-    """Compute the statistical leverage of rows.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Data; dense data is centred.
-    rank : int or None, default=None
-        Leading directions to use; None takes at most 50.
-    random_state : int, RandomState, Generator or None, default=None
-        For the randomised decomposition.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Squared row norms of the left singular vectors; they sum to the rank.
-    """
+    """Compute the statistical leverage of rows."""
     n, d = X.shape
     rank = min(n, d, _MAX_RANK) if rank is None else check_number(rank, "rank", low=1, high=min(n, d), integer=True)
     A = X if sp.issparse(X) else _centred(X)
@@ -102,26 +69,7 @@ def sample_rows(
     y: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> IntArray:
-    """Draw rows without replacement.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Data.
-    size : int
-        Rows to draw.
-    sampling : {"uniform", "leverage", "stratified"}, default="uniform"
-        Equal chances, chances by leverage, or each class in proportion.
-    y : array-like of shape (n,), default=None
-        Classes, for ``"stratified"``.
-    random_state : int, RandomState, Generator or None, default=None
-        Which rows.
-
-    Returns
-    -------
-    ndarray of shape (size,)
-        Row numbers, ascending.
-    """
+    """Draw rows without replacement."""
     check_option(sampling, "sampling", SAMPLINGS)
     n = X.shape[0]
     check_number(size, "size", low=1, high=n, integer=True)

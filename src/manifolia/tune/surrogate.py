@@ -31,94 +31,26 @@ class Surrogate(Protocol):
     """What tuning needs of a regressor."""
 
     def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> Surrogate:
-        """Learn from settings.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Features of settings.
-        loss : ndarray of shape (n,)
-            Their losses.
-        noise : ndarray of shape (n,) or None
-            Standard errors of the losses; None if they are not known.
-
-        Returns
-        -------
-        Surrogate
-            Itself.
-        """
+        """Learn from settings."""
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean loss, without the noise of runs.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-
-        Returns
-        -------
-        tuple of ndarray
-            Means and standard deviations.
-        """
+        """Predict the mean loss, without the noise of runs."""
 
     def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw functions that are as likely as the data allows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-        n : int
-            How many.
-        rng : Generator
-            Random numbers.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            One function a row.
-        """
+        """Draw functions that are as likely as the data allows."""
 
     def leave_one_out(self) -> FloatArray:
-        """Predict every setting from the others.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Predictions for the settings of ``fit``.
-        """
+        """Predict every setting from the others."""
 
 
 class ProcessSurrogate:
-    """A Gaussian process with a Matérn 5/2 kernel, one length per feature.
-
-    Parameters
-    ----------
-    seed : int, default=0
-        Of the restarts of the likelihood's maximisation.
-    """
+    """A Gaussian process with a Matérn 5/2 kernel, one length per feature."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
     def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> ProcessSurrogate:
-        """Maximise the likelihood.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Features of settings.
-        loss : ndarray of shape (n,)
-            Their losses.
-        noise : ndarray of shape (n,) or None
-            Standard errors of the losses; None fits one common noise.
-
-        Returns
-        -------
-        ProcessSurrogate
-            Itself.
-        """
+        """Maximise the likelihood."""
         self._center = float(np.mean(loss))
         self._scale = float(np.std(loss)) or 1.0
         self._targets = (np.asarray(loss, dtype=np.float64) - self._center) / self._scale
@@ -138,18 +70,7 @@ class ProcessSurrogate:
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean loss, without the noise of runs.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-
-        Returns
-        -------
-        tuple of ndarray
-            Means and standard deviations.
-        """
+        """Predict the mean loss, without the noise of runs."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Predicted variances smaller than 0")
             mean, sd = self._process.predict(X, return_std=True)
@@ -157,22 +78,7 @@ class ProcessSurrogate:
         return mean * self._scale + self._center, latent * self._scale
 
     def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw functions from the posterior.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-        n : int
-            How many.
-        rng : Generator
-            Random numbers.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            One function a row.
-        """
+        """Draw functions from the posterior."""
         mean, covariance = self._process.predict(X, return_cov=True)
         covariance = covariance - self._white * np.eye(len(X))
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)  # rounding makes it indefinite: cut at 0
@@ -181,47 +87,20 @@ class ProcessSurrogate:
         return np.asarray(drawn * self._scale + self._center)
 
     def leave_one_out(self) -> FloatArray:
-        """Predict every setting from the others, with the kernel of all: y_i − [K⁻¹y]_i / [K⁻¹]_ii.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Predictions for the settings of ``fit``.
-        """
+        """Predict every setting from the others, with the kernel of all: y_i − [K⁻¹y]_i / [K⁻¹]_ii."""
         inverse = cho_solve((self._process.L_, True), np.eye(self._targets.size))
         left = self._targets - self._process.alpha_ / np.diag(inverse)
         return np.asarray(left * self._scale + self._center)
 
 
 class ForestSurrogate:
-    """A random forest; the spread of its trees stands for what is not known.
-
-    Parameters
-    ----------
-    seed : int, default=0
-        Of the forest.
-    """
+    """A random forest; the spread of its trees stands for what is not known."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
     def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> ForestSurrogate:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Features of settings.
-        loss : ndarray of shape (n,)
-            Their losses.
-        noise : ndarray of shape (n,) or None
-            Standard errors of the losses: settings count by the inverse of their variance, within a factor of ten.
-
-        Returns
-        -------
-        ForestSurrogate
-            Itself.
-        """
+        """Grow the forest."""
         weights = None
         if noise is not None and np.all(np.asarray(noise) > 0):
             precision = np.asarray(noise, dtype=np.float64) ** -2
@@ -236,48 +115,16 @@ class ForestSurrogate:
         return np.stack([tree.predict(rows) for tree in self._forest.estimators_])
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict by the mean of the trees.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-
-        Returns
-        -------
-        tuple of ndarray
-            Means and standard deviations over trees.
-        """
+        """Predict by the mean of the trees."""
         trees = self._trees(X)
         return trees.mean(axis=0), trees.std(axis=0)
 
     def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw trees.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, p)
-            Features of settings.
-        n : int
-            How many, with replacement.
-        rng : Generator
-            Random numbers.
-
-        Returns
-        -------
-        ndarray of shape (n, m)
-            One tree a row.
-        """
+        """Draw trees."""
         return np.asarray(self._trees(X)[rng.integers(0, _N_TREES, n)])
 
     def leave_one_out(self) -> FloatArray:
-        """Predict every setting by the trees that did not see it.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Predictions for the settings of ``fit``; the mean of all losses for one that every tree saw.
-        """
+        """Predict every setting by the trees that did not see it."""
         trees = self._trees(self._X)
         out = np.ones(trees.shape, dtype=bool)
         for t, rows in enumerate(self._forest.estimators_samples_):

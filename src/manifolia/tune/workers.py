@@ -30,42 +30,19 @@ _SESSIONS: set[str] = set()  # of this process
 
 
 def new_worker() -> dict[str, Any]:
-    """Name a worker.
-
-    Returns
-    -------
-    dict
-        Machine, process and session.
-    """
+    """Name a worker."""
     session = uuid.uuid4().hex[:12]
     _SESSIONS.add(session)
     return {"host": socket.gethostname(), "pid": os.getpid(), "session": session}
 
 
 def end_worker(worker: Mapping[str, Any]) -> None:
-    """End a worker of this process: what it left open may be taken over.
-
-    Parameters
-    ----------
-    worker : mapping
-        From `new_worker`.
-    """
+    """End a worker of this process: what it left open may be taken over."""
     _SESSIONS.discard(worker["session"])
 
 
 def is_gone(worker: Mapping[str, Any]) -> bool:
-    """Tell whether a worker's process is known to have ended.
-
-    Parameters
-    ----------
-    worker : mapping
-        As another worker, or an earlier one, wrote it into a trial.
-
-    Returns
-    -------
-    bool
-        False if it lives, and if it cannot be told from here.
-    """
+    """Tell whether a worker's process is known to have ended."""
     if worker["host"] != socket.gethostname():
         return False
     if worker["pid"] == os.getpid():  # a container that starts anew has its old numbers
@@ -82,13 +59,7 @@ def is_gone(worker: Mapping[str, Any]) -> bool:
 
 
 class Beat:
-    """Beats for the open trials of a worker, in a thread of its own.
-
-    Parameters
-    ----------
-    write : callable
-        Takes the number and writes it into the open trials.
-    """
+    """Beats for the open trials of a worker, in a thread of its own."""
 
     def __init__(self, write: Callable[[int], None]) -> None:
         self._write = write
@@ -116,20 +87,7 @@ class Watch:
         self._seen: dict[int, tuple[Any, float]] = {}
 
     def is_silent(self, number: int, beat: Any) -> bool:
-        """Look at a trial that is running elsewhere.
-
-        Parameters
-        ----------
-        number : int
-            Optuna's number of the trial.
-        beat : object
-            What its worker wrote last.
-
-        Returns
-        -------
-        bool
-            True if nothing new was written since long before now, as this one saw it.
-        """
+        """Look at a trial that is running elsewhere."""
         now = time.monotonic()
         before, since = self._seen.get(number, (None, now))
         if number not in self._seen or before != beat:

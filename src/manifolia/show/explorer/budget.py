@@ -37,27 +37,7 @@ def fit_parts(
     budget: float,
     left_out: list[str],
 ) -> list[Part]:
-    """Leave out parts, or what they say beyond the first few entries of a row, until the page fits.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-        What else is known of the map.
-    encoded : list of (str, str, Encoded)
-        Name, role and values of each column.
-    arrays : dict of str to ndarray
-        What the page holds in any case.
-    budget : float
-        Size of the page in bytes.
-    left_out : list of str
-        Sentences on what was left out are added here.
-
-    Returns
-    -------
-    list of Part
-        Saliency goes first, then images, neighbours and reasons beyond the first, then all of them; until everything
-        fits, or the parts take no more than their share of the page.
-    """
+    """Leave out parts, or what they say beyond the first few entries of a row, until the page fits."""
     kept = {part.name: part for part in parts}
     if not kept or _bound(encoded, arrays) + 1.34 * sum(_raw(part) for part in parts) <= budget:
         return list(parts)
@@ -101,28 +81,7 @@ def fit_budget(
     budget: float,
     left_out: list[str],
 ) -> list[tuple[str, str, Encoded]]:
-    """Leave out columns until the page fits, the least important first, and say which.
-
-    Parameters
-    ----------
-    encoded : list of (str, str, Encoded)
-        Name, role and values of each column. Numbers may be made coarser in place.
-    arrays : dict of str to ndarray
-        What the page holds in any case.
-    first : int or None
-        Column of the first colouring, which stays.
-    ranking : list of str
-        Names of columns, the most important first.
-    budget : float
-        Size of the page in bytes.
-    left_out : list of str
-        Sentences on what was left out are added here.
-
-    Returns
-    -------
-    list of (str, str, Encoded)
-        The columns that fit, in their order.
-    """
+    """Leave out columns until the page fits, the least important first, and say which."""
     if _bound(encoded, arrays) <= budget:
         return encoded
     rank = {name: i for i, name in enumerate(ranking)}
@@ -197,33 +156,11 @@ def _described(coded: Encoded) -> int:
 
 
 def pack(array: Array) -> str:
-    """Compress an array for the page.
-
-    Parameters
-    ----------
-    array : ndarray
-        Any.
-
-    Returns
-    -------
-    str
-        Its bytes, deflated, in base64.
-    """
+    """Compress an array for the page."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 6)).decode("ascii")
 
 
 def some_names(names: Iterable[str]) -> str:
-    """List names for a sentence.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Names.
-
-    Returns
-    -------
-    str
-        The first eight, and how many more there are.
-    """
+    """List names for a sentence."""
     listed = [repr(name) for name in names]
     return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "none"

@@ -50,53 +50,7 @@ def build_payload(
     max_mb: float = 25.0,
     random_state: RandomState = 0,
 ) -> Payload:
-    """Gather what a page shows.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n, n_components)
-        Coordinates; the page shows the first two, and can turn a map of three.
-    columns : DataFrame or mapping of str to array-like, default=None
-        What the points can be coloured by and what the card of a point lists, in this order.
-    title : str, default="Map"
-        Heading.
-    subtitle : str, default=""
-        A few words on what made the map.
-    color_by : str, default=None
-        Column of the first colouring; None: the first column of classes, or else the first of numbers.
-    kinds : mapping of str to {"class", "number", "date", "text"}, default=None
-        What columns are, where that is not to be inferred from their values.
-    row_names : sequence, default=None
-        Names of the rows.
-    new : NewRows, default=None
-        Rows that were placed on the finished map.
-    notes : iterable of str, default=()
-        How the map was made and how to read it.
-    findings : iterable of str, default=()
-        What was found, in sentences.
-    importances : mapping of str to float or (float, float), default=None
-        Importance of features, or importance and its standard error.
-    roles : mapping of str to {"value", "quality", "novelty", "model"}, default=None
-        What columns are there for; those that are not named are values.
-    parts : iterable of Part, default=()
-        What else is known of the map.
-    max_mb : float, default=25.0
-        Size of the page in MB (10⁶ bytes) above which something is left out: saliency, images, all but 5 neighbours
-        and 4 reasons of a row, then these, as far as the parts take more than their share; text, numbers are kept to
-        1/254 of their range, then columns from the least important on.
-    random_state : int, RandomState, Generator or None, default=0
-        Seed of the order in which points are stored.
-
-    Returns
-    -------
-    Payload
-        For `manifolia.show.explorer.write_page`.
-
-    Raises
-    ------
-    ValueError
-        If lengths do not match, or a name or kind is unknown.
-    """
+    """Gather what a page shows."""
     Y = np.asarray(check_map(Y), dtype=np.float64)
     check_number(max_mb, "max_mb", low=0.0, open_low=True)
     n = Y.shape[0]

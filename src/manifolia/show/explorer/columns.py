@@ -42,39 +42,17 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @dataclass(eq=False)
 class Encoded:
-    """A column in the form of the page.
+    """A column in the form of the page."""
 
-    Attributes
-    ----------
-    kind : {"class", "number", "date", "text"}
-        What it is.
-    arrays : dict of str to ndarray
-        Its arrays by their place: "" for the codes or values, ".text" for a JSON list as bytes.
-    spec : dict
-        What the page needs to read them.
-    remarks : list of str
-        What was changed, as ends of sentences that begin with the column's name.
-    """
-
-    kind: str
-    arrays: dict[str, Array]
-    spec: dict[str, Any]
+    kind: str  # What it is
+    arrays: dict[str, Array]  # Its arrays by their place: "" for the codes or values, ".text" for a JSON list as bytes
+    spec: dict[str, Any]  # What the page needs to read them
+    # What was changed, as ends of sentences that begin with the column's name
     remarks: list[str] = field(default_factory=list)
 
 
 def infer_kind(values: pd.Series) -> str:
-    """Tell what a column is from its type and its values.
-
-    Parameters
-    ----------
-    values : Series
-        The column.
-
-    Returns
-    -------
-    {"class", "number", "date", "text"}
-        Booleans, categories and words of which few are distinct are classes; other words are text.
-    """
+    """Tell what a column is from its type and its values."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return "class"
@@ -91,27 +69,7 @@ def infer_kind(values: pd.Series) -> str:
 
 
 def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
-    """Code a column.
-
-    Parameters
-    ----------
-    values : Series
-        The column, in the order of the points.
-    kind : {"class", "number", "date", "text"}
-        What it is.
-    precise : bool
-        Whether numbers keep the digits of float32.
-
-    Returns
-    -------
-    Encoded
-        Arrays, and how to read them.
-
-    Raises
-    ------
-    ValueError
-        If the values are not of that kind.
-    """
+    """Code a column."""
     if kind == "class":
         return _encode_classes(values)
     if kind == "text":
@@ -127,22 +85,7 @@ def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
 
 
 def quantize(values: FloatArray, dtype: str) -> tuple[IntArray, float, float]:
-    """Code numbers evenly over their range.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Numbers; NaN is missing.
-    dtype : {"u1", "u2"}
-        Type of the codes; its highest code means missing.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-        The codes.
-    offset, scale : float
-        A value is ``offset + scale * code``, to within half of the scale.
-    """
+    """Code numbers evenly over their range."""
     top = 2 ** (8 * int(dtype[1])) - 1
     finite = np.isfinite(values)
     if not finite.any():
@@ -160,18 +103,7 @@ def quantize(values: FloatArray, dtype: str) -> tuple[IntArray, float, float]:
 
 
 def encode_texts(texts: Sequence[str | None]) -> Encoded:
-    """Code a column of text.
-
-    Parameters
-    ----------
-    texts : sequence of str or None
-        The texts, in the order of the points; None is missing.
-
-    Returns
-    -------
-    Encoded
-        Codes and a list of the distinct texts where they repeat, the whole list where they do not.
-    """
+    """Code a column of text."""
     remarks = []
     n_long = sum(text is not None and len(text) > LONGEST_TEXT for text in texts)
     if n_long:

@@ -17,42 +17,17 @@ __all__ = ["Decoded", "decode", "decode_parts", "with_new_rows"]
 
 
 class Decoded(NamedTuple):
-    """What a payload holds, in the order of the rows that it was made from.
+    """What a payload holds, in the order of the rows that it was made from."""
 
-    Attributes
-    ----------
-    Y : ndarray of shape (n, 2) or (n, 3)
-        Coordinates, as exact as the page has them.
-    columns : DataFrame of n lines
-        Columns that points can be coloured by.
-    kinds : dict of str to str
-        What each column is.
-    row_names : list of str or None
-        Names of the rows.
-    roles : dict of str to str
-        What columns are there for.
-    """
-
-    Y: FloatArray
-    columns: pd.DataFrame
-    kinds: dict[str, str]
-    row_names: list[Any] | None
-    roles: dict[str, str]
+    Y: FloatArray  # (n, 2) or (n, 3): coordinates, as exact as the page has them
+    columns: pd.DataFrame  # Columns that points can be coloured by
+    kinds: dict[str, str]  # What each column is
+    row_names: list[Any] | None  # Names of the rows
+    roles: dict[str, str]  # What columns are there for
 
 
 def decode(payload: Payload) -> Decoded:
-    """Read the rows of a map, without new ones, back from its payload.
-
-    Parameters
-    ----------
-    payload : Payload
-        From `manifolia.show.explorer.build_payload`, or loaded.
-
-    Returns
-    -------
-    Decoded
-        Numbers are as exact as the page has them: float32 for small maps, 1/65,534 of the range for large ones.
-    """
+    """Read the rows of a map, without new ones, back from its payload."""
     meta, arrays = payload.meta, payload.arrays
     n = int(meta["n_rows"])
     back = np.argsort(arrays["row"], kind="stable")
@@ -81,18 +56,7 @@ def decode(payload: Payload) -> Decoded:
 
 
 def decode_parts(payload: Payload) -> list[Part]:
-    """Read what else a payload knows of a map, without what it knows of new rows.
-
-    Parameters
-    ----------
-    payload : Payload
-        From `manifolia.show.explorer.build_payload`, or loaded.
-
-    Returns
-    -------
-    list of Part
-        With a line for each row, in the order of the rows; a link to a new row is none.
-    """
+    """Read what else a payload knows of a map, without what it knows of new rows."""
     meta, arrays = payload.meta, payload.arrays
     n, n_new = int(meta["n_rows"]), int(meta["n_new"])
     order = np.concatenate([arrays["row"].astype(np.int64), np.arange(n, n + n_new)])
@@ -130,22 +94,7 @@ def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
 
 
 def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Payload:
-    """Put new rows on a map that was made before.
-
-    Parameters
-    ----------
-    payload : Payload
-        Of the map; new rows that it has are replaced.
-    new : NewRows
-        The rows; what their parts do not say is not known of them.
-    max_mb : float, default=25.0
-        Size of the page in MB above which columns are left out.
-
-    Returns
-    -------
-    Payload
-        With the same rows, columns, parts, words and first colouring.
-    """
+    """Put new rows on a map that was made before."""
     meta, known = payload.meta, decode(payload)
     first = meta["color_by"]
     built = build_payload(

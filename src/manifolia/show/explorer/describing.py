@@ -25,48 +25,17 @@ _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "
 
 @dataclass(eq=False)
 class Describer:
-    """Tells of new rows what is known of those of the map.
+    """Tells of new rows what is known of those of the map."""
 
-    Attributes
-    ----------
-    subject : Subject or None
-        The map and its rows; None if these are not at hand.
-    effects : Effects or None
-        How columns act on rows.
-    parts : sequence of Part
-        Parts of the map.
-    completer : TablePreparer or None
-        Fills gaps and scales, where the map is compared with that.
-    """
-
-    subject: Subject | None
-    effects: Effects | None
-    parts: Sequence[Part]
-    completer: Any = None
+    subject: Subject | None  # The map and its rows; None if these are not at hand
+    effects: Effects | None  # How columns act on rows
+    parts: Sequence[Part]  # Parts of the map
+    completer: Any = None  # Fills gaps and scales, where the map is compared with that
 
     def new_parts(
         self, model: Any, X: Any, Y: FloatArray, *, novelty: FloatArray | None = None, pixels: Any = None
     ) -> list[Part]:
-        """Describe new rows.
-
-        Parameters
-        ----------
-        model : estimator
-            The fitted method.
-        X : ndarray or sparse array of shape (m, d)
-            New rows, as the method takes them.
-        Y : ndarray of shape (m, n_components)
-            Their places.
-        novelty : ndarray of shape (m,), default=None
-            How unlike the rows of the map they are.
-        pixels : array-like, default=None
-            Raw columns, if rows are pictures.
-
-        Returns
-        -------
-        list of Part
-            Coded as those of the map are.
-        """
+        """Describe new rows."""
         rows = _bare(X)
         plain = rows if self.completer is None else self.completer.transform(rows)
         found = gather_new(self.subject, self.effects, self.parts, rows, Y, plain=plain, pixels=pixels)
@@ -79,26 +48,7 @@ class Describer:
 def subject_of(
     model: Any, X: Any, *, sources: Sequence[str] | None = None, labels: Sequence[str] | None = None, seed: int = 0
 ) -> tuple[Subject, Any] | None:
-    """Describe a map whose rows are at hand.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method, with ``embedding_``.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        Rows, as the method got them.
-    sources : sequence of str, default=None
-        For each column the user's column that it comes from; None: its own name.
-    labels : sequence of str, default=None
-        What to call the columns; None: as `sources`.
-    seed : int, default=0
-        Of what is drawn.
-
-    Returns
-    -------
-    tuple of (Subject, TablePreparer or None) or None
-        The map, and what fills gaps and scales rows for the comparison; None if the rows are distances.
-    """
+    """Describe a map whose rows are at hand."""
     metric = str(getattr(model, "metric", "euclidean"))
     if metric not in _METRICS:
         return None
@@ -130,24 +80,7 @@ def subject_of(
 
 
 def prepared_rows(model: Any, X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
-    """Take raw rows through the steps before the map.
-
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted.
-    X : array-like, sparse matrix or DataFrame
-        Raw rows.
-
-    Returns
-    -------
-    rows : array-like, sparse matrix or DataFrame
-        What the last step gets.
-    sources : list of str or None
-        For each column the raw column that it comes from; None where that is not known.
-    labels : list of str or None
-        Names of the columns.
-    """
+    """Take raw rows through the steps before the map."""
     if not hasattr(model, "steps"):
         return X, None, None
     before = model[:-1]

@@ -20,30 +20,14 @@ _SELF = ("same-origin", "none")  # "none" is an address that the user typed
 
 
 class Refusal(NamedTuple):
-    """Why a request is not answered.
+    """Why a request is not answered."""
 
-    Attributes
-    ----------
-    status : int
-        Of HTTP.
-    reason : str
-        A sentence.
-    """
-
-    status: int
-    reason: str
+    status: int  # Of HTTP
+    reason: str  # A sentence
 
 
 class Guard:
-    """Decides about requests.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names and addresses of this machine that the server is reached by.
-    port : int
-        Its port.
-    """
+    """Decides about requests."""
 
     def __init__(self, names: tuple[str, ...], port: int) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -52,61 +36,22 @@ class Guard:
         self._hosts = {f"{name}:{port}" for name in names}
 
     def host(self, headers: Any) -> Refusal | None:
-        """Check that a request is meant for this server.
-
-        Parameters
-        ----------
-        headers : Message
-            Of the request.
-
-        Returns
-        -------
-        Refusal or None
-            None if it is.
-        """
+        """Check that a request is meant for this server."""
         given = headers.get_all("Host", [])
         if len(given) != 1 or given[0].lower() not in self._hosts:
             return Refusal(421, "This server answers to its own address only.")
         return None
 
     def is_token(self, text: str) -> bool:
-        """Check a token.
-
-        Parameters
-        ----------
-        text : str
-            As given.
-
-        Returns
-        -------
-        bool
-            Whether it is ours, in a time that does not tell how much of it is right.
-        """
+        """Check a token."""
         return secrets.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
     def cookie(self) -> str:
-        """Write the cookie that a token is swapped for.
-
-        Returns
-        -------
-        str
-            Value of ``Set-Cookie``: no script can read it, and no other site's page sends it.
-        """
+        """Write the cookie that a token is swapped for."""
         return f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/"
 
     def session(self, headers: Any) -> Refusal | None:
-        """Check that a request comes from the browser that was given the address.
-
-        Parameters
-        ----------
-        headers : Message
-            Of the request.
-
-        Returns
-        -------
-        Refusal or None
-            None if it does.
-        """
+        """Check that a request comes from the browser that was given the address."""
         try:
             jar = SimpleCookie(headers.get("Cookie", ""))
         except CookieError:
@@ -119,18 +64,7 @@ class Guard:
         return None
 
     def origin(self, headers: Any) -> Refusal | None:
-        """Check that what is sent comes from a page of this server.
-
-        Parameters
-        ----------
-        headers : Message
-            Of the request.
-
-        Returns
-        -------
-        Refusal or None
-            None if it does.
-        """
+        """Check that what is sent comes from a page of this server."""
         scheme, _, host = headers.get("Origin", "").partition("://")
         if scheme != "http" or host.lower() not in self._hosts:
             return Refusal(403, "This page takes what its own page sends, and nothing else.")

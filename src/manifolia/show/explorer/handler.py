@@ -39,39 +39,14 @@ _log = logging.getLogger(__name__)
 
 
 class Server(ThreadingHTTPServer):
-    """Listens, and hands requests to threads of their own.
-
-    Parameters
-    ----------
-    server_address : tuple of (str, int)
-        Address and port.
-    RequestHandlerClass : type
-        `Handler`.
-    bind_and_activate : bool, default=True
-        Whether to listen at once.
-
-    Attributes
-    ----------
-    page : LivePage
-        What is served.
-    guard : Guard
-        Who is answered.
-    """
+    """Listens, and hands requests to threads of their own."""
 
     daemon_threads = True
     page: Any
     guard: Guard
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Note an error of one request; the others go on.
-
-        Parameters
-        ----------
-        request : socket
-            Of the request.
-        client_address : tuple
-            Who asked.
-        """
+        """Note an error of one request; the others go on."""
         _log.debug("a request from %s failed", client_address, exc_info=True)
 
 
@@ -81,17 +56,7 @@ class _Request(NamedTuple):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection.
-
-    Parameters
-    ----------
-    request : socket
-        The connection.
-    client_address : tuple
-        Who asks.
-    server : Server
-        Whom.
-    """
+    """Answers one connection."""
 
     protocol_version = "HTTP/1.1"
     server_version = "manifolia"
@@ -102,15 +67,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Log quietly.
-
-        Parameters
-        ----------
-        format : str
-            Of the message.
-        *args : object
-            Its values.
-        """
+        """Log quietly."""
         _log.debug(format, *args)
 
     def do_GET(self) -> None:

@@ -17,27 +17,7 @@ __all__ = ["append_new", "as_frame"]
 
 
 def as_frame(columns: Any, n: int, name: str) -> pd.DataFrame:
-    """Bring columns into a table with names that differ.
-
-    Parameters
-    ----------
-    columns : DataFrame, mapping of str to array-like, or None
-        The columns.
-    n : int
-        Rows that they must have.
-    name : str
-        What to call them in a message.
-
-    Returns
-    -------
-    DataFrame
-        Its rows are counted from 0.
-
-    Raises
-    ------
-    ValueError
-        If lengths do not match.
-    """
+    """Bring columns into a table with names that differ."""
     if columns is None:
         return pd.DataFrame(index=pd.RangeIndex(n))
     if isinstance(columns, pd.DataFrame):
@@ -74,35 +54,7 @@ def _distinct(names: list[str]) -> list[str]:
 def append_new(
     Y: FloatArray, table: pd.DataFrame, row_names: Sequence[Any] | None, new: NewRows | None
 ) -> tuple[int, FloatArray, pd.DataFrame, list[str | None] | None]:
-    """Put new rows under those of the map.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n, n_components)
-        Places of the rows of the map.
-    table : DataFrame of n lines
-        Their columns.
-    row_names : sequence or None
-        Their names.
-    new : NewRows or None
-        The new rows.
-
-    Returns
-    -------
-    n_new : int
-        How many there are.
-    Y : ndarray of shape (n + n_new, n_components)
-        Places of all.
-    table : DataFrame of n + n_new lines
-        Columns of all, those of the map.
-    row_names : list of str or None
-        Names of all.
-
-    Raises
-    ------
-    ValueError
-        If lengths or dimensions do not match.
-    """
+    """Put new rows under those of the map."""
     n = Y.shape[0]
     names: list[str | None] | None = None if row_names is None else [str(name) for name in row_names]
     if names is not None and len(names) != n:

@@ -28,33 +28,7 @@ _MOST_CLASSES = 40
 
 
 def described_model(model: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Describer]:
-    """Gather what the page of a fitted model shows, and what describes new rows alike.
-
-    Parameters
-    ----------
-    model : estimator
-        With ``embedding_``, or a pipeline that ends in one.
-    X : array-like, sparse matrix, DataFrame or None
-        The rows that it was fitted on.
-    y : array-like or None
-        Target.
-    options : PageOptions
-        What is asked for.
-
-    Returns
-    -------
-    payload : Payload
-        What the page shows.
-    describer : Describer
-        For new rows.
-
-    Raises
-    ------
-    TypeError
-        If there is nothing to make a map of.
-    ValueError
-        If lengths or names do not match.
-    """
+    """Gather what the page of a fitted model shows, and what describes new rows alike."""
     last = model[-1] if hasattr(model, "steps") else model
     if not hasattr(last, "fit"):
         message = (

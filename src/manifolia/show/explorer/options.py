@@ -11,42 +11,16 @@ __all__ = ["PageOptions"]
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What users can ask of a page; `manifolia.explore` says what each means.
+    """What users can ask of a page; `manifolia.explore` says what each means."""
 
-    Attributes
-    ----------
-    title : str or None
-        Heading.
-    color_by : str or None
-        Column of the first colouring.
-    new : array-like, DataFrame, NewRows or None
-        New rows.
-    kinds : mapping of str to str or None
-        What columns are.
-    importances : bool or mapping of str to float
-        Importance of the features.
-    findings : iterable of str
-        Sentences to show first.
-    notes : iterable of str
-        Sentences on how the map was made.
-    parts : "auto", sequence of str or None
-        What the page tells beyond places and columns.
-    images : sequence of int or None
-        Shape of pictures.
-    study : Tuner, mapping or None
-        The study that chose the settings.
-    max_mb : float
-        Size of the page in MB.
-    """
-
-    title: str | None = None
-    color_by: str | None = None
-    new: Any = None
-    kinds: Mapping[str, str] | None = None
-    importances: bool | Mapping[str, float] = False
-    findings: Iterable[str] = ()
-    notes: Iterable[str] = ()
-    parts: str | Sequence[str] | None = "auto"
-    images: Sequence[int] | None = None
-    study: Any = None
-    max_mb: float = 25.0
+    title: str | None = None  # Heading
+    color_by: str | None = None  # Column of the first colouring
+    new: Any = None  # New rows
+    kinds: Mapping[str, str] | None = None  # What columns are
+    importances: bool | Mapping[str, float] = False  # Importance of the features
+    findings: Iterable[str] = ()  # Sentences to show first
+    notes: Iterable[str] = ()  # Sentences on how the map was made
+    parts: str | Sequence[str] | None = "auto"  # What the page tells beyond places and columns
+    images: Sequence[int] | None = None  # Shape of pictures
+    study: Any = None  # The study that chose the settings
+    max_mb: float = 25.0  # Size of the page in MB

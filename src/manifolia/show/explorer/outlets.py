@@ -131,31 +131,7 @@ def explore(
 
 
 def payload_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Describer | None]:
-    """Gather what a page shows, of a model or of what was made before.
-
-    Parameters
-    ----------
-    model_or_run : estimator, str, path or Payload
-        What to show.
-    X : array-like or None
-        Rows of a model.
-    y : array-like or None
-        Target.
-    options : PageOptions
-        What is asked for.
-
-    Returns
-    -------
-    payload : Payload
-        What the page shows; a warning says what it does not hold.
-    describer : Describer or None
-        Of a model: for new rows.
-
-    Raises
-    ------
-    ValueError
-        If something is given beside a run that only a model needs.
-    """
+    """Gather what a page shows, of a model or of what was made before."""
     if isinstance(model_or_run, str | os.PathLike | Payload):
         only_models = {"X": X, "y": y} | {name: getattr(options, name) for name in ("new", "kinds", "images", "study")}
         only_models["importances"] = options.importances or None

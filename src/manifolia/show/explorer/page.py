@@ -21,18 +21,7 @@ __all__ = ["page_html", "write_page"]
 
 
 def page_html(payload: Payload) -> str:
-    """Make the page.
-
-    Parameters
-    ----------
-    payload : Payload
-        What it shows.
-
-    Returns
-    -------
-    str
-        HTML; the same payload gives the same text.
-    """
+    """Make the page."""
     script, style = _static("explorer.js"), _static("explorer.css")
     policy = "; ".join(
         [
@@ -77,20 +66,7 @@ def page_html(payload: Payload) -> str:
 
 
 def write_page(payload: Payload, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file.
-
-    Parameters
-    ----------
-    payload : Payload
-        What it shows.
-    path : str or path
-        Where. A file that is there is replaced once the new one is complete.
-
-    Returns
-    -------
-    Path
-        Where it was written.
-    """
+    """Write the page to a file."""
     # A lone surrogate, which a broken encoding leaves in a title, has no bytes.
     with draft(path) as file:
         file.write_bytes(page_html(payload).encode("utf-8", errors="replace"))

@@ -74,83 +74,36 @@ _DTYPES = ("u1", "u2", "u4", "i1", "i2", "f4", "f8")
 
 @dataclass(frozen=True)
 class NewRows:
-    """Rows that were placed on a finished map.
+    """Rows that were placed on a finished map."""
 
-    Attributes
-    ----------
-    Y : array-like of shape (m, n_components)
-        Their coordinates.
-    columns : DataFrame or mapping of str to array-like, default=None
-        Their columns, with the names of the map's; what is missing there is missing on the page.
-    row_names : sequence of str, default=None
-        Their names.
-    parts : sequence of Part, default=()
-        What else is known of them, coded as the parts of the map are.
-    """
-
-    Y: ArrayLike
+    Y: ArrayLike  # (m, n_components): their coordinates
+    # Their columns, with the names of the map's; what is missing there is missing on the page
     columns: pd.DataFrame | Mapping[str, ArrayLike] | None = None
-    row_names: Sequence[Any] | None = None
-    parts: Sequence[Part] = ()
+    row_names: Sequence[Any] | None = None  # Their names
+    parts: Sequence[Part] = ()  # What else is known of them, coded as the parts of the map are
 
 
 @dataclass(eq=False)
 class Payload:
-    """What a page shows; make one with `manifolia.show.explorer.build_payload`.
+    """What a page shows; make one with `manifolia.show.explorer.build_payload`."""
 
-    Attributes
-    ----------
-    meta : dict
-        The description, as it goes to JSON.
-    arrays : dict of str to ndarray
-        Coordinates, row numbers, columns and what belongs to parts.
-    """
-
-    meta: dict[str, Any]
-    arrays: dict[str, Array]
+    meta: dict[str, Any]  # The description, as it goes to JSON
+    arrays: dict[str, Array]  # Coordinates, row numbers, columns and what belongs to parts
     _packed: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """What was left out or changed, in sentences; the page lists them too.
-
-        Returns
-        -------
-        tuple of str
-            Empty if the page holds everything.
-        """
+        """What was left out or changed, in sentences; the page lists them too."""
         return tuple(self.meta["left_out"])
 
     def packed(self, name: str) -> str:
-        """Compress an array for the page.
-
-        Parameters
-        ----------
-        name : str
-            Which.
-
-        Returns
-        -------
-        str
-            Its bytes, deflated, in base64.
-        """
+        """Compress an array for the page."""
         if name not in self._packed:
             self._packed[name] = pack(self.arrays[name])
         return self._packed[name]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one ``.npz`` file, so that the page can be made again without fitting again.
-
-        Parameters
-        ----------
-        path : str or path
-            Where. A file that is there is replaced once the new one is complete.
-
-        Returns
-        -------
-        Path
-            Where it was written.
-        """
+        """Write one ``.npz`` file, so that the page can be made again without fitting again."""
         text = json.dumps(self.meta, separators=(",", ":"), allow_nan=False)
         buffer = io.BytesIO()
         stored: dict[str, Any] = {"meta": np.frombuffer(text.encode("ascii"), dtype=np.uint8), **self.arrays}
@@ -161,23 +114,7 @@ class Payload:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Payload:
-        """Read a file of `save`.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        Payload
-            What was saved.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is damaged, of another program, or of a later format version.
-        """
+        """Read a file of `save`."""
         # From memory: NumPy leaves a damaged file open.
         content = io.BytesIO(Path(path).read_bytes())
         try:
@@ -202,18 +139,7 @@ class Payload:
 
 
 def dtype_name(array: Array) -> str:
-    """Name the type of an array in two characters.
-
-    Parameters
-    ----------
-    array : ndarray
-        Any.
-
-    Returns
-    -------
-    str
-        Kind and bytes, such as "u2".
-    """
+    """Name the type of an array in two characters."""
     return f"{array.dtype.kind}{array.dtype.itemsize}"
 
 

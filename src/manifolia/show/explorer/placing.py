@@ -27,59 +27,23 @@ _MOST_WARNINGS = 5
 
 
 class PlacedRows(NamedTuple):
-    """New rows on a map.
+    """New rows on a map."""
 
-    Attributes
-    ----------
-    new : NewRows
-        For the page.
-    notes : list of str
-        What was said on the way.
-    """
-
-    new: NewRows
-    notes: list[str]
+    new: NewRows  # For the page
+    notes: list[str]  # What was said on the way
 
 
 @dataclass(eq=False)
 class Placer:
-    """Places raw rows on the map of a page.
+    """Places raw rows on the map of a page."""
 
-    Attributes
-    ----------
-    model : estimator or Pipeline
-        Fitted.
-    describer : Describer
-        Tells of new rows what is known of those of the map.
-    payload : Payload
-        The page, whose columns the new rows get too.
-    hidden : collection of str, default=()
-        Columns that are no features: the target, and those that do not take part.
-    """
-
-    model: Any
-    describer: Describer
-    payload: Payload
-    hidden: Collection[str] = ()
+    model: Any  # Fitted
+    describer: Describer  # Tells of new rows what is known of those of the map
+    payload: Payload  # The page, whose columns the new rows get too
+    hidden: Collection[str] = ()  # Columns that are no features: the target, and those that do not take part
 
     def __call__(self, table: Table) -> PlacedRows:
-        """Place rows.
-
-        Parameters
-        ----------
-        table : Table
-            Raw rows, from `manifolia.tables.read`.
-
-        Returns
-        -------
-        PlacedRows
-            Each row alone: the same bits in any batch.
-
-        Raises
-        ------
-        TableError
-            If columns are missing, or the method has no formula for new rows.
-        """
+        """Place rows."""
         last = self.model[-1] if hasattr(self.model, "steps") else self.model
         if not hasattr(last, "transform"):
             message = f"{type(last).__name__} has no formula for new rows. Make the map with a method that has one."
@@ -147,26 +111,7 @@ class Placer:
 
 
 def describer_of(model: Any, rows: Any, payload: Payload, importances: dict[str, float], *, seed: int = 0) -> Describer:
-    """Describe new rows on a map that was made before.
-
-    Parameters
-    ----------
-    model : Pipeline
-        `manifolia.tables.TablePreparer` and a fitted method.
-    rows : ndarray, sparse array or None
-        Prepared rows of the map; without them nothing but novelty is told.
-    payload : Payload
-        What its page was made of.
-    importances : dict of str to float
-        Of the raw columns.
-    seed : int, default=0
-        Of what is drawn.
-
-    Returns
-    -------
-    Describer
-        For new rows.
-    """
+    """Describe new rows on a map that was made before."""
     parts = decode_parts(payload)
     preparer, last = model[0], model[-1]
     if rows is None or not hasattr(last, "embedding_"):
@@ -180,18 +125,7 @@ def describer_of(model: Any, rows: Any, payload: Payload, importances: dict[str,
 
 
 def reasons_of(placed: PlacedRows) -> list[list[dict[str, Any]]] | None:
-    """Write the reasons of placed rows in words and numbers.
-
-    Parameters
-    ----------
-    placed : PlacedRows
-        From a `Placer`.
-
-    Returns
-    -------
-    list of list of dict, or None
-        For each row its features with weight and sign, the largest first; None if there are none.
-    """
+    """Write the reasons of placed rows in words and numbers."""
     for part in placed.new.parts:
         if part.name == "reasons":
             names, scale = part.meta["features"], part.meta["scale"]

@@ -13,18 +13,7 @@ __all__ = ["stored_report", "stored_rows"]
 
 
 def stored_rows(path: Path) -> Any:
-    """Read the prepared rows of a run.
-
-    Parameters
-    ----------
-    path : Path
-        The file, ``rows.npz``.
-
-    Returns
-    -------
-    ndarray, csr_array or None
-        None if the run did not keep them.
-    """
+    """Read the prepared rows of a run."""
     if not path.is_file():
         return None
     with np.load(path, allow_pickle=False) as stored:
@@ -34,18 +23,7 @@ def stored_rows(path: Path) -> Any:
 
 
 def stored_report(path: Path) -> dict[str, Any]:
-    """Read the report of a run.
-
-    Parameters
-    ----------
-    path : Path
-        The file, ``report.json``.
-
-    Returns
-    -------
-    dict
-        Empty if there is none.
-    """
+    """Read the report of a run."""
     if not path.is_file():
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))

@@ -23,25 +23,7 @@ class UploadError(TableError):
 
 
 def read_upload(content: bytes, kind: str) -> Table:
-    """Read rows.
-
-    Parameters
-    ----------
-    content : bytes
-        What was sent.
-    kind : {"text/csv", "application/json"}
-        What it is.
-
-    Returns
-    -------
-    Table
-        Raw rows.
-
-    Raises
-    ------
-    UploadError
-        If it cannot be read.
-    """
+    """Read rows."""
     if not content.strip():
         message = "There are no rows. Paste them with the names of their columns in the first line."
         raise UploadError(message)

@@ -42,23 +42,7 @@ _RIDGE = 1e-3  # added to the variance of places in a cell, in units of the weig
 
 
 def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, float]) -> Part | None:
-    """Lay the arrows of the columns that matter most over the map.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-    effects : Effects or None
-        Arrows of the method; None, or effects without arrows: slopes over the map.
-    ranked : dict of str to float
-        How much each of the user's columns matters for the target, if there is one; those not named matter least.
-        Empty: by how far neighbours in the map agree.
-
-    Returns
-    -------
-    Part or None
-        None if no column can be drawn.
-    """
+    """Lay the arrows of the columns that matter most over the map."""
     rows = np.sort(as_generator(subject.random_state).permutation(subject.n)[:_SAMPLE])
     Y = subject.plane[rows]
     features = _chosen(subject, ranked) if ranked else _shown_best(subject, rows, Y)

@@ -33,46 +33,23 @@ _UNIT = " (1 is as far as rows lie from the middle of the map)"
 
 
 class Block(NamedTuple):
-    """Effects on some rows.
+    """Effects on some rows."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (m, g)
-        How much each of the user's columns counts for each row; distances in units of the map's spread.
-    arrows : ndarray of shape (m, g, 2) or None
-        Where it grows, or where the row goes, in the map.
-    """
-
+    # (m, g): how much each of the user's columns counts for each row; distances in units of the map's spread
     weight: FloatArray
-    arrows: FloatArray | None
+    arrows: FloatArray | None  # (m, g, 2): where it grows, or where the row goes, in the map
 
 
 @dataclass(eq=False)
 class Effects:
-    """How columns act on rows; from `effects_of`.
+    """How columns act on rows; from `effects_of`."""
 
-    Attributes
-    ----------
-    subject : Subject
-        The map.
-    kind : {"tangent", "jacobian", "substitution"}
-        How it is known.
-    names : list of str
-        The user's columns that it speaks of.
-    rows : ndarray of int
-        Rows of the map that are worth asking about; the others would take too long.
-    title : str
-        What a weight is, in a few words.
-    note : str
-        The same in sentences.
-    """
-
-    subject: Subject
-    kind: str
-    names: list[str]
-    rows: IntArray
-    title: str
-    note: str
+    subject: Subject  # The map
+    kind: str  # How it is known
+    names: list[str]  # The user's columns that it speaks of
+    rows: IntArray  # Rows of the map that are worth asking about; the others would take too long
+    title: str  # What a weight is, in a few words
+    note: str  # The same in sentences
     _explained: Any = None
     _spread: Any = None
     # Of substitution: columns that change together, and the values that are tried.
@@ -80,35 +57,13 @@ class Effects:
     _donors: list[FloatArray] = field(default_factory=list)
 
     def of_rows(self, rows: IntArray) -> Block:
-        """Tell the effects on rows of the map.
-
-        Parameters
-        ----------
-        rows : ndarray of int of shape (m,)
-            Which.
-
-        Returns
-        -------
-        Block
-            A column for each of `names`.
-        """
+        """Tell the effects on rows of the map."""
         if self.kind == "tangent":
             return self._tangent(self.subject.dense(rows), {"rows": rows})
         return self.of_new(self.subject.X[rows])
 
     def of_new(self, X: Any) -> Block:
-        """Tell the effects on any rows.
-
-        Parameters
-        ----------
-        X : ndarray or sparse array of shape (m, d)
-            Rows, as the method takes them.
-
-        Returns
-        -------
-        Block
-            A column for each of `names`.
-        """
+        """Tell the effects on any rows."""
         dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         if self.kind == "tangent":
             return self._tangent(dense, {"X": self.subject.framed(X)})
@@ -122,18 +77,7 @@ class Effects:
         return Block(self._substituted(dense) / self.subject.spread, None)
 
     def jacobian(self, X: FloatArray) -> FloatArray:
-        """Differentiate the map's smooth formula.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, d)
-            Rows, as the method takes them.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components, d)
-            ∂y/∂x at each row.
-        """
+        """Differentiate the map's smooth formula."""
         return np.asarray(self._explained.jacobian(self.subject.framed(X)))
 
     def _tangent(self, dense: FloatArray, asked: dict[str, Any]) -> Block:
@@ -158,20 +102,7 @@ class Effects:
 
 
 def effects_of(subject: Subject, importances: dict[str, float] | None = None) -> Effects | None:
-    """Find out how a method can say what acts on the place of a row.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-    importances : dict of str to float, default=None
-        Importance of the user's columns, which decides what is tried where not all can be.
-
-    Returns
-    -------
-    Effects or None
-        None if the method cannot say it.
-    """
+    """Find out how a method can say what acts on the place of a row."""
     model, names, n = subject.model, subject.groups.names, subject.n
     drawn = np.sort(as_generator(subject.random_state).permutation(n)[:_MOST_ROWS])
     sampled = "" if n <= _MOST_ROWS else f" Known for a fair sample of {_MOST_ROWS:,} rows."

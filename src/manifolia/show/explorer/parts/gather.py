@@ -32,25 +32,7 @@ _CANNOT = (ArithmeticError, AttributeError, LookupError, MemoryError, NotImpleme
 
 
 def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], bool]:
-    """Check which parts are asked for.
-
-    Parameters
-    ----------
-    parts : "auto", sequence of str or None
-        All that the model can tell, those named, or none.
-
-    Returns
-    -------
-    names : tuple of str
-        Parts.
-    optional : bool
-        Whether one that cannot be had is left out.
-
-    Raises
-    ------
-    ValueError
-        If there is no such part.
-    """
+    """Check which parts are asked for."""
     if parts is None:
         return (), True
     if parts == "auto":
@@ -65,67 +47,29 @@ def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], boo
 
 @dataclass(eq=False)
 class Known:
-    """What is known of a map already, so that it is not computed again.
+    """What is known of a map already, so that it is not computed again."""
 
-    Attributes
-    ----------
-    y : ndarray of shape (n,) or None
-        Classes.
-    importances : dict of str to float
-        Of the user's columns.
-    lines : sequence of dict or None
-        Scores, as the page takes them.
-    pixels : array-like or None
-        Raw columns, if the rows are pictures.
-    pixel_names : list of str
-        Their names.
-    images : sequence of int or None
-        Height and width, and channels, of the pictures.
-    predicted : mapping of str to str
-        Columns that the model adds, by what they are.
-    study : Tuner, mapping or None
-        The study that chose the settings.
-    """
-
-    y: Array | None = None
-    importances: dict[str, float] = field(default_factory=dict)
-    lines: Sequence[dict[str, Any]] | None = None
-    pixels: Any = None
-    pixel_names: list[str] = field(default_factory=list)
-    images: Sequence[int] | None = None
-    predicted: Mapping[str, str] = field(default_factory=dict)
-    study: Any = None
+    y: Array | None = None  # (n,): classes
+    importances: dict[str, float] = field(default_factory=dict)  # Of the user's columns
+    lines: Sequence[dict[str, Any]] | None = None  # Scores, as the page takes them
+    pixels: Any = None  # Raw columns, if the rows are pictures
+    pixel_names: list[str] = field(default_factory=list)  # Their names
+    images: Sequence[int] | None = None  # Height and width, and channels, of the pictures
+    predicted: Mapping[str, str] = field(default_factory=dict)  # Columns that the model adds, by what they are
+    study: Any = None  # The study that chose the settings
 
 
 @dataclass(eq=False)
 class Gathered:
-    """Parts of a map.
+    """Parts of a map."""
 
-    Attributes
-    ----------
-    parts : list of Part
-        For the page.
-    columns : dict of str to ndarray
-        Columns that belong to them, of role "quality".
-    left_out : list of str
-        What could not be had, in sentences.
-    effects : Effects or None
-        How columns act on rows, for new ones.
-    """
-
-    parts: list[Part] = field(default_factory=list)
-    columns: dict[str, FloatArray] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-    effects: Effects | None = None
+    parts: list[Part] = field(default_factory=list)  # For the page
+    columns: dict[str, FloatArray] = field(default_factory=dict)  # Columns that belong to them, of role "quality"
+    left_out: list[str] = field(default_factory=list)  # What could not be had, in sentences
+    effects: Effects | None = None  # How columns act on rows, for new ones
 
     def preferred(self) -> list[str]:
-        """Name the user's columns that arrows and reasons speak of, so that the page shows their values.
-
-        Returns
-        -------
-        list of str
-            Those of the arrows, then those of the reasons by how many rows have them.
-        """
+        """Name the user's columns that arrows and reasons speak of, so that the page shows their values."""
         found: list[str] = []
         for part in self.parts:
             if part.name == "arrows" and part.sources is not None:
@@ -138,13 +82,7 @@ class Gathered:
         return list(dict.fromkeys(found))
 
     def rename(self, taken: Collection[str]) -> None:
-        """Give columns names of their own, where the table has such a column.
-
-        Parameters
-        ----------
-        taken : collection of str
-            Names that columns of the page have already.
-        """
+        """Give columns names of their own, where the table has such a column."""
         renamed = {name: f"{name} (map)" if name in taken else name for name in self.columns}
         self.columns = {renamed[name]: values for name, values in self.columns.items()}
         for part in self.parts:
@@ -153,27 +91,7 @@ class Gathered:
 
 
 def gather_parts(subject: Subject | None, parts: str | Sequence[str] | None, known: Known) -> Gathered:
-    """Compute what a page tells beyond places and columns.
-
-    Parameters
-    ----------
-    subject : Subject or None
-        The map and its rows; None if the rows are not at hand.
-    parts : "auto", sequence of str or None
-        Which: all that the model can tell, those named, or none.
-    known : Known
-        What need not be computed.
-
-    Returns
-    -------
-    Gathered
-        Parts that the model cannot tell are not there.
-
-    Raises
-    ------
-    ValueError
-        If a part does not exist, or one that was named cannot be had.
-    """
+    """Compute what a page tells beyond places and columns."""
     wanted, optional = check_parts(parts)
     out = Gathered()
     shape = None if known.images is None else check_shape(known.images, len(known.pixel_names))
@@ -246,30 +164,7 @@ def gather_new(
     plain: Any = None,
     pixels: Any = None,
 ) -> list[Part]:
-    """Compute the same for new rows as is known of those of the map.
-
-    Parameters
-    ----------
-    subject : Subject or None
-        The map and its rows.
-    effects : Effects or None
-        How columns act on rows.
-    parts : sequence of Part
-        Of the map.
-    X : ndarray or sparse array of shape (m, d)
-        New rows, as the method takes them.
-    Y : ndarray of shape (m, n_components)
-        Their places.
-    plain : ndarray, sparse array or None, default=None
-        New rows without gaps and on one scale.
-    pixels : array-like, default=None
-        Raw columns, if the rows are pictures.
-
-    Returns
-    -------
-    list of Part
-        Coded alike.
-    """
+    """Compute the same for new rows as is known of those of the map."""
     out = []
     for part in parts:
         if part.name == "reasons" and effects is not None:
@@ -286,24 +181,7 @@ def gather_new(
 
 
 def novelty_part(novelty: FloatArray, level: float, *, share: float | None, far: str = "") -> Part:
-    """Flag new rows that are unlike those of the map.
-
-    Parameters
-    ----------
-    novelty : ndarray of shape (n_new,)
-        Of the new rows.
-    level : float
-        From which on a row is flagged.
-    share : float or None
-        Share of rows like those of the map that are above it, where that is known.
-    far : str, default=""
-        What the method does with rows far from all.
-
-    Returns
-    -------
-    Part
-        The column must be called "novelty".
-    """
+    """Flag new rows that are unlike those of the map."""
     note = f"Rows of at least {level:.2f} are unlike those of the map."
     if share is not None:
         note = f"Rows of at least {level:.2f} are farther from the map's rows than {1 - share:.0%} of these are."

@@ -17,25 +17,7 @@ __all__ = ["check_shape", "images_part", "pixels_of", "pixels_of_table", "salien
 
 
 def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
-    """Check the shape of pictures.
-
-    Parameters
-    ----------
-    images : sequence of int
-        Height and width, or height, width and channels.
-    n_columns : int
-        Columns of the table.
-
-    Returns
-    -------
-    tuple of int
-        Height, width and channels.
-
-    Raises
-    ------
-    ValueError
-        If the columns are not the pixels of such pictures.
-    """
+    """Check the shape of pictures."""
     shape = tuple(check_number(size, "images", low=1, integer=True) for size in images)
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
         message = f"images is {tuple(images)}. Use (height, width), or (height, width, channels) with 1 or 3 channels."
@@ -51,20 +33,7 @@ def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
 
 
 def images_part(pixels: Any, shape: tuple[int, int, int]) -> Part:
-    """Code the pictures.
-
-    Parameters
-    ----------
-    pixels : array-like or sparse array of shape (n, height * width * channels)
-        The raw columns.
-    shape : tuple of int
-        From `check_shape`.
-
-    Returns
-    -------
-    Part
-        The least value of all is black, the largest is white.
-    """
+    """Code the pictures."""
     values = _numbers(pixels)
     low, high = (float(np.nanmin(values)), float(np.nanmax(values))) if values.size else (0.0, 1.0)
     height, width, channels = shape
@@ -73,40 +42,14 @@ def images_part(pixels: Any, shape: tuple[int, int, int]) -> Part:
 
 
 def pixels_of(pixels: Any, meta: dict[str, Any]) -> Any:
-    """Code pictures as those of the map are.
-
-    Parameters
-    ----------
-    pixels : array-like or sparse array of shape (m, height * width * channels)
-        The raw columns.
-    meta : dict
-        Of the map's images.
-
-    Returns
-    -------
-    ndarray of uint8 of the same shape
-        Values beyond those of the map are cut.
-    """
+    """Code pictures as those of the map are."""
     span = meta["high"] - meta["low"]
     share = (_numbers(pixels) - meta["low"]) / (span if span > 0 else 1.0)
     return np.rint(255 * np.clip(np.nan_to_num(share), 0.0, 1.0)).astype(np.uint8)
 
 
 def pixels_of_table(table: Table, names: list[str]) -> FloatArray | None:
-    """Take the raw columns of a table that are pixels.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    names : list of str
-        Columns, in the order of the pixels.
-
-    Returns
-    -------
-    ndarray of shape (n, n_columns) or None
-        None if a column is not there, or does not hold numbers.
-    """
+    """Take the raw columns of a table that are pixels."""
     if not set(names) <= set(table.feature_names):
         return None
     if isinstance(table.features, pd.DataFrame):
@@ -121,31 +64,7 @@ def saliency_part(
     weights: FloatArray, rows: IntArray, n: int, names: list[str], columns: list[str], shape: tuple[int, int, int],
     note: str,
 ) -> Part | None:  # fmt: skip
-    """Code which pixels matter for each picture.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m, g)
-        How much each column counts for each row.
-    rows : ndarray of int of shape (m,)
-        The rows.
-    n : int
-        Rows of the map.
-    names : list of str
-        The columns of `weights`.
-    columns : list of str
-        The raw columns, pixel by pixel.
-    shape : tuple of int
-        From `check_shape`.
-    note : str
-        What a weight is.
-
-    Returns
-    -------
-    Part or None
-        Channels of a pixel are added up; pixels that do not vary have none. None if fewer than half of the pixels that
-        vary have weights.
-    """
+    """Code which pixels matter for each picture."""
     height, width, channels = shape
     place = {name: i for i, name in enumerate(columns)}
     at = np.array([place.get(name, -1) for name in names])
@@ -161,20 +80,7 @@ def saliency_part(
 
 
 def salient_pixels(weights: FloatArray, meta: dict[str, Any]) -> Any:
-    """Code which pixels matter, as for the pictures of the map.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m, g)
-        How much each column counts for each row.
-    meta : dict
-        Of the map's saliency; ``at`` is the pixel of each column.
-
-    Returns
-    -------
-    ndarray of uint8 of shape (m, height * width)
-        The largest of a pixel's channels; 0 for pixels that do not vary.
-    """
+    """Code which pixels matter, as for the pictures of the map."""
     n_pixels, channels = meta["height"] * meta["width"], meta["channels"]
     values = np.zeros((len(weights), n_pixels), dtype=np.uint8)
     for start in range(0, len(weights), 1024):

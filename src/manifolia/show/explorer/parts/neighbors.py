@@ -21,33 +21,14 @@ FOREST_SPACE = "forest proximity"
 
 
 class Near(NamedTuple):
-    """Neighbours of the rows of a map.
+    """Neighbours of the rows of a map."""
 
-    Attributes
-    ----------
-    part : Part
-        For the page.
-    kept : ndarray of shape (n,)
-        Share of a row's neighbours in the data that are its neighbours in the map.
-    """
-
-    part: Part
-    kept: FloatArray
+    part: Part  # For the page
+    kept: FloatArray  # (n,): share of a row's neighbours in the data that are its neighbours in the map
 
 
 def neighbors_part(subject: Subject) -> Near | None:
-    """Find the neighbours of every row.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-
-    Returns
-    -------
-    Near or None
-        None for a map of fewer than three rows, or if there is nothing to compare the map with.
-    """
+    """Find the neighbours of every row."""
     n = subject.n
     k = min(_K, n - 1)
     if k < 2:
@@ -75,42 +56,12 @@ def neighbors_part(subject: Subject) -> Near | None:
 
 
 def uses_forest(subject: Subject) -> bool:
-    """Tell whether neighbours are those of the forest behind the map.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-
-    Returns
-    -------
-    bool
-        True for methods with ``proximity_matrix``, of a map that is not too large for it.
-    """
+    """Tell whether neighbours are those of the forest behind the map."""
     return hasattr(subject.model, "proximity_matrix") and subject.n <= _MOST_FOREST_ROWS
 
 
 def new_neighbors(subject: Subject, X: Any, plain: Any, Y: FloatArray, meta: dict[str, Any]) -> Part:
-    """Find the neighbours, among the rows of the map, of new rows.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-    X : ndarray or sparse array of shape (m, d)
-        New rows, as the method takes them.
-    plain : ndarray, sparse array or None
-        The same without gaps and on one scale.
-    Y : ndarray of shape (m, n_components)
-        Their places.
-    meta : dict
-        Of the map's neighbours.
-
-    Returns
-    -------
-    Part
-        Coded as those of the map are; neighbours in the data are none if they cannot be had.
-    """
+    """Find the neighbours, among the rows of the map, of new rows."""
     k, m = min(int(meta["k"]), subject.n), len(Y)
     data: IntArray = np.full((m, k), -1, dtype=np.int64)
     if meta["metric"] == FOREST_SPACE:

@@ -36,47 +36,21 @@ NO_POINT = 2**32 - 1
 
 @dataclass(eq=False)
 class Part:
-    """What a panel of the page shows.
+    """What a panel of the page shows."""
 
-    Attributes
-    ----------
-    name : str
-        Which part: "reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model" or "tuning".
-    meta : dict
-        Its description, as it goes to JSON.
-    rows : dict of str to ndarray
-        Arrays with a line for each row of the map, in the order of the rows.
-    links : dict of str to ndarray of int
-        Arrays of row numbers with a line for each row; −1 is none.
-    fixed : dict of str to ndarray
-        Arrays that do not belong to rows.
-    sources : sequence of str, default=None
-        For each feature that the part speaks of, the column that shows its values.
-    columns : mapping of str to str, default=None
-        Columns that belong to the part, by what they are.
-    """
-
+    # Which part: "reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model" or "tuning"
     name: str
-    meta: dict[str, Any]
+    meta: dict[str, Any]  # Its description, as it goes to JSON
+    # Arrays with a line for each row of the map, in the order of the rows
     rows: dict[str, Array] = field(default_factory=dict)
+    # Arrays of row numbers with a line for each row; −1 is none
     links: dict[str, IntArray] = field(default_factory=dict)
-    fixed: dict[str, Array] = field(default_factory=dict)
-    sources: Sequence[str] | None = None
-    columns: Mapping[str, str] | None = None
+    fixed: dict[str, Array] = field(default_factory=dict)  # Arrays that do not belong to rows
+    sources: Sequence[str] | None = None  # For each feature that the part speaks of, the column that shows its values
+    columns: Mapping[str, str] | None = None  # Columns that belong to the part, by what they are
 
     def cut(self, k: int) -> Part:
-        """Keep the first k entries of each row.
-
-        Parameters
-        ----------
-        k : int
-            How many.
-
-        Returns
-        -------
-        Part
-            With ``meta["k"]`` set accordingly; arrays with one entry a row stay as they are.
-        """
+        """Keep the first k entries of each row."""
         kept = copy.copy(self)
         kept.meta = {**self.meta, "k": min(k, self.meta["k"])}
         kept.rows = {key: values[:, :k] if values.ndim > 1 else values for key, values in self.rows.items()}
@@ -85,28 +59,7 @@ class Part:
 
 
 def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: int) -> list[Part]:
-    """Put what is known of new rows under what is known of the rows of the map.
-
-    Parameters
-    ----------
-    parts : iterable of Part
-        Of the map.
-    new : mapping of str to Part
-        Of the new rows, by name, coded alike.
-    n, n_new : int
-        Rows of the map, and new rows.
-
-    Returns
-    -------
-    list of Part
-        Nothing is known of new rows that are not in `new`. A part without lines for rows, such as novelty, is that of
-        the new rows if they have it.
-
-    Raises
-    ------
-    ValueError
-        If a part has another number of rows.
-    """
+    """Put what is known of new rows under what is known of the rows of the map."""
     found = []
     for part in parts:
         theirs = new.get(part.name)
@@ -137,20 +90,7 @@ def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: in
 
 
 def placed_arrays(part: Part, order: IntArray) -> dict[str, Array]:
-    """Bring the arrays of a part into the order of the points.
-
-    Parameters
-    ----------
-    part : Part
-        With lines for all rows.
-    order : ndarray of int of shape (total,)
-        Row of each point.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Flat and little-endian, by the names that they have in the payload.
-    """
+    """Bring the arrays of a part into the order of the points."""
     point_of_row = np.empty(len(order) + 1, dtype=np.int64)
     point_of_row[order] = np.arange(len(order))
     point_of_row[-1] = NO_POINT  # where a row number is −1
@@ -166,20 +106,7 @@ def _little(values: Array) -> Array:
 
 
 def resolved_meta(part: Part, column_names: Sequence[str]) -> dict[str, Any]:
-    """Write the description of a part with columns as numbers.
-
-    Parameters
-    ----------
-    part : Part
-        The part.
-    column_names : sequence of str
-        Columns of the page, in their order; "" where a column is not to be found by its name.
-
-    Returns
-    -------
-    dict
-        For ``meta["parts"]``. A feature without a column has −1; a column that was left out is not named.
-    """
+    """Write the description of a part with columns as numbers."""
     place = {name: i for i, name in enumerate(column_names) if name}
     meta = dict(part.meta)
     if part.sources is not None:
@@ -194,26 +121,7 @@ def resolved_meta(part: Part, column_names: Sequence[str]) -> dict[str, Any]:
 def part_of_page(
     name: str, meta: Mapping[str, Any], arrays: Mapping[str, Array], order: IntArray, column_names: Sequence[str]
 ) -> Part:
-    """Read a part back from a payload, in the order of the rows.
-
-    Parameters
-    ----------
-    name : str
-        Which part.
-    meta : mapping
-        Its description in the payload.
-    arrays : mapping of str to ndarray
-        All arrays of the payload.
-    order : ndarray of int of shape (total,)
-        Row of each point; new rows count on from the rows of the map.
-    column_names : sequence of str
-        Columns of the page.
-
-    Returns
-    -------
-    Part
-        With lines for all rows, new ones too.
-    """
+    """Read a part back from a payload, in the order of the rows."""
     back = np.empty(len(order), dtype=np.int64)
     back[order] = np.arange(len(order))
     row_of_point = np.append(order, -1).astype(np.int64)

@@ -72,18 +72,10 @@ _MEANS = {
 
 
 class Quality(NamedTuple):
-    """How good a map is.
+    """How good a map is."""
 
-    Attributes
-    ----------
-    part : Part
-        For the page.
-    columns : dict of str to ndarray
-        Columns of role "quality".
-    """
-
-    part: Part
-    columns: dict[str, FloatArray]
+    part: Part  # For the page
+    columns: dict[str, FloatArray]  # Columns of role "quality"
 
 
 def quality_part(
@@ -94,26 +86,7 @@ def quality_part(
     forest: bool = False,
     lines: Sequence[dict[str, Any]] | None = None,
 ) -> Quality | None:
-    """Judge a map.
-
-    Parameters
-    ----------
-    subject : Subject
-        The map.
-    y : ndarray of shape (n,), default=None
-        Classes, where there are some.
-    kept : ndarray of shape (n,), default=None
-        Share of neighbours that each row keeps, from `manifolia.show.explorer.parts.neighbors`.
-    forest : bool, default=False
-        Whether these are neighbours in the forest.
-    lines : sequence of dict, default=None
-        Scores that are known already; None computes a few.
-
-    Returns
-    -------
-    Quality or None
-        None if there is nothing to compare the map with, or for fewer than five rows.
-    """
+    """Judge a map."""
     n = subject.n
     X = _complete(subject.plain)
     if X is None or n < 5:
@@ -186,18 +159,7 @@ def _scores(
 
 
 def score_line(line: dict[str, Any]) -> dict[str, Any]:
-    """Write a score as the page takes it.
-
-    Parameters
-    ----------
-    line : dict
-        Of `manifolia.metrics.report`, or with its ``metric``, ``value``, ``direction`` and ``note`` alone.
-
-    Returns
-    -------
-    dict
-        Name, label, value, interval, neighbours, direction, meaning and note; None where something is not known.
-    """
+    """Write a score as the page takes it."""
 
     def number(key: str) -> float | None:
         value = line.get(key)

@@ -26,18 +26,10 @@ _MOST_NAMES = 2000  # features that are named even if no row has them
 
 
 class Reasons(NamedTuple):
-    """Reasons of the rows of a map.
+    """Reasons of the rows of a map."""
 
-    Attributes
-    ----------
-    part : Part
-        For the page.
-    weights : ndarray of shape (n_rows, n_columns) or None
-        All weights, if they were asked for.
-    """
-
-    part: Part
-    weights: FloatArray | None
+    part: Part  # For the page
+    weights: FloatArray | None  # (n_rows, n_columns): all weights, if they were asked for
 
 
 class _Top(NamedTuple):
@@ -48,20 +40,7 @@ class _Top(NamedTuple):
 
 
 def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
-    """Rank the columns for each row of a map.
-
-    Parameters
-    ----------
-    effects : Effects
-        How columns act.
-    keep_weights : bool, default=False
-        Also return the weights of all columns, for saliency.
-
-    Returns
-    -------
-    Reasons
-        Rows that were not asked have none.
-    """
+    """Rank the columns for each row of a map."""
     subject, rows = effects.subject, effects.rows
     k = min(_TOP, len(effects.names))
     middle = _medians(subject.X)
@@ -104,22 +83,7 @@ def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
 
 
 def new_reasons(effects: Effects, X: Any, meta: Mapping[str, Any]) -> Part:
-    """Rank the columns for new rows, coded as those of the map are.
-
-    Parameters
-    ----------
-    effects : Effects
-        How columns act.
-    X : ndarray or sparse array of shape (m, d)
-        New rows, as the method takes them.
-    meta : mapping
-        Of the map's reasons.
-
-    Returns
-    -------
-    Part
-        Columns that the map's reasons do not name are left out.
-    """
+    """Rank the columns for new rows, coded as those of the map are."""
     known = {name: i for i, name in enumerate(meta["features"])}
     place = np.array([known.get(name, NO_FEATURE) for name in effects.names])
     middle = _medians(effects.subject.X)

@@ -27,20 +27,7 @@ NOVEL = 0.5  #: Novelty from which a row is called unlike the others, where the 
 
 
 def forest_predictions(model: Any, X: Any) -> Array | None:
-    """Predict the target of new rows by the forest behind a map.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-    X : array-like or sparse matrix of shape (m, d)
-        Rows, as the method takes them.
-
-    Returns
-    -------
-    ndarray of shape (m,) or (m, n_outputs), or None
-        None if there is no forest that was grown for a target.
-    """
+    """Predict the target of new rows by the forest behind a map."""
     forest = getattr(model, "forest_", None)
     if forest is None or not hasattr(model, "oob_prediction_"):
         return None
@@ -54,18 +41,7 @@ def forest_predictions(model: Any, X: Any) -> Array | None:
 
 
 def own_novelty(model: Any) -> FloatArray | None:
-    """Tell how unlike the others each row of a map is.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-
-    Returns
-    -------
-    ndarray of shape (n,) or None
-        None if the method cannot tell, or not any more.
-    """
+    """Tell how unlike the others each row of a map is."""
     if not hasattr(model, "novelty"):
         return None
     try:
@@ -75,37 +51,13 @@ def own_novelty(model: Any) -> FloatArray | None:
 
 
 def novelty_level(model: Any) -> tuple[float, float | None]:
-    """Tell from which novelty on rows are unlike those of the map.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-
-    Returns
-    -------
-    level : float
-        The threshold.
-    share : float or None
-        Share of rows like those of the map that are above it, where that is known.
-    """
+    """Tell from which novelty on rows are unlike those of the map."""
     level = float(getattr(model, "novelty_threshold_", NOVEL))
     return level, 1.0 - level if hasattr(model, "novelty_threshold_") else None
 
 
 def far_rows(model: Any) -> str:
-    """Say what a method does with rows that are far from all.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-
-    Returns
-    -------
-    str
-        A sentence, or "".
-    """
+    """Say what a method does with rows that are far from all."""
     if hasattr(model, "forest_"):
         return "The forest sends every row to a leaf: one far from all lies among the rows that share its leaves."
     far = getattr(model, "far", None)
@@ -119,28 +71,7 @@ def far_rows(model: Any) -> str:
 def told_columns(
     model: Any, n: int, wanted: Collection[str], taken: Collection[str], target_kinds: Mapping[str, str]
 ) -> tuple[Told, dict[str, str]]:
-    """Gather what a model says of the rows of its map.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-    n : int
-        Rows of the map.
-    wanted : collection of str
-        Parts that are wanted.
-    taken : collection of str
-        Names that columns have already.
-    target_kinds : mapping of str to str
-        What the targets are, where they are classes.
-
-    Returns
-    -------
-    told : dict of str to (str, str, ndarray)
-        What is said, to name, role and values of a column.
-    kinds : dict of str to str
-        What these columns are, where it is not for their values to say.
-    """
+    """Gather what a model says of the rows of its map."""
     told: Told = {}
     kinds: dict[str, str] = {}
 
@@ -166,24 +97,7 @@ def told_columns(
 
 
 def new_told(model: Any, X: Any, told: Told) -> tuple[dict[str, Array], FloatArray | None]:
-    """Tell the same of new rows.
-
-    Parameters
-    ----------
-    model : estimator
-        The fitted method.
-    X : array-like or sparse matrix of shape (m, d)
-        New rows, as the method takes them.
-    told : dict
-        What was said of the rows of the map.
-
-    Returns
-    -------
-    columns : dict of str to ndarray
-        Columns by name.
-    novelty : ndarray of shape (m,) or None
-        How unlike the rows of the map they are.
-    """
+    """Tell the same of new rows."""
     columns: dict[str, Array] = {}
     predicted = forest_predictions(model, X)
     names = [name for label, (name, _, _) in told.items() if label.startswith("predicted")]
