@@ -168,7 +168,7 @@ def map_command(data: Path, out: Path | None, settings: dict[str, str], **option
 
     DATA is a CSV, TSV, Parquet, Arrow, npz, npy or h5ad file. Columns may hold numbers, categories, dates and gaps.
     """
-    from manifolia._cli.mapping import run_map
+    from manifolia._cli.map import run_map
 
     run_map(data, out, {name: _literal(text) for name, text in settings.items()}, options)
 
@@ -227,7 +227,7 @@ def tune_command(data: Path, out: Path | None, settings: dict[str, str], space: 
 
     The folder also gets tuning.json, trials.csv and tuning.png.
     """
-    from manifolia._cli.tuning import run_tune
+    from manifolia._cli.tune import run_tune
 
     run_tune(data, out, {name: _literal(text) for name, text in settings.items()}, space, options)
 
@@ -244,7 +244,7 @@ def tune_command(data: Path, out: Path | None, settings: dict[str, str], space: 
 @_common
 def transform_command(run: Path, data: Path, **options: Any) -> None:
     """Place the rows of NEW on the map of RUN, each alone."""
-    from manifolia._cli.placing import run_transform
+    from manifolia._cli.transform import run_transform
 
     run_transform(run, data, options)
 
@@ -266,7 +266,7 @@ def transform_command(run: Path, data: Path, **options: Any) -> None:
 @_common
 def explore_command(run: Path, **options: Any) -> None:
     """Write the page of RUN again; or, if RUN is a table, map it with defaults and write only the page."""
-    from manifolia._cli.exploring import run_explore
+    from manifolia._cli.explore import run_explore
 
     run_explore(run, options)
 
@@ -282,7 +282,7 @@ def explore_command(run: Path, **options: Any) -> None:
 @_common
 def score_command(run: Path, **options: Any) -> None:
     """Print how good the map of RUN is."""
-    from manifolia._cli.judging import run_score
+    from manifolia._cli.score import run_score
 
     run_score(run, options)
 
@@ -295,7 +295,7 @@ def score_command(run: Path, **options: Any) -> None:
 @_common
 def explain_command(run: Path, **options: Any) -> None:
     """Print which columns shape the map of RUN, or put one row where it is."""
-    from manifolia._cli.judging import run_explain
+    from manifolia._cli.explain import run_explain
 
     run_explain(run, options)
 
@@ -306,7 +306,7 @@ def explain_command(run: Path, **options: Any) -> None:
 @_common
 def info_command(run: Path | None, **options: Any) -> None:
     """Print versions, threads, methods and extras; or what RUN is."""
-    from manifolia._cli.telling import run_info
+    from manifolia._cli.info import run_info
 
     run_info(run, options)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manifolia._cli.console import Console
-from manifolia._cli.mapping import read_table
+from manifolia._cli.map import read_table
 from manifolia._core.files import draft
 from manifolia._core.optional import is_installed
 from manifolia._core.progress import ProgressEvent

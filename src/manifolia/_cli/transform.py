@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
-from manifolia._cli.mapping import read_table
+from manifolia._cli.map import read_table
 from manifolia.runs import open_run
 from manifolia.runs.describing import describer_of_run
 from manifolia.runs.placing import Placed, place_rows
