@@ -26,6 +26,7 @@ needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is Non
 def test_our_tsne_is_capped_at_a_third_of_the_rows_it_lays_out() -> None:
     assert limit_of(KernelTSNE(), "perplexity", 61).most == 20  # type: ignore[union-attr]
     assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61).most == 10  # type: ignore[union-attr]
+    assert limit_of(KernelTSNE(n_train=None), "perplexity", 61).most == 20  # type: ignore[union-attr]
     assert limit_of(ForestMap(layout="tsne"), "perplexity", 61).most == 20  # type: ignore[union-attr]
     assert limit_of(KernelTSNE(embedder="isomap"), "perplexity", 61) is None  # has no use for it
     assert limit_of(ForestMap(layout="umap"), "perplexity", 61) is None

@@ -49,7 +49,7 @@ def limit_of(model: Any, name: str, n_rows: int) -> Limit | None:
     if type(owner).__module__.startswith("openTSNE"):
         return Limit((n_rows - 1) / 3, "openTSNE caps it at (n − 1)/3")
     if kind in ("KernelTSNE", "FisherKernelTSNE"):
-        trained = min(n_rows, int(owner.n_train))
+        trained = n_rows if owner.n_train is None else min(n_rows, owner.n_train)
         return Limit((trained - 1) / 3, "it is capped at a third of the training rows") if _by_tsne(owner) else None
     if kind == "ForestMap":
         return Limit((n_rows - 1) / 3, "it is capped at (n − 1)/3") if owner.layout == "tsne" else None
