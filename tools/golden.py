@@ -43,9 +43,17 @@ def questions(model: Any, X: np.ndarray) -> Iterator[tuple[str, Callable[[], Any
             yield attribute, lambda attribute=attribute: getattr(model, attribute)
     for method in ("transform", "feature_importance", "feature_gradients", "novelty", "jacobian", "predict"):
         if hasattr(model, method):
-            yield method, lambda method=method: getattr(model, method)(new)
+            yield method, lambda method=method: answer(getattr(model, method), new)
     if hasattr(model, "transform"):
         yield "transform after loading", lambda: reloaded(model).transform(new)
+
+
+def answer(method: Callable[..., Any], new: np.ndarray) -> Any:
+    """Ask about new rows; a method that explains only the rows of ``fit`` is asked about those."""
+    try:
+        return method(new)
+    except TypeError:
+        return method()
 
 
 def reloaded(model: Any) -> Any:
