@@ -80,7 +80,7 @@ docs: $(VENV)/.installed-docs
 	$(PY) docs/check_links.py docs/_build/html
 
 # The page's script and style are committed: only who changes frontend/ needs Node.
-STATIC := src/manifolia/show/explorer/static
+STATIC := src/manifolia/explorer/static
 
 frontend:
 	cd frontend && npm ci --silent --no-audit --no-fund && npx --no-install tsc && node build.mjs

@@ -76,8 +76,8 @@ LASSO = """() => {
 
 
 def make_payload(n, max_mb):
-    from manifolia.show.explorer import build_payload
-    from manifolia.show.explorer.parts.part import Part
+    from manifolia.explorer import build_payload
+    from manifolia.explorer.parts.part import Part
 
     rng = np.random.default_rng(0)
     label = rng.integers(0, 10, n)
@@ -191,7 +191,7 @@ def main():
         chromium = None
     if chromium is None:
         sys.exit("benchmarks/explorer.py needs playwright (extra 'test') and a chromium on the path.")
-    static = resources.files("manifolia.show.explorer").joinpath("static")
+    static = resources.files("manifolia.explorer").joinpath("static")
     script = len(static.joinpath("explorer.js").read_bytes()) / 1000
     style = len(static.joinpath("explorer.css").read_bytes()) / 1000
     print(f"script {script:.1f} kB, style {style:.1f} kB; target: script below {BUNDLE_KB:.0f} kB")
@@ -199,7 +199,7 @@ def main():
     rows = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         for n in options.rows:
-            from manifolia.show.explorer import write_page
+            from manifolia.explorer import write_page
 
             payload = make_payload(n, options.max_mb)
             path = write_page(payload, Path(folder) / "page.html")

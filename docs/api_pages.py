@@ -65,7 +65,7 @@ REFERENCE: dict[str, list[str]] = {
         *["OutlierDisplay", "ParetoDisplay", "PrototypeDisplay", "ProximityDisplay", "SaliencyDisplay"],
         *["SensitivityDisplay", "SettingDisplay", "ShepardDisplay", "TopArrowsDisplay"],
     ],
-    "manifolia.show.explorer": ["LivePage"],
+    "manifolia.explorer": ["LivePage"],
     "manifolia.tune": ["Choice", "Integer", "Real", "SurrogateSampler", "When"],
     "manifolia.tables": ["Table", "TablePreparer", "read", "write", "write_anndata"],
     "manifolia.datasets": [

@@ -71,7 +71,7 @@ PROMISED = {
 #: Examples in docstrings that take more than a second.
 LONG = {
     "manifolia.persist.files",
-    "manifolia.show.explorer.widget",
+    "manifolia.explorer.widget",
     "manifolia.show.proximity_display",
     "manifolia.tune.sampler",
     "manifolia.tune.tuner",

@@ -48,7 +48,7 @@ def test_the_wheel_holds_the_package_and_no_more(built):
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")}
     assert sources <= found
     assert "manifolia/py.typed" in found
-    static = {f"manifolia/show/explorer/static/explorer.{suffix}" for suffix in ("js", "css")}
+    static = {f"manifolia/explorer/static/explorer.{suffix}" for suffix in ("js", "css")}
     assert static <= found  # the page works without Node
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in found)
     assert {name.split("/")[0] for name in found} == {"manifolia", f"manifolia-{manifolia.__version__}.dist-info"}

@@ -33,7 +33,7 @@ __getattr__, __dir__, __all__ = attach(
         "tune",
     ],
     names={
-        "Explorer": "manifolia.show.explorer",
+        "Explorer": "manifolia.explorer",
         "FeatureMAP": "manifolia.methods.featuremap",
         "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
         "KernelMap": "manifolia.extension.kernel_map",
@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = attach(
         "Normalized": "manifolia.tune.parameters",
         "Tuner": "manifolia.tune.tuner",
         "load": "manifolia.persist",
-        "explore": "manifolia.show.explorer",
+        "explore": "manifolia.explorer",
         "estimate_memory": "manifolia._core.memory",
         "memory_limit": "manifolia._core.memory",
         "save": "manifolia.persist",

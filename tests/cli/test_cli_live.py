@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 from cli_helpers import passengers
+from manifolia.explorer import Payload
 from manifolia.persist import load
-from manifolia.show.explorer import Payload
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from manifolia._cli.console import Console
+from manifolia.explorer import write_page
+from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.runs.placing import place_rows
-from manifolia.show.explorer import write_page
-from manifolia.show.explorer.decode import with_new_rows
 from manifolia.tables import read, write
 
 __all__ = ["SETS", "demo_table", "run_demo"]

@@ -10,10 +10,10 @@ import pandas as pd
 
 from manifolia._cli.console import Console
 from manifolia.exceptions import TableError
+from manifolia.explorer.decode import decode
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
 from manifolia.runs.reasons import like_rows, row_reasons
-from manifolia.show.explorer.decode import decode
 
 __all__ = ["run_explain"]
 

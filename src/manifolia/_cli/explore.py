@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from manifolia._cli.console import Console
+from manifolia.explorer import LivePage, explore, write_page
 from manifolia.runs import Request, make_run, open_run
-from manifolia.show.explorer import LivePage, explore, write_page
 from manifolia.tables import read
 
 __all__ = ["run_explore"]

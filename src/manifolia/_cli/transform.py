@@ -8,11 +8,11 @@ from typing import Any
 
 from manifolia._cli.console import Console
 from manifolia._cli.map import read_table
+from manifolia.explorer import write_page
+from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
 from manifolia.runs.describing import describer_of_run
 from manifolia.runs.placing import Placed, place_rows
-from manifolia.show.explorer import write_page
-from manifolia.show.explorer.decode import with_new_rows
 from manifolia.tables import write, write_anndata
 
 __all__ = ["run_transform"]

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia.explorer import Payload
+from manifolia.explorer.describing import Describer, subject_of
+from manifolia.explorer.parts.gather import Gathered, Known, gather_parts
+from manifolia.explorer.parts.images import pixels_of_table
+from manifolia.explorer.parts.quality import score_line
+from manifolia.explorer.placing import describer_of
 from manifolia.runs.measured import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
-from manifolia.show.explorer import Payload
-from manifolia.show.explorer.describing import Describer, subject_of
-from manifolia.show.explorer.parts.gather import Gathered, Known, gather_parts
-from manifolia.show.explorer.parts.images import pixels_of_table
-from manifolia.show.explorer.parts.quality import score_line
-from manifolia.show.explorer.placing import describer_of
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["describe_map", "describer_of_run"]

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
+from manifolia.explorer.parts.told import NOVEL
 from manifolia.metrics.separation import blind_score
-from manifolia.show.explorer.parts.told import NOVEL
 
 __all__ = [
     "importance_finding",

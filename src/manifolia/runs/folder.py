@@ -30,11 +30,11 @@ import scipy.sparse as sp
 from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
+from manifolia.explorer import Payload, write_page
+from manifolia.explorer.stored import stored_rows
 from manifolia.persist import load, save
 from manifolia.runs.making import Run
 from manifolia.runs.presenting import column_names
-from manifolia.show.explorer import Payload, write_page
-from manifolia.show.explorer.stored import stored_rows
 from manifolia.tables import write
 
 __all__ = ["Folder", "check_free", "open_run", "write_run"]

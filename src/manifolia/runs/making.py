@@ -14,6 +14,7 @@ from manifolia import registry
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
+from manifolia.explorer import Payload
 from manifolia.neighbors import kneighbors
 from manifolia.runs import findings
 from manifolia.runs.describing import describe_map
@@ -23,7 +24,6 @@ from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
 from manifolia.runs.target import Labels, read_labels
 from manifolia.runs.timing import Listener, Stages
-from manifolia.show.explorer import Payload
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["Run", "make_estimator", "make_run", "plain_rows", "prepare"]

@@ -11,11 +11,11 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
+from manifolia.explorer import NewRows
+from manifolia.explorer.describing import Describer
+from manifolia.explorer.parts.images import pixels_of_table
+from manifolia.explorer.parts.told import forest_predictions, novelty_level
 from manifolia.runs.presenting import column_names
-from manifolia.show.explorer import NewRows
-from manifolia.show.explorer.describing import Describer
-from manifolia.show.explorer.parts.images import pixels_of_table
-from manifolia.show.explorer.parts.told import forest_predictions, novelty_level
 from manifolia.tables import Table
 
 __all__ = ["Placed", "place_rows"]

@@ -16,11 +16,11 @@ from manifolia import registry
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia._version import __version__
+from manifolia.explorer import Payload, build_payload
+from manifolia.explorer.parts.gather import Gathered
 from manifolia.runs.measured import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
-from manifolia.show.explorer import Payload, build_payload
-from manifolia.show.explorer.parts.gather import Gathered
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["column_names", "coordinates_of", "payload_of", "prediction_columns", "report_of", "versions"]

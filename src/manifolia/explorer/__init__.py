@@ -1,0 +1,17 @@
+"""The page that shows a map: one self-contained HTML file, made from a payload."""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    names={
+        "Explorer": "manifolia.explorer.widget",
+        "LivePage": "manifolia.explorer.server",
+        "NewRows": "manifolia.explorer.payload",
+        "Payload": "manifolia.explorer.payload",
+        "build_payload": "manifolia.explorer.building",
+        "explore": "manifolia.explorer.outlets",
+        "page_html": "manifolia.explorer.page",
+        "write_page": "manifolia.explorer.page",
+    },
+)

@@ -1,0 +1,120 @@
+"""Back from a payload to a table: to ask it about a row, or to put new rows on a page that was made before."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import FloatArray
+from manifolia.explorer.building import build_payload
+from manifolia.explorer.parts.part import Part, part_of_page
+from manifolia.explorer.payload import NewRows, Payload
+
+__all__ = ["Decoded", "decode", "decode_parts", "with_new_rows"]
+
+
+class Decoded(NamedTuple):
+    """What a payload holds, in the order of the rows that it was made from."""
+
+    Y: FloatArray  # (n, 2) or (n, 3): coordinates, as exact as the page has them
+    columns: pd.DataFrame  # Columns that points can be coloured by
+    kinds: dict[str, str]  # What each column is
+    row_names: list[Any] | None  # Names of the rows
+    roles: dict[str, str]  # What columns are there for
+
+
+def decode(payload: Payload) -> Decoded:
+    """Read the rows of a map, without new ones, back from its payload."""
+    meta, arrays = payload.meta, payload.arrays
+    n = int(meta["n_rows"])
+    back = np.argsort(arrays["row"], kind="stable")
+    Y = np.column_stack(
+        [
+            arrays[axis][:n].astype(np.float64) * meta["coordinates"][axis]["scale"]
+            + meta["coordinates"][axis]["offset"]
+            for axis in "xyz"
+            if axis in meta["coordinates"]
+        ]
+    )[back]
+    columns: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
+    roles: dict[str, str] = {}
+    row_names = None
+    for column in meta["columns"]:
+        values = _values(column, arrays, n)
+        ordered = [values[i] for i in back] if isinstance(values, list) else values[back]
+        if column["role"] == "name":
+            row_names = list(ordered)
+        else:
+            columns[column["name"]] = ordered
+            kinds[column["name"]] = column["kind"]
+            roles[column["name"]] = column["role"]
+    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, row_names, roles)
+
+
+def decode_parts(payload: Payload) -> list[Part]:
+    """Read what else a payload knows of a map, without what it knows of new rows."""
+    meta, arrays = payload.meta, payload.arrays
+    n, n_new = int(meta["n_rows"]), int(meta["n_new"])
+    order = np.concatenate([arrays["row"].astype(np.int64), np.arange(n, n + n_new)])
+    names = [column["name"] for column in meta["columns"]]
+    found = [part_of_page(name, item, arrays, order, names) for name, item in meta["parts"].items()]
+    for part in found:
+        part.rows = {key: values[:n] for key, values in part.rows.items()}
+        part.links = {key: np.where(rows[:n] < n, rows[:n], -1) for key, rows in part.links.items()}
+    return [part for part in found if part.name != "novelty"]  # which is about new rows alone
+
+
+def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
+    key, kind = column["id"], column["kind"]
+    if kind == "text":
+        texts = json.loads(arrays[f"{key}.text"].tobytes().decode("ascii"))
+        if not column["coded"]:
+            return np.array(texts[:n], dtype=object)
+        return np.array([None if code == column["missing"] else texts[code] for code in arrays[key][:n]], dtype=object)
+    codes = arrays[key][:n]
+    if kind == "class":
+        levels = column["levels"]
+        return np.array([None if code == column["missing"] else levels[code] for code in codes], dtype=object)
+    if codes.dtype.kind == "f":
+        numbers = codes.astype(np.float64)
+    else:
+        exact = column["offset"] + column["scale"] * codes.astype(np.float64)
+        numbers = np.where(codes == column["missing"], np.nan, exact)
+    if kind == "date":
+        known = np.isfinite(numbers)
+        unit = "D" if column["unit"] == "day" else "ms"
+        stamps = np.full(len(numbers), np.datetime64("NaT"), dtype=f"datetime64[{unit}]")
+        stamps[known] = numbers[known].astype(np.int64).astype(f"datetime64[{unit}]")
+        return stamps.astype("datetime64[ms]")
+    return numbers
+
+
+def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Payload:
+    """Put new rows on a map that was made before."""
+    meta, known = payload.meta, decode(payload)
+    first = meta["color_by"]
+    built = build_payload(
+        known.Y,
+        known.columns,
+        title=meta["title"],
+        subtitle=meta["subtitle"],
+        color_by=None if first is None else meta["columns"][first]["name"],
+        kinds=known.kinds,
+        row_names=known.row_names,
+        new=new,
+        notes=meta["notes"],
+        findings=meta["findings"],
+        importances={
+            item["name"]: item["value"] if item["error"] is None else (item["value"], item["error"])
+            for item in meta["importances"]
+        },
+        roles=known.roles,
+        parts=decode_parts(payload),
+        max_mb=max_mb,
+    )
+    built.meta["left_out"][:0] = [text for text in meta["left_out"] if text not in built.meta["left_out"]]
+    return built

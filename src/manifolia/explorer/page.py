@@ -1,0 +1,81 @@
+"""A payload as one HTML file that needs nothing else: no server, no network, no other file.
+
+The file's own policy (a Content-Security-Policy with the hashes of our script and style) lets the browser run nothing
+but them and load nothing from anywhere: what is in the data cannot run, and the page cannot send the data away.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from importlib import resources
+from pathlib import Path
+
+from manifolia._core.files import draft
+from manifolia.explorer.payload import Payload
+
+__all__ = ["page_html", "write_page"]
+
+
+def page_html(payload: Payload) -> str:
+    """Make the page."""
+    script, style = _static("explorer.js"), _static("explorer.css")
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(style)}'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        ]
+    )
+    # JSON in a script element ends at "</script" and changes its rules at "<!--": without "<" it can do neither.
+    meta = json.dumps(payload.meta, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    blocks = [
+        f'<script type="text/plain" id="array-{html.escape(name)}">{payload.packed(name)}</script>'
+        for name in payload.arrays
+    ]
+    lines = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<meta name="referrer" content="no-referrer">',
+        f"<title>{html.escape(payload.meta['title'])}</title>",
+        f"<style>{style}</style>",
+        "</head>",
+        "<body>",
+        '<div id="app"><p class="loading">Reading the map…</p></div>',
+        "<noscript><p>This map is drawn by a script inside this file; scripts are switched off here.</p></noscript>",
+        f'<script type="application/json" id="meta">{meta}</script>',
+        *blocks,
+        f"<script>{script}</script>",
+        "</body>",
+        "</html>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def write_page(payload: Payload, path: str | os.PathLike[str]) -> Path:
+    """Write the page to a file."""
+    # A lone surrogate, which a broken encoding leaves in a title, has no bytes.
+    with draft(path) as file:
+        file.write_bytes(page_html(payload).encode("utf-8", errors="replace"))
+    return Path(path)
+
+
+def _static(name: str) -> str:
+    return resources.files("manifolia.explorer").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
