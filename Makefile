@@ -15,13 +15,15 @@ CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-all test-no-jit test-oldest lint format bench reproduce reproduce-full docs frontend check-frontend
+.PHONY: help demo test test-quick test-all test-other-machine test-no-jit test-oldest lint format bench reproduce reproduce-full docs frontend check-frontend
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      a complete run on bundled data; its page is demo/map.html"
 	@echo "make test      the tests, without the slow ones"
-	@echo "make test-all  every test with a random seed, kernels without the JIT, and the oldest dependencies"
+	@echo "make test-quick  kernels, stages and contracts on tiny data: under two minutes"
+	@echo "make test-all  every test with a random seed, as another processor would run them, kernels without the JIT,"
+	@echo "               and the oldest dependencies"
 	@echo "make lint      ruff, mypy, import contracts, spelling"
 	@echo "make format    let ruff rewrite what it can"
 	@echo "make bench     speed and memory against peers"
@@ -36,11 +38,26 @@ demo: $(VENV)/.installed-demo
 test: $(VENV)/.installed-test
 	$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS)
 
-test-all: $(VENV)/.installed-test
+test-quick: $(VENV)/.installed-test
+	$(PY) -m pytest -m quick -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: $(VENV)/.installed-peers
 	MANIFOLIA_TEST_SEED=$$($(PY) -c 'import secrets; print(secrets.randbelow(2**32))') \
 		$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	$(MAKE) test-other-machine
 	$(MAKE) test-no-jit
 	$(MAKE) test-oldest
+
+# An older x86 processor, played by the libraries: other kernels of BLAS, numba and NumPy, other roundings.
+OLDER := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=x86-64-v2 NPY_DISABLE_CPU_FEATURES="X86_V3 X86_V4"
+
+test-other-machine: $(VENV)/.installed-test
+	@if $(PY) -c 'import platform, sys; sys.exit(platform.machine() not in ("x86_64", "AMD64"))'; then \
+		$(OLDER) NUMBA_CACHE_DIR=.pytest_cache/numba-older \
+			$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS); \
+	else \
+		echo "test-other-machine: left out, because only x86 processors can play an older one."; \
+	fi
 
 test-no-jit: $(VENV)/.installed-test
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m "not slow" tests/kernels $(ARGS)
@@ -144,6 +161,13 @@ LISTED := import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["p
 $(VENV)/.installed-reproduce: $(VENV)/.installed-test
 	@echo "installing the packages whose maps stand beside ours into $(VENV) (once)"
 	@$(PY) -c '$(LISTED); print(*extras["reproduce"], sep="\n")' | while read -r package; do \
+		$(PY) -m pip install --quiet "$$package" || echo "left out, because it could not be installed: $$package"; \
+	done
+	@touch $@
+
+$(VENV)/.installed-peers: $(VENV)/.installed-reproduce
+	@echo "installing the packages that tests compare with into $(VENV) (once)"
+	@$(PY) -c '$(LISTED); print(*extras["peers"], sep="\n")' | grep -v '^manifolia' | while read -r package; do \
 		$(PY) -m pip install --quiet "$$package" || echo "left out, because it could not be installed: $$package"; \
 	done
 	@touch $@
