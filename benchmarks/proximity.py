@@ -20,9 +20,10 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import datasets
+from manifolia import forest as F
 from manifolia._core.parallel import cpu_count
-from manifolia.affinity import forest as F
-from manifolia.affinity.leaves import leaf_table
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.proximities import proximity_from_leaves
 
 TARGETS = {
     ("digits", "gap"): 50,
@@ -77,10 +78,10 @@ def compare(name, X, y, n_trees, *, loop_rows):
         f"{'max diff':>9}"
     )
     for kind in ("gap", "oob", "original"):
-        F.proximity_from_leaves(table, kind=kind)  # compile
+        proximity_from_leaves(table, kind=kind)  # compile
         slow, expected = best(lambda kind=kind: row_loop(leaf, counts, kind, rows), 1)
         slow *= n / len(rows)
-        fast, K = best(lambda kind=kind: F.proximity_from_leaves(table, kind=kind), 5)
+        fast, K = best(lambda kind=kind: proximity_from_leaves(table, kind=kind), 5)
         whole, _ = best(lambda kind=kind: F.proximity(forest, X, kind=kind), 3)
         got = K[rows].toarray()
         if kind == "oob":

@@ -120,7 +120,7 @@ def digits():
     from sklearn.datasets import load_digits
 
     from manifolia import RFPHATE
-    from manifolia.affinity.forest import proximity
+    from manifolia.forest import proximity
 
     warm_up()
     X, y = load_digits(return_X_y=True)

@@ -87,8 +87,10 @@ REFERENCE: dict[str, list[str]] = {
     ],
     # Stage functions that are useful on their own.
     "manifolia.neighbors": ["NeighborIndex", "Neighbors", "kneighbors"],
-    "manifolia.affinity.forest": ["operator", "proximity"],
-    "manifolia.affinity.path_kernel": ["path_kernel"],
+    "manifolia.forest": [
+        *["evidence", "impute", "operator", "outlier_scores", "path_kernel", "permutation_importance", "prototypes"],
+        "proximity",
+    ],
     "manifolia.affinity.alpha_decay": ["alpha_decay"],
     "manifolia.affinity.fuzzy": ["fuzzy_graph"],
     "manifolia.affinity.fisher": ["distances"],
@@ -102,8 +104,6 @@ REFERENCE: dict[str, list[str]] = {
     "manifolia.layout.tsne": ["tsne"],
     "manifolia.explain.gradients": ["feature_gradients", "feature_importance"],
     "manifolia.explain.pullback": ["pullback"],
-    "manifolia.explain.importance": ["permutation_importance"],
-    "manifolia.explain.proximities": ["evidence", "impute", "outlier_scores", "prototypes"],
 }
 
 

@@ -14,10 +14,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from manifolia import ForestFeatures, datasets
-from manifolia.affinity.forest_size import STEP, grow_until_stable
-from manifolia.affinity.node_paths import single_precision
-from manifolia.affinity.node_table import table_of_trees
-from manifolia.affinity.path_kernel import path_kernel
+from manifolia.forest.grow import STEP, grow_until_stable
+from manifolia.forest.node_paths import single_precision
+from manifolia.forest.node_table import table_of_trees
+from manifolia.forest.path_kernels import path_kernel
 from manifolia.metrics import target_alignment
 
 COSTS = (0.01, 0.1, 1, 10, 100, 1000)

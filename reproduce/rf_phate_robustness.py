@@ -38,8 +38,8 @@ from sklearn.metrics import roc_auc_score
 
 import manifolia
 from manifolia import RFPHATE, datasets
-from manifolia.affinity.forest import proximity
 from manifolia.exceptions import ManifoliaWarning
+from manifolia.forest import proximity
 
 WORK = pathlib.Path(tempfile.gettempdir()) / "manifolia-rf-phate-robustness"
 SAMPLE = 1_500

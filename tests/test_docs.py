@@ -88,8 +88,8 @@ def test_public_names_that_pages_mention_exist():
 
 
 def test_names_that_do_not_exist_are_noticed():
-    assert resolves("manifolia.affinity.forest.proximity")
-    assert not resolves("manifolia.affinity.forest.proximities")
+    assert resolves("manifolia.forest.proximity")
+    assert not resolves("manifolia.forest.proximitys")
     assert not resolves("manifolia.forests")
 
 
@@ -121,7 +121,7 @@ def test_reference_documents_each_name_once():
     assert len(documented) == len(set(documented))
     objects = [pkgutil.resolve_name(name) for name in documented]
     assert len(objects) == len({id(value) for value in objects})
-    assert {"manifolia.RFPHATE", "manifolia.metrics.auc_r_nx", "manifolia.affinity.forest.proximity"} <= set(documented)
+    assert {"manifolia.RFPHATE", "manifolia.metrics.auc_r_nx", "manifolia.forest.proximity"} <= set(documented)
     assert len(documented) <= MOST_PUBLIC_NAMES
 
 

@@ -75,7 +75,7 @@ def test_no_stage_imports_numba_before_a_kernel_is_called():
         for info in pkgutil.walk_packages(manifolia.__path__, "manifolia."):
             if not info.name.startswith(("manifolia.kernels", "manifolia.__main__")):
                 importlib.import_module(info.name)
-        assert "manifolia.affinity.forest" in sys.modules
+        assert "manifolia.forest.proximities" in sys.modules
         """
     )
     assert "manifolia.kernels._jit" not in found
@@ -88,9 +88,9 @@ def test_walking_all_modules_would_show_numba():
 
 def test_a_stage_resolves_from_its_package():
     found = imported_by(
-        "from manifolia import affinity; assert affinity.forest.__name__ == 'manifolia.affinity.forest'"
+        "from manifolia import forest; assert forest.proximities.__name__ == 'manifolia.forest.proximities'"
     )
-    assert "manifolia.affinity.forest" in found
+    assert "manifolia.forest.proximities" in found
     assert "numba" not in found
 
 
@@ -100,13 +100,13 @@ def test_a_kernel_brings_numba_when_it_is_called():
         import sys
         import numpy as np
         from sklearn.ensemble import RandomForestClassifier
-        from manifolia import affinity
+        from manifolia import forest as of
 
         X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
         forest = RandomForestClassifier(5, bootstrap=True, random_state=0).fit(X, y)
-        affinity.forest.proximity
+        of.proximity
         assert "numba" not in sys.modules
-        affinity.forest.proximity(forest, X, kind="original")
+        of.proximity(forest, X, kind="original")
         assert "numba" in sys.modules
         """
     )

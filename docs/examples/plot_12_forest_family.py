@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.datasets import load_wine
 
 import manifolia as mf
-from manifolia.affinity.forest import proximity
-from manifolia.explain.proximities import impute
+from manifolia.forest import impute, proximity
 from manifolia.show import (
     EvidenceDisplay,
     ImputationDisplay,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.forest import proximity
+from manifolia.forest import proximity
 from manifolia.show import ProximityDisplay
 
 X, y = load_digits(return_X_y=True)

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.forest import KINDS, proximity
+from manifolia.forest import proximity
+from manifolia.forest.proximities import KINDS
 from manifolia.show import ProximityDisplay
 
 X, y = load_digits(return_X_y=True)

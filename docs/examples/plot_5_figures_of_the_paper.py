@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import manifolia as mf
-from manifolia.affinity.forest import proximity
 from manifolia.exceptions import DataHomeError
+from manifolia.forest import proximity
 
 # Ten colours that stay apart for colour-blind readers (Paul Tol's muted scheme).
 palette = (

@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = attach(
         "exceptions",
         "explain",
         "extension",
+        "forest",
         "layout",
         "methods",
         "metrics",

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 
-from manifolia.affinity import forest as F
-from manifolia.affinity.leaves import check_forest_input, leaf_ids, leaf_table
+from manifolia import forest as F
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.forest.grow import contrast_forest
+from manifolia.forest.leaf_tables import check_forest_input, leaf_ids, leaf_table
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +157,7 @@ def test_a_row_that_meets_only_empty_leaves_is_put_at_zero_with_a_warning():
 
 def test_leaves_of_the_contrast_alone_are_empty():
     X = load_iris().data
-    grown = F.contrast_forest(X, n_trees=60, random_state=0)
+    grown = contrast_forest(X, n_trees=60, random_state=0)
     table = leaf_table(grown.forest, X, train_rows=grown.train_rows)
     leaves = leaf_values(table, X)
     assert 0.1 < leaves.filled.mean() < 0.9

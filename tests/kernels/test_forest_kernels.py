@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.leaves import leaf_table, pack_bits
+from manifolia.forest.leaf_tables import leaf_table, pack_bits
 from manifolia.kernels import forest as kernels
 from reference import forest as naive
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.node_table import node_table
+from manifolia.forest.node_table import node_table
 from manifolia.kernels import node_paths as kernels
 from reference import node_paths as naive
 

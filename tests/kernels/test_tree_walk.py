@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 
-from manifolia.affinity.splits import forest_splits
+from manifolia.forest.splits import forest_splits
 from manifolia.kernels import tree_walk as kernels
 from reference import tree_walk as naive
 

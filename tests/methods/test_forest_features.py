@@ -32,9 +32,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
 from manifolia import ForestFeatures
-from manifolia.affinity.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
-from manifolia.affinity.node_table import NodeTable, _depths, describe_node, linkage_table
 from manifolia.exceptions import ManifoliaWarning
+from manifolia.forest.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
+from manifolia.forest.node_table import NodeTable, _depths, describe_node, linkage_table
 
 X, Y = load_iris(return_X_y=True)
 GAPS = np.where(np.random.default_rng(0).random(X.shape) < 0.25, np.nan, X)

@@ -12,8 +12,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.manifold import Isomap, smacof
 
 import manifolia as mf
-from manifolia.affinity.forest import proximity
-from manifolia.affinity.forest_distances import distances, similarity
+from manifolia.forest import proximity
+from manifolia.forest.similarities import distances, similarity
 from manifolia.layout.classical_mds import classical_mds
 from manifolia.methods.forest_map import LAYOUTS
 

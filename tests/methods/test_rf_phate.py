@@ -18,10 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import manifolia as mf
-from manifolia.affinity import forest as F
-from manifolia.affinity.leaves import leaf_table
+from manifolia import forest as F
 from manifolia.exceptions import HonestyWarning, MemoryLimitError, StoppedByCallbackError
 from manifolia.extension.leaf_map import leaf_values, place_training
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.proximities import KINDS
 from manifolia.layout.classical_mds import classical_mds
 from manifolia.layout.metric_mds import metric_mds
 from manifolia.metrics.separation import map_score
@@ -144,7 +145,7 @@ def test_damping_brings_far_groups_together(iris_forest):
     assert spread(damped.embedding_) < 0.7 * spread(plain.embedding_)
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_proximity_makes_a_map(iris_forest, kind):
     model = small(forest=iris_forest, proximity=kind)
     if kind in DISHONEST:
@@ -160,7 +161,7 @@ def test_every_proximity_makes_a_map(iris_forest, kind):
     np.testing.assert_array_equal(K.toarray(), F.proximity(iris_forest, X_IRIS, kind=kind, new=X_IRIS[:5]).toarray())
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore::manifolia.exceptions.HonestyWarning")
 def test_every_proximity_makes_a_map_by_landmarks(iris_forest, kind):
     model = small(forest=iris_forest, proximity=kind, n_landmarks=40).fit(X_IRIS, Y_IRIS)

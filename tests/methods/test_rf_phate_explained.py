@@ -15,8 +15,8 @@ from sklearn.exceptions import NotFittedError
 import manifolia as mf
 from manifolia.exceptions import HonestyWarning
 from manifolia.explain import forest_answers
-from manifolia.explain.importance import permutation_importance
-from manifolia.extension.novelty import novelty, novelty_ranges
+from manifolia.forest.importances import permutation_importance
+from manifolia.forest.node_ranges import novelty, novelty_ranges
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 

@@ -8,7 +8,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity import forest as F
+from manifolia import forest as F
+from manifolia.forest.proximities import KINDS
 from manifolia.operators import landmarks as module
 from manifolia.operators.landmarks import choose_landmarks, landmark_chain, nearest_landmark, resolve_n_landmarks
 from manifolia.operators.spectrum import leading_vectors
@@ -107,7 +108,7 @@ def test_an_unknown_method_is_refused(rng):
         choose_landmarks(rng.normal(size=(10, 2)), 3, method="spectral")
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_chain_is_the_matrix_added_up_over_the_groups(iris, kind):
     X, model = iris
     K = F.proximity(model, X, kind=kind).toarray()
@@ -117,7 +118,7 @@ def test_the_chain_is_the_matrix_added_up_over_the_groups(iris, kind):
     np.testing.assert_allclose(lumped, C.T @ K @ C, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_row_its_own_landmark_is_the_exact_chain(iris, kind):
     X, model = iris
     # Rows that share every leaf are one to the forest, and to the coordinates; the others are their own landmarks.

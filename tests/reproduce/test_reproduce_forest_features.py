@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from manifolia import ForestFeatures
-from manifolia.affinity.forest_size import grow_until_stable
+from manifolia.forest.grow import grow_until_stable
 
 FOLDER = Path(__file__).parents[2] / "reproduce"
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity import forest as F
+from manifolia import forest as F
 from manifolia.show import ProximityDisplay
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from manifolia.explain.proximities import Imputed, outlier_scores
+from manifolia.forest.tools import Imputed, outlier_scores
 from manifolia.show import EvidenceDisplay, ImputationDisplay, OutlierDisplay, PrototypeDisplay
 
 

@@ -20,7 +20,7 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option
-from manifolia.affinity.grow import read_target
+from manifolia.forest.targets import read_target
 
 __all__ = ["ParzenClasses", "centred", "check_bandwidth", "class_codes", "parzen_classes", "squared_distances"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from manifolia._core.types import Array, ArrayLike, FloatArray
-from manifolia.affinity.grow import read_target
+from manifolia.forest.targets import read_target
 
 __all__ = ["Classes", "Factor", "target_classes", "target_factor"]
 

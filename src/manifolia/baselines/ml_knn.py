@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, check_number, validate_data
-from manifolia.affinity.grow import read_target
+from manifolia.forest.targets import read_target
 
 __all__ = ["MLkNN"]
 

@@ -14,11 +14,11 @@ import numpy as np
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, Sparse
 from manifolia._core.validate import check_is_fitted, validate_data
-from manifolia.affinity.forest import proximity_from_leaves
-from manifolia.affinity.grow import Target, check_forest
-from manifolia.affinity.leaves import LeafTable, check_forest_input, check_table, leaf_ids
-from manifolia.explain.importance import Importance, contrast_importance, importance_from_counts
-from manifolia.extension.novelty import novelty, ranges_from_counts
+from manifolia.forest.importances import Importance, contrast_importance, importance_from_counts
+from manifolia.forest.leaf_tables import LeafTable, check_forest_input, check_table, leaf_ids
+from manifolia.forest.node_ranges import novelty, ranges_from_counts
+from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.targets import Target, check_forest
 
 __all__ = ["ForestAnswers"]
 
@@ -75,7 +75,7 @@ class ForestAnswers:
             )
 
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Score how unlike the training rows of its leaves each row is; see `manifolia.extension.novelty`.
+        """Score how unlike the training rows of its leaves each row is; see `manifolia.forest.node_ranges`.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class ForestAnswers:
         -------
         ndarray of shape (d,)
             Mean over trees of what the error rate, or the mean squared error, grows by; see
-            `manifolia.explain.importance`. With ``task="unsupervised"`` the error is that of telling the data from
+            `manifolia.forest.importances`. With ``task="unsupervised"`` the error is that of telling the data from
             its shuffled copy.
         """
         return self._measured_importance().mean
@@ -147,7 +147,7 @@ class ForestAnswers:
         if self._contrast_seed is None:
             message = (
                 "feature_importances_ needs the target that the given forest was fitted on. Pass it with the forest to "
-                "manifolia.explain.importance.permutation_importance."
+                "manifolia.forest.permutation_importance."
             )
             raise AttributeError(message)
         return contrast_importance(self.forest_, X, contrast_state=self._contrast_seed, random_state=seed)

@@ -18,12 +18,13 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
 from manifolia._core.warnings import warn
-from manifolia.affinity.forest import KINDS
-from manifolia.affinity.grow import Target, check_forest, grow_forest, read_target, training_weights
-from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
 from manifolia.exceptions import HonestyWarning
 from manifolia.explain.forest_answers import ForestAnswers
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.forest.grow import grow_forest, training_weights
+from manifolia.forest.leaf_tables import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
+from manifolia.forest.proximities import KINDS
+from manifolia.forest.targets import Target, check_forest, read_target
 
 __all__ = ["ForestPlaced"]
 

@@ -13,7 +13,6 @@ __getattr__, __dir__, __all__ = attach(
         "leaf_map",
         "map_answers",
         "mode_map",
-        "novelty",
         "subset_map",
         "yardstick",
     ],

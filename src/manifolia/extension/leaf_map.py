@@ -16,7 +16,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
-from manifolia.affinity.leaves import LeafTable, parts_out_of_bag, tree_blocks
+from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_blocks
 
 __all__ = ["LeafValues", "leaf_values", "out_of_bag_prediction", "place_new", "place_training"]
 

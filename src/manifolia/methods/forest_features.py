@@ -3,11 +3,11 @@
 ======  =========================================================  ==================================================
 lines   paper                                                      here
 ======  =========================================================  ==================================================
-1–4     a forest of M bootstrapped trees, √f features a split      `affinity.grow`
-(M)     as many trees as the Gram matrix needs to stand still      `affinity.forest_size`
-5–9     the nodes on each row's path, and their identifiers        `affinity.node_paths.encode`
-10, 11  identifiers hashed to F columns, entries added up          `affinity.node_paths.node_hash`
-II-F    κ and its normalised forms                                 `affinity.path_kernel`
+1–4     a forest of M bootstrapped trees, √f features a split      `forest.grow`
+(M)     as many trees as the Gram matrix needs to stand still      `forest.grow.grow_until_stable`
+5–9     the nodes on each row's path, and their identifiers        `forest.node_paths.encode`
+10, 11  identifiers hashed to F columns, entries added up          `forest.node_paths.node_hash`
+II-F    κ and its normalised forms                                 `forest.path_kernel`
 ======  =========================================================  ==================================================
 """
 
@@ -29,10 +29,8 @@ from manifolia._core.random import as_generator, as_key, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
-from manifolia.affinity.contrast import shuffled_columns
-from manifolia.affinity.forest_size import grow_until_stable
-from manifolia.affinity.grow import Target, grow_forest, read_target
-from manifolia.affinity.node_paths import (
+from manifolia.forest.grow import grow_forest, grow_until_stable, shuffled_columns
+from manifolia.forest.node_paths import (
     HASHES,
     MISSING,
     NODES,
@@ -42,8 +40,9 @@ from manifolia.affinity.node_paths import (
     node_hash,
     single_precision,
 )
-from manifolia.affinity.node_table import check_ensemble, describe_node, is_fitted_ensemble, node_table, same_table
-from manifolia.affinity.path_kernel import path_kernel
+from manifolia.forest.node_table import check_ensemble, describe_node, is_fitted_ensemble, node_table, same_table
+from manifolia.forest.path_kernels import path_kernel
+from manifolia.forest.targets import Target, read_target
 
 __all__ = ["ForestFeatures"]
 
@@ -77,7 +76,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         row's own content; both ways with half the mass each; or where the tree learned to send it. In training the
         forest always learns one direction, as scikit-learn does, and does not send such rows both ways.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.affinity.grow.read_target`.
+        What the target asks for; see `manifolia.forest.targets.read_target`.
     forest : scikit-learn tree or ensemble of trees, default=None
         Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
         clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up.

@@ -3,8 +3,8 @@
 =====  =====================================================  =================================================
 step   paper                                                  here
 =====  =====================================================  =================================================
-1      random forest proximities                              `affinity.forest`
-2      similarities and distances                             `affinity.forest_distances`
+1      random forest proximities                              `forest.proximity`
+2      similarities and distances                             `forest.similarities`
 3      RF-MDS, RF-Isomap, RF-LLE; RF-PHATE                    `layout.mds`, `layout.embed`, `layout.lle`; as `RFPHATE`
 (3)    t-SNE and a UMAP-type layout of the nearest            `layout.tsne`, `layout.edge_sgd`
 (4)    each row placed through the leaves of the forest       `extension.leaf_map`
@@ -26,12 +26,12 @@ from manifolia._core import memory
 from manifolia._core.progress import Reporter
 from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.affinity.forest import proximity_from_leaves
-from manifolia.affinity.forest_distances import distances, nearest_by_similarity, similarity
-from manifolia.affinity.forest_operator import build_operator
 from manifolia.affinity.fuzzy import fuzzy_graph
-from manifolia.affinity.leaves import LeafTable
 from manifolia.explain.forest_placed import ForestPlaced
+from manifolia.forest.leaf_tables import LeafTable
+from manifolia.forest.operators import build_operator
+from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.embed import embed
 from manifolia.layout.initialize import spectral_start
@@ -69,7 +69,7 @@ class ForestMap(ForestPlaced, BaseEstimator):
     n_components : int, default=2
         Dimensions of the map; t-SNE makes at most 2.
     proximity : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        How alike two rows are for the forest; see `manifolia.affinity.forest.proximity`. The paper's is ``"oob"``.
+        How alike two rows are for the forest; see `manifolia.forest.proximity`. The paper's is ``"oob"``.
         ``"original"``, ``"kerf"`` and ``"path"`` let rows meet in leaves that their own labels made, and warn.
     forest : scikit-learn forest, default=None
         Fitted: used as it is, on the rows it was fitted on. Unfitted: a clone is fitted. None: a random forest for the
@@ -77,7 +77,7 @@ class ForestMap(ForestPlaced, BaseEstimator):
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.affinity.grow.read_target`.
+        What the target asks for; see `manifolia.forest.targets.read_target`.
     n_neighbors : int or "auto", default="auto"
         Nearest rows for ``"isomap"`` (10), ``"lle"`` (12) and ``"umap"`` (15).
     perplexity : float, default=30.0

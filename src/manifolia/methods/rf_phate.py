@@ -3,7 +3,7 @@
 =====  =====================================================  ===================================================
 step   paper                                                  here
 =====  =====================================================  ===================================================
-1      random forest proximities K                            `affinity.forest`, or its operator for a large table
+1      random forest proximities K                            `forest.proximity`, or its operator for a large table
 2      P ← K with its rows normalised                         `operators.diffusion.markov`
 3      t ← von Neumann entropy                                `operators.entropy`
 4      Pᵗ                                                     `operators.diffusion.diffuse`
@@ -28,10 +28,10 @@ from manifolia._core import memory
 from manifolia._core.progress import Reporter
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, check_option
-from manifolia.affinity.forest import proximity_from_leaves
-from manifolia.affinity.forest_operator import build_operator
-from manifolia.affinity.leaves import LeafTable
 from manifolia.explain.forest_placed import ForestPlaced
+from manifolia.forest.leaf_tables import LeafTable
+from manifolia.forest.operators import build_operator
+from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.layout.mds import SCALINGS, mds_layout
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
@@ -56,7 +56,7 @@ class RFPHATE(ForestPlaced, BaseEstimator):
     n_components : int, default=2
         Dimensions of the map.
     proximity : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        How alike two rows are for the forest; see `manifolia.affinity.forest.proximity`. ``"original"``, ``"kerf"``
+        How alike two rows are for the forest; see `manifolia.forest.proximity`. ``"original"``, ``"kerf"``
         and ``"path"`` let rows meet in leaves that their own labels made, show even random labels as separated, and
         warn.
     forest : scikit-learn forest, default=None
@@ -67,7 +67,7 @@ class RFPHATE(ForestPlaced, BaseEstimator):
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.affinity.grow.read_target`.
+        What the target asks for; see `manifolia.forest.targets.read_target`.
     t : int or "auto", default="auto"
         Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
         placing a row through its leaves is a step too.

@@ -43,7 +43,7 @@ def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Cl
 
 def is_classification(y: ArrayLike, task: str = "auto") -> bool:
     """Decide whether a target holds classes or numbers."""
-    from manifolia.affinity.grow import read_target
+    from manifolia.forest.targets import read_target
 
     check_option(task, "task", _TASKS)
     values = check_labels(y)

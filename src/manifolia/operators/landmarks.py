@@ -44,7 +44,7 @@ _KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
 
 
 class Products(Protocol):
-    """An affinity that is known by its products, such as `manifolia.affinity.forest.ForestOperator`."""
+    """An affinity that is known by its products, such as `manifolia.forest.proximities.ForestOperator`."""
 
     shape: tuple[int, int]
 

@@ -39,16 +39,16 @@ OWN = frozenset(
 #: Named tuples that their fitted state holds.
 TUPLES = frozenset(
     {
-        "manifolia.affinity.leaves.LeafTable",
-        "manifolia.affinity.leaves.Trees",
-        "manifolia.affinity.node_table.NodeTable",
+        "manifolia.forest.leaf_tables.LeafTable",
+        "manifolia.forest.leaf_tables.Trees",
+        "manifolia.forest.node_table.NodeTable",
         "manifolia.explain.embedded.EmbeddedGauges",
         "manifolia.explain.feature_answers.Projection",
-        "manifolia.explain.importance.Importance",
+        "manifolia.forest.importances.Importance",
         "manifolia.explain.pullback.Pullback",
         "manifolia.extension.kernel_formula.Frame",
         "manifolia.extension.leaf_map.LeafValues",
-        "manifolia.extension.novelty.NodeRanges",
+        "manifolia.forest.node_ranges.NodeRanges",
         "manifolia.neighbors.index.Neighbors",
         "manifolia.operators.tangent.TangentSpaces",
     }

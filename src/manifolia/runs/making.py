@@ -176,7 +176,7 @@ def _measure(
 
 
 def _guess_task(labels: Labels) -> str:
-    from manifolia.affinity.grow import read_target
+    from manifolia.forest.targets import read_target
 
     return "unsupervised" if labels.y is None else read_target(labels.y, len(labels.y), "auto").task
 

@@ -9,12 +9,12 @@ import pandas as pd
 
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
-from manifolia.affinity.leaves import check_forest_input, leaf_ids
 from manifolia.exceptions import TableError
 from manifolia.explorer import NewRows
 from manifolia.explorer.describing import Describer
 from manifolia.explorer.parts.images import pixels_of_table
 from manifolia.explorer.parts.told import forest_predictions, novelty_level
+from manifolia.forest.leaf_tables import check_forest_input, leaf_ids
 from manifolia.runs.presenting import column_names
 from manifolia.tables import Table
 

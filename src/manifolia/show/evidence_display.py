@@ -1,4 +1,4 @@
-"""What speaks for a row, on the map, and how gaps were filled: pictures of `manifolia.explain.proximities`."""
+"""What speaks for a row, on the map, and how gaps were filled: pictures of `manifolia.forest.tools`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray
 from manifolia._core.validate import check_map, check_matrix, check_number
-from manifolia.explain.proximities import Evidence, Imputed, evidence
+from manifolia.forest.tools import Evidence, Imputed, evidence
 from manifolia.show._style import apply_theme, new_axes, point_size, resolve_theme, shorten
 from manifolia.show.palette import DARK, class_colors
 
@@ -164,7 +164,7 @@ class ImputationDisplay:
 
     @classmethod
     def from_imputed(cls, found: Imputed, *, feature_names: Array | None = None, top: int = 8) -> ImputationDisplay:
-        """Take what `manifolia.explain.proximities.impute` gave.
+        """Take what `manifolia.forest.impute` gave.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Rows that are unlike their class, and rows that are typical of it: pictures of `manifolia.explain.proximities`."""
+"""Rows that are unlike their class, and rows that are typical of it: pictures of `manifolia.forest.tools`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_labels, check_matrix, check_number
-from manifolia.explain.proximities import Prototype, outlier_scores, prototypes
+from manifolia.forest.tools import Prototype, outlier_scores, prototypes
 from manifolia.show._style import apply_theme, new_axes, plain, resolve_theme, shorten
 from manifolia.show.palette import DARK, class_colors
 
@@ -29,7 +29,7 @@ class OutlierDisplay:
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        From `manifolia.explain.proximities.outlier_scores`.
+        From `manifolia.forest.outlier_scores`.
     labels : ndarray of shape (n,)
         Classes.
 
@@ -52,7 +52,7 @@ class OutlierDisplay:
         Parameters
         ----------
         K : array-like or sparse matrix of shape (n, n)
-            Proximities, such as `manifolia.affinity.forest.proximity` gives.
+            Proximities, such as `manifolia.forest.proximity` gives.
         y : array-like of shape (n,)
             Classes.
 
@@ -127,7 +127,7 @@ class PrototypeDisplay:
     Parameters
     ----------
     found : list of Prototype
-        From `manifolia.explain.proximities.prototypes`.
+        From `manifolia.forest.prototypes`.
     names : list of str
         Features.
     centre : ndarray of shape (d,)

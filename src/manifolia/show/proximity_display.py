@@ -95,7 +95,7 @@ class ProximityDisplay:
         y : array-like of shape (n,)
             The class of each row; not necessarily what the forest was trained on.
         kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-            The proximity, as for `manifolia.affinity.forest.proximity`.
+            The proximity, as for `manifolia.forest.proximity`.
         max_cells : int, default=400
             As for `from_matrix`.
         n_jobs : int or None, default=None
@@ -116,7 +116,7 @@ class ProximityDisplay:
         >>> ProximityDisplay.from_estimator(forest, X, y).class_shares.shape
         (3, 3)
         """
-        from manifolia.affinity.forest import proximity
+        from manifolia.forest.proximities import proximity
 
         K = proximity(estimator, X, kind=kind, n_jobs=n_jobs)
         return cls.from_matrix(K, y, max_cells=max_cells, title=f"{kind} proximity")

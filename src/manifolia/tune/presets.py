@@ -10,7 +10,8 @@ from sklearn.base import clone
 from manifolia import registry
 from manifolia._core.types import ArrayLike
 from manifolia._core.validate import check_option
-from manifolia.affinity.grow import default_forest, read_target
+from manifolia.forest.grow import default_forest
+from manifolia.forest.targets import read_target
 from manifolia.tune.parameters import Choice, Integer, Normalized, Real
 
 __all__ = ["forest_space", "preset", "with_forest"]

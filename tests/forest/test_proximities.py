@@ -18,9 +18,12 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 
 import manifolia
-from manifolia.affinity import forest as F
-from manifolia.affinity.leaves import leaf_table
+from manifolia import forest as F
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
+from manifolia.forest.grow import contrast_forest
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.proximities import KINDS as ALL_KINDS
+from manifolia.forest.proximities import proximity_from_leaves
 from reference import forest as naive
 
 KINDS = ("gap", "oob", "original", "kerf", "path")
@@ -149,7 +152,7 @@ def test_in_bag_diagonal():
     np.testing.assert_array_equal(K.toarray() - np.diag(K.diagonal()), off)
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_operator_equals_matrix(kind):
     X, y = iris(120)
     model = RandomForestClassifier(40, random_state=0).fit(X, y)
@@ -166,7 +169,7 @@ def test_operator_equals_matrix(kind):
     assert op.matmat(V[:, :0]).shape == (120, 0)
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_lumped_operator_adds_up_the_matrix(kind):
     X, y = iris(120)
     model = RandomForestClassifier(40, random_state=0).fit(X, y)
@@ -178,14 +181,14 @@ def test_lumped_operator_adds_up_the_matrix(kind):
     np.testing.assert_array_equal(op.lump(labels, 9, n_jobs=1), op.lump(labels, 9, n_jobs=2))
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_blocks_and_threads_change_no_bit(kind, monkeypatch):
     X, y = iris(120)
     model = RandomForestClassifier(40, random_state=0).fit(X, y)
     whole = F.proximity(model, X, kind=kind, n_jobs=1)
     V = np.random.default_rng(0).normal(size=(120, 40))
     product = F.operator(model, X, kind=kind).matmat(V, n_jobs=1)
-    monkeypatch.setattr("manifolia.affinity._rows._ENTRIES_PER_BLOCK", 500)
+    monkeypatch.setattr("manifolia.forest._rows._ENTRIES_PER_BLOCK", 500)
     for n_jobs in (1, 2):
         again = F.proximity(model, X, kind=kind, n_jobs=n_jobs)
         for part in ("data", "indices", "indptr"):
@@ -193,7 +196,7 @@ def test_blocks_and_threads_change_no_bit(kind, monkeypatch):
     np.testing.assert_array_equal(F.operator(model, X, kind=kind).matmat(V, n_jobs=2), product)
 
 
-@pytest.mark.parametrize("kind", F.KINDS)
+@pytest.mark.parametrize("kind", ALL_KINDS)
 def test_permuting_rows_permutes_the_result(kind):
     X, y = iris(80)
     table = leaf_table(RandomForestClassifier(30, random_state=0).fit(X, y), X)
@@ -201,8 +204,8 @@ def test_permuting_rows_permutes_the_result(kind):
     shuffled = table._replace(
         leaf=np.ascontiguousarray(table.leaf[:, order]), counts=np.ascontiguousarray(table.counts[:, order])
     )
-    K = F.proximity_from_leaves(table, kind=kind).toarray()
-    np.testing.assert_array_equal(F.proximity_from_leaves(shuffled, kind=kind).toarray(), K[np.ix_(order, order)])
+    K = proximity_from_leaves(table, kind=kind).toarray()
+    np.testing.assert_array_equal(proximity_from_leaves(shuffled, kind=kind).toarray(), K[np.ix_(order, order)])
 
 
 def test_threshold_and_top_k():
@@ -238,7 +241,7 @@ def test_rows_that_are_never_out_of_bag_are_treated_as_new_rows():
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
     table = leaf_table(model, X)
     with pytest.warns(ManifoliaWarning):
-        as_new = F.proximity_from_leaves(table, new_leaf=table.leaf[:, never])
+        as_new = proximity_from_leaves(table, new_leaf=table.leaf[:, never])
     np.testing.assert_allclose(P.toarray()[never], as_new.toarray(), atol=1e-15)
     with pytest.warns(ManifoliaWarning, match="in the bag of every"):
         K = F.proximity(model, X, kind="oob")
@@ -333,7 +336,7 @@ def test_contrast_forest_finds_the_dependence_of_columns():
     X = generator.choice([-1.0, 1.0], size=(160, 1)) * np.where(side[:, None], [[1.0, 1.0]], [[1.0, -1.0]])
     X = np.hstack([X + generator.normal(scale=0.2, size=(160, 2)), generator.normal(size=(160, 1))])
     X[:, 2] = X[:, 0] * X[:, 1] + generator.normal(scale=0.2, size=160)
-    grown = F.contrast_forest(X, n_trees=100, random_state=0)
+    grown = contrast_forest(X, n_trees=100, random_state=0)
     for kind in ("gap", "oob", "original"):
         K = F.proximity(grown.forest, X, kind=kind, train_rows=grown.train_rows).toarray()
         np.fill_diagonal(K, np.nan)
@@ -344,7 +347,7 @@ def test_contrast_forest_finds_the_dependence_of_columns():
     np.testing.assert_allclose(
         F.operator(grown.forest, X, train_rows=grown.train_rows).matmat(np.eye(160)), P.toarray(), atol=1e-14
     )
-    again = F.contrast_forest(X, n_trees=100, random_state=0, n_jobs=1)
+    again = contrast_forest(X, n_trees=100, random_state=0, n_jobs=1)
     np.testing.assert_array_equal(F.proximity(again.forest, X, train_rows=again.train_rows).toarray(), P.toarray())
 
 
@@ -356,7 +359,7 @@ def test_contrast_forest_finds_the_dependence_of_columns():
         elements=st.sampled_from([0.0, 1.0, 1.0, -3.5, 2e30, float("nan"), float("inf"), -float("inf")]),
     ),
     n_classes=st.integers(1, 3),
-    kind=st.sampled_from(F.KINDS),
+    kind=st.sampled_from(ALL_KINDS),
 )
 @pytest.mark.filterwarnings("ignore:.*rows are in the bag of every one")
 def test_odd_tables_give_finite_proximities_or_a_sentence(X, n_classes, kind):

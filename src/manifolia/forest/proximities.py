@@ -1,8 +1,7 @@
 """Proximities of a fitted forest: how alike two rows are for the task that the forest has learned.
 
-``proximity`` gives a sparse matrix, ``operator`` the same kernel as an operator that is never formed. Both start from
-the leaf of every row in every tree (`manifolia.affinity.leaves`) and multiply leaf-incidence factors
-(`manifolia.affinity._factors` has the formulas), in blocks of rows.
+The computation starts from the leaf of every row in every tree (`manifolia.forest.leaf_tables`) and multiplies
+leaf-incidence factors (`manifolia.forest._factors` has the formulas), in blocks of rows.
 """
 
 from __future__ import annotations
@@ -15,24 +14,11 @@ import scipy.sparse as sp
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.affinity._factors import Bags, bags, factors
-from manifolia.affinity._rows import cut, rows_in_blocks
-from manifolia.affinity.contrast import ContrastForest, contrast_forest
-from manifolia.affinity.forest_operator import ForestOperator, build_operator
-from manifolia.affinity.leaves import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
+from manifolia.forest._factors import KINDS, Bags, bags, factors
+from manifolia.forest._rows import cut, rows_in_blocks
+from manifolia.forest.leaf_tables import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
 
-__all__ = [
-    "KINDS",
-    "ContrastForest",
-    "ForestOperator",
-    "contrast_forest",
-    "operator",
-    "proximity",
-    "proximity_from_leaves",
-]
-
-#: Every kind of proximity.
-KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
+__all__ = ["KINDS", "proximity", "proximity_from_leaves"]
 
 
 def proximity(
@@ -84,7 +70,7 @@ def proximity(
     sample_weight : array-like of shape (n,), default=None
         For ``"gap"``: weights that multiplied the in-bag counts when the forest was fitted.
     train_rows : array-like of int, default=None
-        For each row that the forest was trained on, its row in `X` or −1; see `manifolia.affinity.leaves.leaf_table`.
+        For each row that the forest was trained on, its row in `X`, or −1 if it is not there.
     dtype : dtype, default=numpy.float64
         Of the entries; sums are in double precision always.
     n_jobs : int or None, default=None
@@ -116,7 +102,7 @@ def proximity(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from manifolia.affinity import forest
+    >>> from manifolia import forest
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RandomForestClassifier(random_state=0).fit(X, y)
     >>> P = forest.proximity(model, X)
@@ -176,46 +162,6 @@ def proximity_from_leaves(
             if symmetry or diagonal == "in-bag":
                 K = cut(K, threshold, top_k)
     return K.astype(dtype, copy=False)
-
-
-def operator(
-    forest: Any,
-    X: ArrayLike,
-    *,
-    kind: str = "gap",
-    normalize: str | None = "cosine",
-    sample_weight: ArrayLike | None = None,
-    train_rows: ArrayLike | None = None,
-    n_jobs: int | None = None,
-) -> ForestOperator:
-    """Build a forest's proximity as an operator: the factors only, nothing n × n.
-
-    Parameters
-    ----------
-    forest : scikit-learn forest
-        Fitted.
-    X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The rows that the forest was trained on.
-    kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        As for `proximity`. ``"oob"`` has no factors: its rows are computed anew, block by block, in every product.
-    normalize : {"cosine", None}, default="cosine"
-        For ``"path"``.
-    sample_weight : array-like of shape (n,), default=None
-        For ``"gap"``.
-    train_rows : array-like of int, default=None
-        As for `proximity`.
-    n_jobs : int or None, default=None
-        Threads while it is built; each product takes its own.
-
-    Returns
-    -------
-    ForestOperator
-        With ``matvec``, ``matmat``, ``rmatvec``, ``rmatmat`` and ``row_sums``.
-    """
-    check_option(kind, "kind", KINDS)
-    with threads(n_jobs):
-        table = leaf_table(forest, X, train_rows=train_rows)
-        return build_operator(table, kind=kind, normalize=normalize, sample_weight=sample_weight)
 
 
 def _resolve(

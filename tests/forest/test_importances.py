@@ -14,10 +14,10 @@ from sklearn.ensemble import (
 )
 
 from manifolia import memory_limit
-from manifolia.affinity.contrast import contrast_forest, shuffled_columns
 from manifolia.datasets import make_relevant_blobs
 from manifolia.exceptions import MemoryLimitError
-from manifolia.explain.importance import _permutations, contrast_importance, permutation_importance
+from manifolia.forest.grow import contrast_forest, shuffled_columns
+from manifolia.forest.importances import _permutations, contrast_importance, permutation_importance
 
 
 def naive(forest, X, y, seed, n_skipped=0):

@@ -20,8 +20,9 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from manifolia.affinity.grow import Target, check_forest, grow_forest, read_target, training_weights
-from manifolia.affinity.leaves import leaf_table
+from manifolia.forest.grow import grow_forest, training_weights
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.targets import Target, check_forest, read_target
 
 N = 60
 LETTERS = np.array(list("abc") * 20)

@@ -11,8 +11,8 @@ from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
 from manifolia._core.types import FloatArray, IntArray, Sparse
-from manifolia.affinity._factors import Factors
-from manifolia.affinity.leaves import LeafTable
+from manifolia.forest._factors import Factors
+from manifolia.forest.leaf_tables import LeafTable
 
 __all__ = ["cut", "path_lengths", "product_block", "rows_in_blocks"]
 
@@ -138,7 +138,7 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
     memory.require(
         size(per_row),
         step=f"the {n_queries} × {n} proximity matrix with about {per_row:.0f} entries a row",
-        remedy="Use affinity.forest.operator, which never forms it, or top_k= or threshold= to keep fewer entries.",
+        remedy="Use forest.operator, which never forms it, or top_k= or threshold= to keep fewer entries.",
     )
 
 

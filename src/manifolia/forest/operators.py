@@ -6,7 +6,7 @@ adds up what its leaves hold), tree by tree: O(n T) per vector where the matrix 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,11 +16,11 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_option
-from manifolia.affinity._factors import Bags, Factors, bags, factors, leaf_sizes
-from manifolia.affinity._rows import path_lengths, product_block
-from manifolia.affinity.leaves import LeafTable, parts_every, parts_out_of_bag, row_weights
+from manifolia.forest._factors import KINDS, Bags, Factors, bags, factors, leaf_sizes
+from manifolia.forest._rows import path_lengths, product_block
+from manifolia.forest.leaf_tables import LeafTable, leaf_table, parts_every, parts_out_of_bag, row_weights
 
-__all__ = ["ForestOperator", "build_operator"]
+__all__ = ["ForestOperator", "build_operator", "operator"]
 
 #: Columns that travel through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
 _COLUMNS = 16
@@ -185,6 +185,47 @@ class ForestOperator:
         )
 
 
+def operator(
+    forest: Any,
+    X: ArrayLike,
+    *,
+    kind: str = "gap",
+    normalize: str | None = "cosine",
+    sample_weight: ArrayLike | None = None,
+    train_rows: ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> ForestOperator:
+    """Build a forest's proximity as an operator: the factors only, nothing n × n.
+
+    Parameters
+    ----------
+    forest : scikit-learn forest
+        Fitted.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        The rows that the forest was trained on.
+    kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
+        As for `manifolia.forest.proximity`. ``"oob"`` has no factors: its rows are computed anew, block by block, in
+        every product.
+    normalize : {"cosine", None}, default="cosine"
+        For ``"path"``.
+    sample_weight : array-like of shape (n,), default=None
+        For ``"gap"``.
+    train_rows : array-like of int, default=None
+        As for `manifolia.forest.proximity`.
+    n_jobs : int or None, default=None
+        Threads while it is built; each product takes its own.
+
+    Returns
+    -------
+    ForestOperator
+        With ``matvec``, ``matmat``, ``rmatvec``, ``rmatmat`` and ``row_sums``.
+    """
+    check_option(kind, "kind", KINDS)
+    with threads(n_jobs):
+        table = leaf_table(forest, X, train_rows=train_rows)
+        return build_operator(table, kind=kind, normalize=normalize, sample_weight=sample_weight)
+
+
 def build_operator(
     table: LeafTable,
     *,
@@ -194,7 +235,7 @@ def build_operator(
     n_jobs: int | None = None,
 ) -> ForestOperator:
     """Build the operator of a proximity from leaves that are known already."""
-    check_option(kind, "kind", ("gap", "gap-sym", "oob", "original", "kerf", "path"))
+    check_option(kind, "kind", KINDS)
     check_option(normalize, "normalize", ("cosine", None))
     n = table.n_rows
     ones, nobody = np.ones(n), np.zeros(n, dtype=bool)

@@ -11,15 +11,10 @@ where permuting column by column costs O(T n depth d).
 A departure from Breiman: the permutation is a random rotation of the rows in a random order, one order for each tree
 and one rotation for each tree and feature. No row is its own partner, where a uniformly random permutation leaves one
 row in m on average as it was and so gives importances smaller by the factor 1 − 1/m; and no array of n × d is permuted.
-
-The module can be called: ``manifolia.explain.importance(model, X)`` is `manifolia.explain.displacement.importance`, the
-importance of features for any map that can place rows.
 """
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +24,9 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_same_length, is_sparse
-from manifolia.affinity.contrast import shuffled_columns
-from manifolia.affinity.leaves import check_forest_input, leaf_table
-from manifolia.affinity.splits import Splits, forest_splits
+from manifolia.forest.grow import shuffled_columns
+from manifolia.forest.leaf_tables import check_forest_input, leaf_table
+from manifolia.forest.splits import Splits, forest_splits
 
 __all__ = ["Importance", "contrast_importance", "importance_from_counts", "permutation_importance"]
 
@@ -97,10 +92,10 @@ def permutation_importance(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from manifolia import explain
+    >>> from manifolia import forest
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(100, random_state=0).fit(X, y)
-    >>> found = explain.importance.permutation_importance(forest, X, y, random_state=0)
+    >>> model = RandomForestClassifier(100, random_state=0).fit(X, y)
+    >>> found = forest.permutation_importance(model, X, y, random_state=0)
     >>> sorted(found.mean.argsort()[-2:].tolist())  # the petals
     [2, 3]
     """
@@ -232,16 +227,3 @@ def _columns(X: Any, rows: IntArray, used: IntArray) -> tuple[Array, IntArray, I
     column = np.zeros(d, dtype=np.int64)
     column[used] = np.arange(len(used))
     return np.ascontiguousarray(X[rows][:, used].toarray()), np.arange(len(rows)), column
-
-
-class _Callable(ModuleType):
-    """This module as something to call, so that one name serves forests and maps."""
-
-    def __call__(self, model: Any, X: ArrayLike, **options: Any) -> Any:
-        """Measure displacements in a map; see `manifolia.explain.displacement.importance`."""
-        from manifolia.explain.displacement import importance
-
-        return importance(model, X, **options)
-
-
-sys.modules[__name__].__class__ = _Callable

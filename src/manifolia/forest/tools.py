@@ -1,6 +1,6 @@
 """What else proximities tell (Breiman 2001; Breiman and Cutler's manual): outliers, prototypes, gaps filled, evidence.
 
-Each function takes a matrix of proximities, such as `manifolia.affinity.forest.proximity` gives for any forest.
+Each function takes a matrix of proximities, such as `manifolia.forest.proximity` gives for any forest.
 
 ========  ================================================================================
 symbol    meaning
@@ -22,8 +22,9 @@ import scipy.sparse as sp
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_labels, check_matrix, check_number, check_same_length, missing_labels
-from manifolia.affinity.forest import proximity
-from manifolia.affinity.grow import Target, grow_forest, read_target
+from manifolia.forest.grow import grow_forest
+from manifolia.forest.proximities import proximity
+from manifolia.forest.targets import Target, read_target
 
 __all__ = ["Evidence", "Imputed", "Prototype", "evidence", "impute", "outlier_scores", "prototypes"]
 
@@ -83,7 +84,7 @@ def outlier_scores(K: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
 
     Examples
     --------
-    >>> from manifolia.explain.proximities import outlier_scores
+    >>> from manifolia.forest import outlier_scores
     >>> int(outlier_scores([[1, 0.9, 0.8, 0], [0.9, 1, 0.7, 0.1], [0.8, 0.7, 1, 0], [0, 0.1, 0, 1]]).argmax())
     3
     """
@@ -244,9 +245,9 @@ def impute(
     n_trees : int, default=100
         Trees of each.
     kind : str, default="gap"
-        Proximity, as for `manifolia.affinity.forest.proximity`.
+        Proximity, as for `manifolia.forest.proximity`.
     task : str, default="auto"
-        What the target asks for; see `manifolia.affinity.grow.read_target`.
+        What the target asks for; see `manifolia.forest.targets.read_target`.
     tol : float, default=0.01
         The rounds end when values change by less than this, in standard deviations.
     random_state : int, RandomState, Generator or None, default=None

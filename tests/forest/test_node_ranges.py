@@ -9,10 +9,10 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from manifolia.affinity.contrast import contrast_forest
-from manifolia.affinity.leaves import leaf_table
-from manifolia.extension import novelty as stage
-from manifolia.extension.novelty import novelty, novelty_ranges, ranges_from_counts
+from manifolia.forest import node_ranges as stage
+from manifolia.forest.grow import contrast_forest
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.node_ranges import novelty, novelty_ranges, ranges_from_counts
 
 
 def halves(load, seed=0):

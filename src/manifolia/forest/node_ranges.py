@@ -48,8 +48,8 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.affinity.leaves import check_forest_input, leaf_table, tree_blocks
-from manifolia.affinity.splits import forest_splits
+from manifolia.forest.leaf_tables import check_forest_input, leaf_table, tree_blocks
+from manifolia.forest.splits import forest_splits
 
 __all__ = ["NodeRanges", "novelty", "novelty_ranges", "ranges_from_counts"]
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import RFPHATE, datasets
-from manifolia.affinity import split_width as module
-from manifolia.affinity.grow import grow_forest, read_target
-from manifolia.affinity.split_width import split_width
+from manifolia.forest import grow as module
+from manifolia.forest.grow import grow_forest, split_width
+from manifolia.forest.targets import read_target
 
 
 def choose(X, y, seed=0, weight=None, n_jobs=1):

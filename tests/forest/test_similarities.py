@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.forest import KINDS, proximity
-from manifolia.affinity.forest_distances import distances, nearest_by_similarity, similarity
+from manifolia.forest import proximity
+from manifolia.forest.proximities import KINDS
+from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_option
-from manifolia.affinity.node_paths import encode, has_missing, leaf_nodes
-from manifolia.affinity.node_table import NodeTable
+from manifolia.forest.node_paths import encode, has_missing, leaf_nodes
+from manifolia.forest.node_table import NodeTable
 
 __all__ = ["NORMALIZATIONS", "path_kernel"]
 
@@ -46,7 +46,7 @@ def path_kernel(
     table : NodeTable
         The trees.
     X : ndarray or csr_array of float32 of shape (n, d)
-        From `manifolia.affinity.node_paths.single_precision`.
+        From `manifolia.forest.node_paths.single_precision`.
     Z : ndarray or csr_array of float32 of shape (m, d), default=None
         Rows to compare with; None: `X` itself.
     normalize : {"cosine", "max"} or None, default="cosine"

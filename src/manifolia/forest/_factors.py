@@ -26,9 +26,12 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
-from manifolia.affinity.leaves import LeafTable, pack_bits, parts_every, parts_out_of_bag, tree_blocks
+from manifolia.forest.leaf_tables import LeafTable, pack_bits, parts_every, parts_out_of_bag, tree_blocks
 
-__all__ = ["Bags", "Factors", "bags", "factors", "leaf_sizes"]
+__all__ = ["KINDS", "Bags", "Factors", "bags", "factors", "leaf_sizes"]
+
+#: Every kind of proximity.
+KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
 
 _TRANSPOSED_ROWS = 1024  # rows whose leaves are turned over together: their part of the table stays in cache
 

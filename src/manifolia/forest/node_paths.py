@@ -28,7 +28,7 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import current_n_jobs, map_blocks
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.affinity.node_table import NodeTable
+from manifolia.forest.node_table import NodeTable
 
 __all__ = [
     "HASHES",

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.affinity.forest import proximity
-from manifolia.explain.proximities import evidence, impute, outlier_scores, prototypes
+from manifolia.forest import proximity
+from manifolia.forest.tools import evidence, impute, outlier_scores, prototypes
 
 K = np.array([[1, 0.9, 0.8, 0.1], [0.9, 1, 0.7, 0.0], [0.8, 0.7, 1, 0.0], [0.1, 0.0, 0.0, 1]])
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import ForestFeatures
-from manifolia.affinity.forest_size import STEP, grow_until_stable
+from manifolia.forest.grow import STEP, grow_until_stable
 from manifolia.methods import forest_features
 
 X, Y = load_iris(return_X_y=True)

@@ -1,0 +1,31 @@
+"""Forests: what a fitted forest of scikit-learn says of rows. Leaves, bags, proximities, paths, importances."""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    submodules=[
+        "grow",
+        "importances",
+        "leaf_tables",
+        "node_paths",
+        "node_ranges",
+        "node_table",
+        "operators",
+        "path_kernels",
+        "proximities",
+        "similarities",
+        "targets",
+        "tools",
+    ],
+    names={
+        "evidence": "manifolia.forest.tools",
+        "impute": "manifolia.forest.tools",
+        "operator": "manifolia.forest.operators",
+        "outlier_scores": "manifolia.forest.tools",
+        "path_kernel": "manifolia.forest.path_kernels",
+        "permutation_importance": "manifolia.forest.importances",
+        "prototypes": "manifolia.forest.tools",
+        "proximity": "manifolia.forest.proximities",
+    },
+)

@@ -1,0 +1,302 @@
+"""Growing the forest behind a map: for a target, without one, and until it has enough trees.
+
+Rows without a label are left out of the forest's training and are placed by it all the same. Without a target, the
+forest contrasts the data with a copy whose columns are shuffled [1]_ [2]_: the copy has the same marginals and no
+dependence between columns, so that a forest which tells the two apart has to learn which combinations of values occur.
+
+References
+----------
+.. [1] L. Breiman and A. Cutler, "Random forests", manual, section on unsupervised learning, 2003.
+.. [2] T. Shi and S. Horvath, "Unsupervised learning with random forest predictors", JCGS 15, 2006.
+.. [3] C. Vens and F. Costa, "Random forest based feature induction", ICDM 2011.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.parallel import threads
+from manifolia._core.random import as_generator, as_seed
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_matrix
+from manifolia.forest.node_paths import single_precision
+from manifolia.forest.node_table import table_of_trees
+from manifolia.forest.path_kernels import path_kernel
+from manifolia.forest.targets import Target, check_forest
+
+__all__ = [
+    "MANY_COLUMNS",
+    "STEP",
+    "ContrastForest",
+    "Grown",
+    "Report",
+    "SizedForest",
+    "contrast_forest",
+    "default_forest",
+    "fit_forest",
+    "grow_forest",
+    "grow_until_stable",
+    "shuffled_columns",
+    "split_width",
+    "training_weights",
+]
+
+#: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
+_REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
+
+
+class Grown(NamedTuple):
+    """A fitted forest and how its rows relate to the data."""
+
+    forest: Any  # Fitted
+    train_rows: IntArray | None  # For each row that the forest saw, its row in the data or −1; None: they are the same
+
+
+def default_forest(target: Target, n_trees: int = 500) -> Any:
+    """Make the forest that is grown for a target when none is given."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    if target.is_classification or target.task == "unsupervised":  # tells the data from a shuffled copy
+        return RandomForestClassifier(n_trees)
+    return RandomForestRegressor(n_trees, **_REGRESSION)
+
+
+def grow_forest(
+    X: Any,
+    target: Target,
+    *,
+    forest: Any = None,
+    n_trees: int = 500,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> Grown:
+    """Grow a forest for a target, or take the fitted one that is given."""
+    from sklearn.base import clone
+
+    given = check_forest(forest)
+    rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
+    if given is not None and hasattr(given, "estimators_"):
+        n_seen = _rows_seen(given)
+        return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
+    # scikit-learn's threads each save, change and restore the process's warning filters: where two overlap, what stays
+    # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.) Where one empties the list
+    # that another was given, that one warns of a list that is missing.
+    with threads(n_jobs) as n_threads, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
+        if target.task == "unsupervised":
+            if sample_weight is not None:
+                message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
+                raise ValueError(message)
+            return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report))
+        model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
+        if model.random_state is None:
+            model.set_params(random_state=as_seed(random_state))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
+        train = X if rows is None else X[rows]
+        if given is None and target.task == "classification" and target.y is not None:
+            width = split_width(train, target.y, weight=weight, seed=model.random_state, n_jobs=n_threads)
+            model.set_params(max_features=width)
+        fit_forest(model, train, target.y, weight, report=report if given is None else None)
+    return Grown(model, rows)
+
+
+def _rows_seen(forest: Any) -> int:
+    """At least how many rows a fitted forest was trained on."""
+    return 1 + max((int(drawn.max(initial=-1)) for drawn in forest.estimators_samples_), default=-1)
+
+
+def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
+    """Tell which weights multiply the in-bag counts.
+
+    scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
+    releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.
+    """
+    if sample_weight is None:
+        return None
+    if not getattr(forest, "bootstrap", False):  # nothing is drawn: the weights go to the trees as they are
+        return np.asarray(sample_weight, dtype=np.float64)
+    drawn = forest.estimators_samples_[0]
+    if np.isclose(forest.estimators_[0].tree_.weighted_n_node_samples[0], len(drawn), rtol=1e-9):
+        return None
+    return np.asarray(sample_weight, dtype=np.float64)
+
+
+# --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
+
+#: Called with the trees that are grown and the trees in all; it may raise to stop.
+Report = Callable[[int, int], None]
+
+_PARTS = 20  # reports while a forest grows
+
+
+def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report: Report | None = None) -> Any:
+    """Fit a forest, in parts if someone listens.
+
+    A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
+    """
+    if report is None:
+        return model.fit(X, y, sample_weight=sample_weight)
+    n_trees, n_threads = model.n_estimators, model.n_jobs or 1
+    part = n_threads * -(-n_trees // (_PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
+    report(0, n_trees)
+    model.set_params(warm_start=True)
+    for grown in [*range(part, n_trees, part), n_trees]:
+        model.set_params(n_estimators=grown).fit(X, y, sample_weight=sample_weight)
+        report(grown, n_trees)
+    return model.set_params(warm_start=False)
+
+
+# --- without a target ------------------------------------------------------------------------------------------------
+
+
+class ContrastForest(NamedTuple):
+    """A forest grown on data and contrast."""
+
+    forest: Any  # Fitted on 2 n rows, class 1 for the data
+    # (2 n,): what `manifolia.forest.proximity` needs to relate the forest's rows to the data: −1 for the copy
+    train_rows: IntArray
+
+
+def contrast_forest(
+    X: ArrayLike,
+    *,
+    n_trees: int = 500,
+    forest: Any = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    report: Report | None = None,
+) -> ContrastForest:
+    """Grow a forest that tells the data from a copy whose columns are shuffled independently."""
+    from sklearn.base import clone
+    from sklearn.ensemble import RandomForestClassifier
+
+    data = check_matrix(X, allow_nan=True, min_rows=2)
+    n = data.shape[0]
+    generator = as_generator(random_state)
+    copy = shuffled_columns(data, generator)
+    model = RandomForestClassifier(n_trees) if forest is None else clone(forest)
+    model.set_params(random_state=as_seed(generator))
+    with threads(n_jobs) as n_threads:
+        if forest is None:
+            model.set_params(n_jobs=n_threads)
+        both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
+        fit_forest(model, both, label, report=report if forest is None else None)
+    train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
+    return ContrastForest(model, train_rows)
+
+
+def shuffled_columns(X: Array, random_state: RandomState = None) -> Array:
+    """Shuffle each column on its own."""
+    generator = as_generator(random_state)
+    return np.column_stack([generator.permutation(column) for column in X.T])
+
+
+# --- how many columns a split tries ----------------------------------------------------------------------------------
+
+# The square root of the number of columns, the usual choice, is too few where nearly all columns are noise: of 1,004
+# columns it tries 31, and most splits see none of the four that tell the classes apart. A tenth or a third of them
+# finds these, at three to ten times the work; where every column tells a little it gains nothing. Small forests, asked
+# about rows that their trees have not seen, tell the two cases apart.
+
+#: Up to here the square root is a tenth of the columns or more.
+MANY_COLUMNS = 100
+#: From the narrowest on, each is tried if the one before was better than its own.
+WIDTHS: tuple[str | float, ...] = ("sqrt", 0.1, 1 / 3)
+_TREES, _ROWS = 50, 1000
+#: By how many standard errors a wider search has to be better: it costs time in every tree.
+_ERRORS = 2.0
+
+
+def split_width(X: Any, y: Array, *, weight: FloatArray | None, seed: int, n_jobs: int | None) -> str | float:
+    """Choose ``max_features`` of a forest of classes by out-of-bag votes.
+
+    Forests of 50 trees on at most 1,000 rows try the square root of the number of columns, a tenth and a third. A
+    wider one is taken if the rows that it alone gets right are more than those that it alone gets wrong by two standard
+    errors (McNemar's test), and the next is tried only then.
+    """
+    if X.shape[1] <= MANY_COLUMNS:
+        return WIDTHS[0]
+    if X.shape[0] > _ROWS:
+        rows = np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:_ROWS])
+        X, y, weight = X[rows], y[rows], None if weight is None else weight[rows]
+    chosen, right = WIDTHS[0], _right(X, y, weight, WIDTHS[0], seed, n_jobs)
+    for wider in WIDTHS[1:]:
+        if np.count_nonzero(~right) <= _ERRORS**2:
+            break  # even if it got all of these right, that could be luck
+        also = _right(X, y, weight, wider, seed, n_jobs)
+        gained, lost = np.count_nonzero(also & ~right), np.count_nonzero(right & ~also)
+        if gained - lost <= _ERRORS * np.sqrt(gained + lost):
+            break
+        chosen, right = wider, also
+    return chosen
+
+
+def _right(X: Any, y: Array, weight: FloatArray | None, width: Any, seed: int, n_jobs: int | None) -> BoolArray:
+    """Which rows the trees that have not seen them vote right on."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(_TREES, max_features=width, oob_score=True, random_state=seed, n_jobs=n_jobs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen: its vote is NaN, and not right
+        forest.fit(X, y, sample_weight=weight)
+    votes = np.nan_to_num(forest.oob_decision_function_, nan=-1.0)
+    return np.asarray(forest.classes_[np.argmax(votes, axis=1)] == y)
+
+
+# --- how many trees are enough ---------------------------------------------------------------------------------------
+
+# Section III-A [3]: start with 50 trees and add 50 until the mean absolute change of the normalised Gram matrix of
+# held-out rows falls below 0.01. Trees are added by warm start, and the Gram matrix by adding the common paths of the
+# new trees, so that no tree is grown or walked twice.
+
+#: Trees that are added at a time (section III-A).
+STEP = 50
+
+
+class SizedForest(NamedTuple):
+    """A forest that has grown until it stood still, or until it was large enough."""
+
+    forest: Any  # Fitted
+    n_trees: int  # Its size
+    curve: FloatArray  # (k,): mean absolute change of the normalised Gram matrix by each addition of trees
+
+
+def grow_until_stable(
+    model: Any,
+    X: Any,
+    y: Any,
+    held_out: Any,
+    *,
+    tol: float = 0.01,
+    max_trees: int = 1000,
+    n_jobs: int | None = None,
+    report: Callable[..., None] | None = None,
+) -> SizedForest:
+    """Grow a forest by warm start until the Gram matrix of held-out rows stands still."""
+    rows = single_precision(held_out)
+    kernel = np.zeros((rows.shape[0], rows.shape[0]))
+    curve: list[float] = []
+    before, size = kernel, 0
+    with threads(n_jobs) as n_threads, warnings.catch_warnings():
+        # As in `grow_forest`: scikit-learn's threads change the filters of warnings under each other.
+        warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
+        model.set_params(warm_start=True, n_jobs=n_threads)
+        while size < max_trees and not (curve and curve[-1] < tol):
+            grown, size = size, min(size + STEP, max_trees)
+            model.set_params(n_estimators=size).fit(X, y)
+            new = table_of_trees(model.estimators_[grown:])
+            kernel += path_kernel(new, rows, normalize=None, missing="native")
+            length = np.sqrt(np.diagonal(kernel))
+            now = kernel / np.outer(length, length)
+            if grown:
+                curve.append(float(np.abs(now - before).mean()))
+            before = now
+            if report is not None:
+                report(size, None, **({"change": curve[-1]} if curve else {}))
+    return SizedForest(model.set_params(warm_start=False), size, np.array(curve))
