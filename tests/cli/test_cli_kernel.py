@@ -36,10 +36,10 @@ def test_the_run(tables):
     assert report["parameters"]["perplexity"] == 10
     assert report["importance"]["purpose"] == "where a row lies in the map"
     assert len(report["importances"]) == 13
-    assert report["findings"][0].startswith("What matters most for where a row lies in the map: ")
+    assert report["findings"][0]["text"].startswith("What matters most for where a row lies in the map: ")
     # A share of the rows of the fit cannot tell which of them stand apart: half are above a half.
-    assert not any("novelty" in finding for finding in report["findings"])
-    assert any("farthest from their 10 nearest" in finding for finding in report["findings"])
+    assert not any("novelty" in finding["text"] for finding in report["findings"])
+    assert any("farthest from their 10 nearest" in finding["text"] for finding in report["findings"])
     assert {"neighbours", "layout", "placing", "importance", "novelty"} <= set(report["seconds"])
     coordinates = pd.read_csv(tables / "run" / "coordinates.csv")
     assert list(coordinates.columns) == ["row", "map_x", "map_y", "target", "novelty"]

@@ -152,5 +152,5 @@ def test_a_map_without_a_target_says_three_things():
     found = make_run(read(passengers(120).drop(columns=["Name", "Survived"])), Request()).report
     assert found["method"] == "featuremap"
     assert len(found["findings"]) == 3
-    assert "directions in which the rows differ" in found["findings"][0]
-    assert "farthest from their" in found["findings"][2]
+    assert "directions in which the rows differ" in found["findings"][0]["text"]
+    assert "farthest from their" in found["findings"][2]["text"]

@@ -71,8 +71,8 @@ def run_demo(out: Path, options: dict[str, Any]) -> None:
     seconds = time.perf_counter() - began
     console.data({"run": str(out), "page": str(out / "map.html"), "new_accuracy": placed.accuracy, **run.report})
     console.heading(f"{title}: {len(old):,} rows mapped, {len(new):,} new rows placed, in {seconds:.1f} s")
-    for text in run.report["findings"]:
-        console.result(f"- {text}")
+    for finding in run.report["findings"]:
+        console.result(f"- {finding['text']}")
     if placed.accuracy is not None:
         console.result(f"- Of the {len(new):,} new rows, which nobody had seen, {placed.accuracy:.0%} are told right.")
     console.heading(f"Open the page: {out / 'map.html'}")

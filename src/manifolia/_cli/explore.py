@@ -43,8 +43,8 @@ def run_explore(path: Path, options: dict[str, Any]) -> None:
         else:
             write_page(run.payload, out)
         console.heading(f"{run.report['data']['rows']:,} rows mapped in {time.perf_counter() - began:.1f} s")
-        for text in run.report["findings"]:
-            console.result(f"- {text}")
+        for finding in run.report["findings"]:
+            console.result(f"- {finding['text']}")
     console.heading(f"Open the page: {out}")
 
 

@@ -72,7 +72,7 @@ def _tell_run(console: Console, path: Path) -> None:
     console.result(f"  {report['data']['rows']:,} rows, {report['data']['columns']:,} columns")
     for name, value in report["parameters"].items():
         console.result(f"  {name:14s} {value}")
-    for text in report["findings"]:
-        console.result(f"- {text}")
+    for finding in report["findings"]:
+        console.result(f"- {finding['text']}")
     for text in report["notes"]:
         console.result(f"- {text}")

@@ -70,8 +70,8 @@ def tell(console: Console, run: Run, folder: Path, seconds: float) -> None:
     console.data({"run": str(folder), "page": str(folder / "map.html"), **report})
     task = f", {report['target']['task']}" if report["target"]["columns"] else ""
     console.heading(f"{report['data']['rows']:,} rows mapped by {report['method']}{task} in {seconds:.1f} s")
-    for text in report["findings"]:
-        console.result(f"- {text}")
+    for finding in report["findings"]:
+        console.result(f"- {finding['text']}")
     console.heading(f"Open the page: {folder / 'map.html'}")
 
 
@@ -89,7 +89,7 @@ def _write_h5ad(data: Path, folder: Path, run: Run) -> None:
             key: {
                 "parameters": {name: str(value) for name, value in run.report["parameters"].items()},
                 "importances": {entry["column"]: entry["importance"] for entry in run.report["importances"]},
-                "findings": list(run.report["findings"]),
+                "findings": [finding["text"] for finding in run.report["findings"]],
             }
         },
     )

@@ -10,7 +10,6 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
         "describing",
-        "findings",
         "folder",
         "making",
         "placing",

@@ -15,8 +15,8 @@ from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.explorer import Payload
+from manifolia.explorer.findings import Finding, Learned, findings_of
 from manifolia.neighbors import kneighbors
-from manifolia.runs import findings
 from manifolia.runs.describing import describe_map
 from manifolia.runs.measured import Importance, Measured
 from manifolia.runs.presenting import coordinates_of, payload_of, report_of
@@ -171,7 +171,7 @@ def _measure(
         if not _names_outliers(estimator) and not is_sparse(plain):
             near = kneighbors(plain, min(10, len(Y) - 1), random_state=request.random_state, n_jobs=request.n_jobs)
             isolation = near.distances.mean(axis=1)
-    found.findings = _findings(estimator, Y, labels, found, features, isolation, classes=classes)
+    found.findings = _findings(estimator, Y, labels, found, features, isolation)
     return found
 
 
@@ -235,26 +235,21 @@ def _findings(
     found: Measured,
     table: Table,
     isolation: FloatArray | None,
-    *,
-    classes: bool,
-) -> list[str]:
-    scores = {score.metric: score.value for score in found.scores}
-    target = labels.name
-    one = labels.y if classes else None
-    said = []
-    if found.importances:
-        learned = True
-        score = getattr(estimator, "oob_score_", float("nan"))
-        if labels.y is not None and labels.y.ndim == 1 and np.isfinite(score):
-            known = labels.y[~pd.isna(labels.y)]
-            learned = findings.learned_something(score, known.astype(str) if classes else known, classes=classes)
-        said.append(findings.importance_finding(found.importances, found.importance.purpose, learned=learned))
-    said.append(findings.neighbour_finding(estimator, Y, one, scores, target))
-    if found.novelty is not None and _names_outliers(estimator):
-        said.append(findings.outlier_finding(found.novelty, table.row_names))
-    elif isolation is not None:
-        said.append(findings.isolation_finding(isolation, table.row_names))
-    if one is not None and found.predicted is not None:
-        surprise = findings.surprise_finding(Y, one, found.predicted, target, table.row_names)
-        said += [surprise] if surprise else []
-    return said
+) -> list[Finding]:
+    score = getattr(estimator, "oob_score_", float("nan"))
+    learned = None
+    if np.isfinite(score):
+        learned = Learned(score, estimator.over_separation_, classes=hasattr(estimator.forest_, "classes_"))
+    return findings_of(
+        Y,
+        table.row_names,
+        target=labels.name,
+        y=labels.y if labels.y is not None and labels.y.ndim == 1 else None,
+        learned=learned,
+        importances=found.importances,
+        purpose=found.importance.purpose,
+        scores={one.metric: one.value for one in found.scores},
+        novelty=found.novelty if _names_outliers(estimator) else None,
+        isolation=isolation,
+        predicted=found.predicted,
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from manifolia._core.types import Array, FloatArray
+from manifolia.explorer.findings import Finding
 from manifolia.runs.scores import Score
 
 __all__ = ["Importance", "Measured"]
@@ -29,5 +30,5 @@ class Measured:
     novelty: FloatArray | None = None  # (n,): how unlike the others each row is
     predicted: Array | None = None  # (n,) or (n, n_targets): what trees that did not see a row say of it
     scores: list[Score] = field(default_factory=list)  # How good the map is
-    findings: list[str] = field(default_factory=list)  # The same in words
+    findings: list[Finding] = field(default_factory=list)  # The same in words
     notes: list[str] = field(default_factory=list)  # What was decided on the way

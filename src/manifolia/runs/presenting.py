@@ -95,7 +95,7 @@ def payload_of(
         color_by=str(known.columns[0]) if len(labels.frame.columns) else None,
         kinds=dict.fromkeys(class_names, "class"),
         row_names=list(table.row_names),
-        findings=found.findings,
+        findings=[finding.text for finding in found.findings],
         notes=found.notes,
         importances=found.importances or None,
         roles=roles,
@@ -165,7 +165,7 @@ def report_of(
             {"column": name, "importance": mean, "standard_error": error}
             for name, (mean, error) in sorted(found.importances.items(), key=lambda item: -item[1][0])
         ],
-        "findings": found.findings,
+        "findings": [finding._asdict() for finding in found.findings],
         "notes": found.notes,
         "left_out_of_page": list(payload.left_out),
     }  # fmt: skip

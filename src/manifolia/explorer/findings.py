@@ -1,0 +1,211 @@
+"""What a map shows, as records: a sentence, and the rows and columns that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from manifolia._core.types import Array, FloatArray
+from manifolia.explorer.parts.told import NOVEL
+from manifolia.metrics.separation import blind_score
+
+__all__ = [
+    "Finding",
+    "Learned",
+    "findings_of",
+    "importance_finding",
+    "isolation_finding",
+    "neighbour_finding",
+    "neighbour_share",
+    "outlier_finding",
+    "surprise_finding",
+]
+
+_TOP = 3  # columns and rows that are named
+_SHARE = 0.01  # of all importance, below which a column is not worth naming
+_DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
+_WEAK = 0.25  # share of rows that the forest gets wrong, above which it is the forest that is weak
+_UNEARNED = 0.02  # separation beyond the forest's that is not noise
+
+
+class Finding(NamedTuple):
+    """One thing that a map shows."""
+
+    text: str  # The sentence
+    rows: tuple[int, ...] = ()  # Rows of the map that it names, in the order of the sentence
+    columns: tuple[str, ...] = ()  # Columns that it names, in the order of the sentence
+
+
+class Learned(NamedTuple):
+    """What a forest learned of its target, and what the map shows of that."""
+
+    score: float  # Accuracy or R² on rows out of bag
+    excess: float  # By how much the neighbours in the map agree beyond that
+    classes: bool  # Whether the target is classes, of one column or several
+
+    def more_than_chance(self, y: Array) -> bool:
+        """Tell whether the forest knows more of one target than its distribution."""
+        blind = blind_score(y.astype(str) if self.classes else y, classification=self.classes)
+        deviation = np.sqrt(blind * (1.0 - blind)) if self.classes else 1.0
+        return bool(self.score > blind + 2.0 * deviation / np.sqrt(len(y)))
+
+
+def findings_of(
+    Y: FloatArray,
+    row_names: Sequence[str],
+    *,
+    target: str = "",  # its name in a sentence
+    y: Array | None = None,  # the target, if it is one column
+    learned: Learned | None = None,
+    importances: Mapping[str, tuple[float, float]] | None = None,  # column to mean and standard error
+    purpose: str = "",  # what columns matter for
+    scores: Mapping[str, float | None] | None = None,
+    novelty: FloatArray | None = None,  # where it tells the rows of the map apart
+    isolation: FloatArray | None = None,  # where it does not: mean distance of a row from its nearest
+    predicted: Array | None = None,  # the forest's guesses out of bag
+) -> list[Finding]:
+    """Say what a map shows, from what is known of it."""
+    classes = y if learned is not None and learned.classes else None
+    found = []
+    if importances:
+        better = learned is None or y is None or learned.more_than_chance(y[~pd.isna(y)])
+        found.append(importance_finding(importances, purpose, learned=better))
+    found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
+    if novelty is not None:
+        found.append(outlier_finding(novelty, row_names))
+    elif isolation is not None:
+        found.append(isolation_finding(isolation, row_names))
+    if classes is not None and predicted is not None:
+        surprise = surprise_finding(Y, classes, predicted, target, row_names)
+        found += [surprise] if surprise else []
+    return found
+
+
+def importance_finding(
+    importances: Mapping[str, tuple[float, float]],
+    target: str,
+    *,
+    learned: bool = True,
+) -> Finding:
+    """Name the columns that matter most."""
+    if not learned:
+        return Finding(
+            f"The forest cannot tell {target} better than by always guessing the same: no column is shown to matter, "
+            f"and groups in the map mean nothing for {target}."
+        )
+    ranked = sorted(importances.items(), key=lambda item: -item[1][0])
+    limit = norm.isf(_DOUBT / len(ranked))  # of many columns that mean nothing some look telling by chance
+    telling = [name for name, (mean, error) in ranked if mean > limit * error and mean > 0]
+    if not telling:
+        return Finding(
+            f"No column matters for {target} by more than chance: be careful with what the map seems to show."
+        )
+    total = sum(max(mean, 0.0) for _, (mean, _) in ranked)
+    shares = {name: importances[name][0] / total for name in telling}
+    top = [name for i, name in enumerate(telling[:_TOP]) if i == 0 or shares[name] >= _SHARE]
+    named = ", ".join(f"{name} ({shares[name]:.0%})" for name in top)
+    rest = len(telling) - len(top)
+    none = len(ranked) - len(telling)
+    tail = [f"{rest} more {'counts' if rest == 1 else 'count'} for less"] if rest else []
+    tail += [f"{none} {'is' if none == 1 else 'are'} indistinguishable from noise"] if none else []
+    text = f"What matters most for {target}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
+    return Finding(text, columns=tuple(top))
+
+
+def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> FloatArray:
+    """Share of each row's neighbours in the map that are of the class asked for."""
+    from sklearn.neighbors import NearestNeighbors
+
+    near = NearestNeighbors(n_neighbors=min(k, len(Y) - 1)).fit(Y).kneighbors(return_distance=False)
+    return (y[near] == asked[:, np.newaxis]).mean(axis=1)
+
+
+def neighbour_finding(
+    n_rows: int, target: str, *, learned: Learned | None, y: Array | None, scores: Mapping[str, float | None]
+) -> Finding:
+    """Say how far neighbours in the map can be trusted; `y` is one column of classes, if the target is that."""
+    k = min(10, n_rows - 1)
+    if learned is None:
+        kept, trust = scores.get("neighbor_recall"), scores.get("trustworthiness")
+        if kept is None or trust is None:
+            return Finding("How well neighbours are kept could not be measured on this table.")
+        chance = k / max(n_rows - 1, 1)
+        return Finding(
+            f"{kept:.0%} of a row's {k} nearest rows in the table are among its {k} nearest in the map "
+            f"({chance:.1%} by chance); trustworthiness is {trust:.2f} of 1."
+        )
+    earned, shown = learned.score, learned.score + learned.excess
+    if y is not None:
+        blind = blind_score(y[~pd.isna(y)].astype(str), classification=True)
+        judged = (
+            "no more than was learned"
+            if learned.excess <= _UNEARNED
+            else f"{100 * learned.excess:.0f} points more than was learned, which is not earned"
+        )
+        return Finding(
+            f"By the vote of its {k} nearest rows in the map {shown:.0%} of the rows get their own {target} "
+            f"(always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of rows it was "
+            f"not trained on. The map shows {judged}."
+        )
+    if learned.classes:
+        return Finding(
+            f"The {k} nearest rows in the map are right about {shown:.0%} of the labels of {target}; the forest is "
+            f"right about {earned:.0%} on rows it was not trained on."
+        )
+    return Finding(
+        f"The {k} nearest rows in the map explain {max(shown, 0):.0%} of the variance of {target}; the forest "
+        f"explains {max(earned, 0):.0%} on rows it was not trained on."
+    )
+
+
+def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> Finding:
+    """Name the rows that look least like the rest."""
+    score = np.nan_to_num(novelty, nan=-1.0)
+    n_novel = int((score >= NOVEL).sum())
+    top = np.argsort(-score, kind="stable")[: min(n_novel, _TOP) or _TOP]
+    named = ", ".join(f"{row_names[i]} ({score[i]:.2f})" for i in top)
+    if n_novel == 0:
+        text = f"No row stands far apart; the least usual are {named}, on a scale where 0 is usual and 1 is not."
+    else:
+        rows = "row looks" if n_novel == 1 else "rows look"
+        text = f"{n_novel:,} {rows} unlike the rest (novelty of at least {NOVEL}): look first at {named}."
+    return Finding(text, rows=_plain(top))
+
+
+def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Finding:
+    """Name the rows that are farthest from their neighbours in the table."""
+    usual = float(np.median(distances))
+    if usual <= 0:
+        return Finding("More than half of the rows are the same as others.")
+    top = np.argsort(-distances, kind="stable")[:_TOP]
+    named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in top)
+    text = f"The rows farthest from their 10 nearest are {named}, in units of the usual distance."
+    return Finding(text, rows=_plain(top))
+
+
+def surprise_finding(
+    Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str]
+) -> Finding | None:
+    """Count the rows whose label the forest would not have given, and name the clearest."""
+    known = ~pd.isna(y)
+    labels, guesses = y.astype(str), predicted.astype(str)
+    wrong = np.flatnonzero(known & (labels != guesses))
+    if not len(wrong):
+        return None
+    verb = "row has" if len(wrong) == 1 else "rows have"
+    counted = f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than the forest would guess"
+    if len(wrong) > _WEAK * known.sum():
+        return Finding(f"{counted}: too many to be errors of the table; the columns tell little of {target}.")
+    share = neighbour_share(Y, labels, guesses)[wrong]
+    clearest = wrong[np.argsort(-share, kind="stable")[:_TOP]]
+    named = ", ".join(f"{row_names[i]} ({y[i]}, looks like {predicted[i]})" for i in clearest)
+    text = f"{counted}. Deepest among rows of the other class, and so worth a look: {named}."
+    return Finding(text, rows=_plain(clearest))
+
+
+def _plain(rows: Array) -> tuple[int, ...]:
+    return tuple(int(row) for row in rows)
