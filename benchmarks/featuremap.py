@@ -12,21 +12,17 @@ part runs in a fresh process, so that its peak memory is its own. Without umap-l
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+from functools import partial
 
 import numpy as np
+from _measure import StageClock, clock, mnist, peak, run_parts
 
-PARTS = ("small", "large", "memory", "transform", "cold", "densmap", "starts")
 N_JOBS = 2
 SCORED = 5000  # rows on which trustworthiness and continuity are estimated
 QUICK = "QUICK_BENCHMARK" in os.environ  # handed on to the process of each part
@@ -40,36 +36,17 @@ if "WITHOUT_PEER" not in os.environ:  # a cold start of ours must not pay for an
         umap = None
 
 
-def clock(function):
-    start, cpu = time.perf_counter(), time.process_time()
-    result = function()
-    return time.perf_counter() - start, time.process_time() - cpu, result
-
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def load_mnist(n=70_000):
-    from manifolia import datasets
-
-    bunch = datasets.load("mnist")
-    rows = np.random.default_rng(0).permutation(70_000)[:n]
-    return np.ascontiguousarray(bunch.data[rows], dtype=np.float32), np.asarray(bunch.target)[rows]
+load_mnist = partial(mnist, shuffled=True)
 
 
 def ours(X, stages=None, seed=0, **options):
     from manifolia import FeatureMAP
 
-    marks = {}
-
-    def note(event):
-        marks.setdefault(event.stage, [time.perf_counter(), 0.0])[1] = time.perf_counter()
-
+    note = StageClock()
     model = FeatureMAP(random_state=seed, n_jobs=N_JOBS, callback=None if stages is None else note, **options)
     wall, cpu, _ = clock(lambda: model.fit(X))
     if stages is not None:
-        stages.update({name: end - begin for name, (begin, end) in marks.items()})
+        stages.update(note.seconds)
     return wall, cpu, model
 
 
@@ -346,19 +323,6 @@ def in_parts(*arrays, size=5000):
         yield tuple(array[start : start + size] for array in arrays)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=PARTS)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--inside", choices=PARTS, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.inside:
-        globals()[arguments.inside]()
-        return
-    environment = dict(os.environ, QUICK_BENCHMARK="1") if arguments.quick else os.environ
-    for part in arguments.part or PARTS:
-        subprocess.run([sys.executable, __file__, "--inside", part], check=True, env=environment)
-
-
 if __name__ == "__main__":
-    main()
+    parts = (small, large, memory, transform, cold, densmap, starts)
+    run_parts(__file__, __doc__, {part.__name__: part for part in parts}, quick=True)

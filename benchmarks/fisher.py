@@ -12,13 +12,10 @@ NumPy form at 400 points, and 60 s on two cores, which is 120 s of the processor
 from __future__ import annotations
 
 import argparse
-import os
-import time
 from functools import partial
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
 import numpy as np
+from _measure import clock
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -60,16 +57,6 @@ def numpy_form(X, codes, width, rule):
     return D + D.T
 
 
-def timed(function, repeats=1):
-    """Least seconds of the processor and of the clock, and the result."""
-    found = []
-    for _ in range(repeats):
-        cpu, wall = time.process_time(), time.perf_counter()
-        result = function()
-        found.append((time.process_time() - cpu, time.perf_counter() - wall))
-    return *(min(column) for column in zip(*found, strict=True)), result
-
-
 def sets(full):
     names = ["digits", *(["letter", "mnist", "usps"] if full else [])]
     for name in names:
@@ -93,7 +80,7 @@ def compare(name, X, codes, rule):
         rows, own = X[:n], codes[:n]
         classes = parzen.parzen_classes(rows, own)
         fisher.path_distances(rows[:60], parzen.parzen_classes(rows[:60], own[:60]), rule=rule)  # compile
-        cpu, wall, D = timed(partial(fisher.path_distances, rows, classes, rule=rule), 5 if n == 400 else 1)
+        wall, cpu, D = clock(partial(fisher.path_distances, rows, classes, rule=rule), 5 if n == 400 else 1)
         line = f"{name:>7} {rule:>9} {n:>7} {len(classes.offsets) - 1:>8}"
         ours = f"{cpu:.3f} ({wall:.3f})"
         if n > 400:
@@ -101,7 +88,7 @@ def compare(name, X, codes, rule):
             print(f"{line} {'':>15} {ours:>15} {verdict}")
             continue
         with threads(1):
-            slow, slow_wall, E = timed(partial(numpy_form, rows, own, classes.bandwidth, rule))
+            slow_wall, slow, E = clock(partial(numpy_form, rows, own, classes.bandwidth, rule))
         apart = np.abs(D - E).max()
         theirs = f"{slow:.2f} ({slow_wall:.2f})"
         verdict = "" if slow / cpu >= TARGET_RATIO else f"below {TARGET_RATIO}"

@@ -12,17 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import pathlib
 import pickle
-import subprocess
-import sys
 import tempfile
-import time
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from _measure import clock, forget_peak, in_fresh_process, resident
 from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import ForestFeatures, datasets
@@ -31,20 +26,8 @@ N_JOBS = 2
 KINDS = ("float32", "uint8")
 
 
-def clock(function):
-    start, cpu = time.perf_counter(), time.process_time()
-    result = function()
-    return time.perf_counter() - start, time.process_time() - cpu, result
-
-
 def megabytes(matrix):
     return (matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes) / 2**20
-
-
-def resident(kind):
-    """``VmRSS``: megabytes held now; ``VmHWM``: the most since its reset. (``ru_maxrss`` is inherited.)"""
-    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(kind)) / 2**10
 
 
 def coders(forest, X):
@@ -59,16 +42,14 @@ def held(name, file):
     forest, X = pickle.loads(pathlib.Path(file).read_bytes())
     code = coders(forest, X)[name]
     coders(forest, X[:500])[name]()  # kernels are loaded before
-    pathlib.Path("/proc/self/clear_refs").write_text("5")  # resets the mark of the most
+    forget_peak()
     before = resident("VmRSS")
     code()
-    print(json.dumps(resident("VmHWM") - before))
+    print(json.dumps((resident("VmHWM") - before) / 2**20))
 
 
 def most_held(name, file):
-    command = [sys.executable, __file__, "--held", name, "--file", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    return in_fresh_process(__file__, "--held", name, "--file", file)
 
 
 def equal(ours, theirs):

@@ -17,16 +17,14 @@ import argparse
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"))
 
 import numpy as np
+from _measure import clock, in_fresh_process
 
 N_TRAIN, N_COMPONENTS = 2000, 30
 OURS = {
@@ -52,16 +50,6 @@ def prepare(folder):
     np.savez(folder / "data.npz", C=Z[train], Y=Y, N=Z[rest], yc=y[train], yn=y[rest])
 
 
-def best(run, repetitions):
-    """Least processor time of some calls, and the last result."""
-    times = []
-    for _ in range(repetitions):
-        start = time.process_time()
-        result = run()
-        times.append(time.process_time() - start)
-    return min(times), result
-
-
 def accuracy(Y, places, yc, yn):
     gaps = ((places[:JUDGED, None, :] - Y[None]) ** 2).sum(axis=2)
     return float((yc[gaps.argmin(axis=1)] == yn[: len(gaps)]).mean())
@@ -74,7 +62,7 @@ def ours(folder, name, rows):
     N = np.ascontiguousarray(data["N"][:rows])
     model = KernelMap(**OURS[name], n_jobs=1).fit(data["C"], data["Y"])
     model.transform(N[:JUDGED])
-    seconds, places = best(lambda: model.transform(N), 3)
+    _, seconds, places = clock(lambda: model.transform(N), 3)
     some = np.random.default_rng(0).choice(len(N), 50, replace=False)
     alone = all((model.transform(N[i : i + 1]) == places[i]).all() for i in some)
     model.set_params(n_jobs=2)
@@ -110,7 +98,7 @@ def open_tsne(folder, name, rows):
     fitted = TSNE(n_jobs=1, random_state=0, initialization="pca").fit(data["C"])
     N = data["N"][:rows]
     fitted.transform(N[:50])
-    seconds, places = best(lambda: np.asarray(fitted.transform(N)), 2)
+    _, seconds, places = clock(lambda: np.asarray(fitted.transform(N)), 2)
     return {"seconds": seconds, "rows": rows, "accuracy": accuracy(np.asarray(fitted), places, data["yc"], data["yn"])}
 
 
@@ -124,7 +112,7 @@ def umap_learn(folder, name, rows):
     fitted = umap.UMAP(random_state=0, n_jobs=1).fit(data["C"])
     N = data["N"][:rows]
     fitted.transform(N[:50])
-    seconds, places = best(lambda: fitted.transform(N), 2)
+    _, seconds, places = clock(lambda: fitted.transform(N), 2)
     return {"seconds": seconds, "rows": rows, "accuracy": accuracy(fitted.embedding_, places, data["yc"], data["yn"])}
 
 
@@ -133,15 +121,12 @@ WORK = {"ours": ours, "memory": ours_memory, "openTSNE": open_tsne, "umap-learn"
 
 def in_process(folder, kind, name, rows, peers):
     """Run one measurement in a process of its own."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [peers, os.environ.get("PYTHONPATH", "")]))}
-    done = subprocess.run(
-        [sys.executable, __file__, "--work", kind, name, str(rows), str(folder)],
-        capture_output=True, text=True, env=env, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        print(done.stderr[-2000:], file=sys.stderr)
+    path = os.pathsep.join(filter(None, [peers, os.environ.get("PYTHONPATH", "")]))
+    try:
+        return in_fresh_process(__file__, "--work", kind, name, rows, folder, environment={"PYTHONPATH": path})
+    except RuntimeError as error:
+        print(str(error)[-2000:], file=sys.stderr)
         return None
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main():

@@ -17,13 +17,9 @@ import argparse
 import json
 import os
 import subprocess
-import sys
-import time
-from pathlib import Path
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from _measure import clock, forget_peak, in_fresh_process, resident
 
 SIZES = (2_000, 5_000, 10_000)
 GROWTH = (10_000, 20_000, 40_000, 70_000)
@@ -171,54 +167,28 @@ CONTESTANTS = {make.__name__: make for table in TABLES.values() for _, make in t
 # --- one measurement in a process of its own -------------------------------------------------------------------------
 
 
-def memory(key):
-    """Bytes that this process holds ("VmRSS") or held at most ("VmHWM"); Linux tells, elsewhere it is the peak."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith(key))
-        return int(line.split()[1]) * 1024
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def forget_peak():
-    """Let the peak begin anew, where the system can do that."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
-
-
 def measure_here(name, data, n):
     function = CONTESTANTS[name]()
     function(*clouds(300))
     X, Y = mnist(n) if data == "mnist" else clouds(n)
     forget_peak()
-    before = memory("VmRSS")
-    times, work = [], []
-    for _ in range(3):
-        start, busy = time.perf_counter(), time.process_time()
-        figures = function(X, Y)
-        times.append(time.perf_counter() - start)
-        work.append(time.process_time() - busy)
-        if times[-1] > 10:
-            break
-    peak = memory("VmHWM") - before
-    result = {"seconds": min(times), "work": min(work), "peak": peak, "figures": [float(f) for f in figures]}
+    before = resident("VmRSS")
+    wall, cpu, figures = clock(lambda: function(X, Y))
+    if wall < 10:  # a short call is timed again
+        wall, cpu, figures = clock(lambda: function(X, Y), 2)
+    peak = resident("VmHWM") - before
+    result = {"seconds": wall, "work": cpu, "peak": peak, "figures": [float(f) for f in figures]}
     print(json.dumps(result))
 
 
 def measure(name, data, n, limit):
     """Start a process for one contestant; return its figures, a text on why there are none, or None past the limit."""
-    command = [sys.executable, __file__, "--contestant", name, "--data", data, "--n", str(n)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        return in_fresh_process(__file__, "--contestant", name, "--data", data, "--n", n, limit=limit)
     except subprocess.TimeoutExpired:
         return None
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or ["failed"])[-1]
-    return json.loads(done.stdout.splitlines()[-1])
+    except RuntimeError as error:
+        return str(error).splitlines()[-1]
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------

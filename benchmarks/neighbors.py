@@ -18,15 +18,12 @@ import hashlib
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
 import numpy as np
+from _measure import clock, in_fresh_process, resident
 
 K = 15
 N_JUDGES = 500
@@ -119,25 +116,13 @@ def search(tool, X, threads):
     return without_itself(index.search(X, K + 1)[1])
 
 
-def memory(field):
-    """MiB of this process, from Linux; getrusage would count the parent's at the time of the fork."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
-
-
 def worker(tool, path, threads, repeat):
     """One tool in this process; the answer goes to stdout as JSON."""
     X = np.load(path)
-    before = memory("VmRSS")
-    start = time.perf_counter()
-    indices = search(tool, X, threads)
-    first = time.perf_counter() - start
-    again = None
-    if repeat and first < LONG:
-        start = time.perf_counter()
-        search(tool, X, threads)
-        again = time.perf_counter() - start
-    peak = memory("VmHWM") - before
+    before = resident()
+    first, _, indices = clock(lambda: search(tool, X, threads))
+    again = clock(lambda: search(tool, X, threads))[0] if repeat and first < LONG else None
+    peak = (resident("VmHWM") - before) / 2**20
     judged = np.load(path.with_suffix(".judges.npz"))
     hits = [len(np.intersect1d(a, b)) for a, b in zip(indices[judged["rows"]], judged["truth"], strict=True)]
     digest = hashlib.sha256(np.ascontiguousarray(indices, dtype=np.int64).tobytes()).hexdigest()
@@ -146,15 +131,13 @@ def worker(tool, path, threads, repeat):
 
 
 def run(tool, path, threads, cache, *, repeat, peers):
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads)}
-    environment |= {"NUMBA_NUM_THREADS": str(threads)}
+    environment = {"NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
     if peers:
         environment["PYTHONPATH"] = os.pathsep.join([peers, os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, __file__, "--worker", tool, str(path), str(threads), str(int(repeat))]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    try:
+        return in_fresh_process(__file__, "--worker", tool, path, threads, int(repeat), environment=environment)
+    except RuntimeError as error:
+        return {"error": str(error).splitlines()[-1]}
 
 
 def compare(name, tools, folder, peers, *, threads_too):

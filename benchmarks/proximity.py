@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from _measure import clock
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
@@ -53,15 +51,6 @@ def row_loop(leaf, counts, kind, rows):
     return out
 
 
-def best(function, repeats):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - start)
-    return min(times), result
-
-
 def compare(name, X, y, n_trees, *, loop_rows):
     forest = RandomForestClassifier(n_trees, random_state=0, n_jobs=-1).fit(X, y)
     table = leaf_table(forest, X)
@@ -79,10 +68,10 @@ def compare(name, X, y, n_trees, *, loop_rows):
     )
     for kind in ("gap", "oob", "original"):
         proximity_from_leaves(table, kind=kind)  # compile
-        slow, expected = best(lambda kind=kind: row_loop(leaf, counts, kind, rows), 1)
+        slow, _, expected = clock(lambda kind=kind: row_loop(leaf, counts, kind, rows), 1)
         slow *= n / len(rows)
-        fast, K = best(lambda kind=kind: proximity_from_leaves(table, kind=kind), 5)
-        whole, _ = best(lambda kind=kind: F.proximity(forest, X, kind=kind), 3)
+        fast, _, K = clock(lambda kind=kind: proximity_from_leaves(table, kind=kind), 5)
+        whole, _, _ = clock(lambda kind=kind: F.proximity(forest, X, kind=kind), 3)
         got = K[rows].toarray()
         if kind == "oob":
             got[np.arange(len(rows)), rows] = expected[np.arange(len(rows)), rows] = 1.0
@@ -94,16 +83,16 @@ def compare(name, X, y, n_trees, *, loop_rows):
 
 
 def operator(X, y, n_trees):
-    fit, forest = best(lambda: RandomForestClassifier(n_trees, random_state=0, n_jobs=-1).fit(X, y), 1)
+    fit, _, forest = clock(lambda: RandomForestClassifier(n_trees, random_state=0, n_jobs=-1).fit(X, y), 1)
     small = RandomForestClassifier(2, random_state=0).fit(X[:100], y[:100])
     import warnings
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two trees leave rows in every bag
         F.operator(small, X[:100]).matmat(np.ones((100, 1)))  # compile
-    build, op = best(lambda: F.operator(forest, X), 2)
+    build, _, op = clock(lambda: F.operator(forest, X), 2)
     V = np.random.default_rng(0).normal(size=(len(X), 50))
-    product, _ = best(lambda: op.matmat(V), 3)
+    product, _, _ = clock(lambda: op.matmat(V), 3)
     print(f"\noperator: {len(X)} rows, {n_trees} trees, {op.table.trees.n_leaves} leaves")
     print(
         f"{'forest fit s':>13} {'build s':>8} {'of fit':>7} {'target':>7} {'50 vectors s':>13} {'of fit':>7} "

@@ -8,37 +8,15 @@ package (its licence is non-commercial, so it is only ever a peer here) is used 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
-
-PARTS = ("digits", "mnist", "transform", "cold", "million")
-
-
-def clock(function):
-    start, cpu = time.perf_counter(), time.process_time()
-    result = function()
-    return time.perf_counter() - start, time.process_time() - cpu, result
-
-
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def load_mnist(n=70_000):
-    from manifolia import datasets
-
-    bunch = datasets.load("mnist")
-    return np.asarray(bunch.data[:n], dtype=np.float32), np.asarray(bunch.target[:n])
+from _measure import StageClock, clock, peak, run_parts
+from _measure import mnist as load_mnist
 
 
 def grow(X, y, n_trees, **settings):
@@ -51,15 +29,11 @@ def after_forest(forest, X, y, stages=None):
     """Everything of RFPHATE but the forest's fit, with the time of each stage."""
     from manifolia import RFPHATE
 
-    marks = {}
-
-    def note(event):
-        marks.setdefault(event.stage, [time.perf_counter(), 0.0])[1] = time.perf_counter()
-
+    note = StageClock()
     model = RFPHATE(forest=forest, random_state=0, callback=note)
     wall, cpu, _ = clock(lambda: model.fit(X, y))
     if stages is not None:
-        stages.update({name: end - begin for name, (begin, end) in marks.items()})
+        stages.update(note.seconds)
     return wall, cpu, model
 
 
@@ -197,17 +171,6 @@ def cold():
     )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=PARTS)
-    parser.add_argument("--inside", choices=PARTS, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.inside:
-        globals()[arguments.inside]()
-        return
-    for part in arguments.part or PARTS:
-        subprocess.run([sys.executable, __file__, "--inside", part], check=True)
-
-
 if __name__ == "__main__":
-    main()
+    parts = {"digits": digits, "mnist": mnist, "transform": transform, "cold": cold, "million": million}
+    run_parts(__file__, __doc__, parts)

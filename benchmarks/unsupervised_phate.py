@@ -1,6 +1,6 @@
 """PHATE against the phate package: time, memory, trustworthiness and k-NN accuracy, and how the time grows.
 
-    python benchmarks/phate.py [--part mnist|tree|growth] [--rows N] [--repeats 3]
+    python benchmarks/unsupervised_phate.py [--part mnist|tree|growth] [--rows N] [--repeats 3]
 
 Both get the same rows and their own defaults, in one run, each map in a fresh process, so that its peak memory is its
 own; both are called once on a small tree before, so that compiling and imports are not counted. The package (its
@@ -13,14 +13,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
-import subprocess
 import sys
-import time
-
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
+from _measure import StageClock, clock, in_fresh_process, mnist, peak
 
 PARTS = ("mnist", "tree", "growth")
 ROWS = {"mnist": 20_000, "tree": 10_000}
@@ -32,8 +28,7 @@ def load(name, n):
     from manifolia import datasets
 
     if name == "mnist":
-        bunch = datasets.load("mnist")
-        return np.asarray(bunch.data[:n], dtype=np.float32), np.asarray(bunch.target[:n])
+        return mnist(n)
     bunch = datasets.make_tree(n, random_state=0)
     return bunch.data, bunch.branch
 
@@ -54,17 +49,11 @@ def one(name, n, who, seed):
 
     X, y = load(name, n)
     make(who, 0).fit_transform(load("tree", 2500)[0])
-    model, stages = make(who, seed), {}
+    model, note = make(who, seed), StageClock()
     if who == "manifolia":
-
-        def note(event):
-            stages.setdefault(event.stage, [time.perf_counter(), 0.0])[1] = time.perf_counter()
-
         model.set_params(callback=note)
-    wall, cpu = time.perf_counter(), time.process_time()
-    Y = np.asarray(model.fit_transform(X), dtype=np.float64)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    wall, cpu, Y = clock(lambda: np.asarray(model.fit_transform(X), dtype=np.float64))
+    memory = peak()
     rows = np.random.default_rng(0).choice(n, min(n, SCORED), replace=False)
     print(
         json.dumps(
@@ -72,7 +61,7 @@ def one(name, n, who, seed):
                 "wall": wall,
                 "cpu": cpu,
                 "memory": memory,
-                "stages": {stage: end - begin for stage, (begin, end) in stages.items()},
+                "stages": note.seconds,
                 "trust": metrics.trustworthiness(X[rows], Y[rows], 15),
                 "accuracy": metrics.knn_accuracy(Y, y, 10),
             }
@@ -81,11 +70,7 @@ def one(name, n, who, seed):
 
 
 def run(name, n, who, seed=0):
-    call = [sys.executable, __file__, "--inside", name, "--rows", str(n), "--who", who, "--seed", str(seed)]
-    out = subprocess.run(call, capture_output=True, text=True, check=False)
-    if out.returncode:
-        sys.exit(out.stderr)
-    return json.loads(out.stdout.splitlines()[-1])
+    return in_fresh_process(__file__, "--inside", name, "--rows", n, "--who", who, "--seed", seed)
 
 
 def compare(name, n, repeats):
