@@ -51,7 +51,7 @@ REFERENCE: dict[str, list[str]] = {
         *["target_alignment", "trustworthiness", "variable_preservation", "variable_ranking"],
         *["Metric", "get", "names", "register", "report"],
     ],
-    "manifolia.registry": ["Method", "default_method", "find", "get", "names", "register"],
+    "manifolia.registry": ["Card", "card_of", "default_method", "find", "get", "names", "register"],
     "manifolia.show": [
         *["ConvergenceDisplay", "DensityDisplay", "EntropyDisplay", "EvidenceDisplay", "FeatureFieldDisplay"],
         *[

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pickle
 import sys
 
+import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.manifold import Isomap
+from click.testing import CliRunner
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.manifold import TSNE, Isomap
+from sklearn.pipeline import make_pipeline
 
 import manifolia as mf
 from manifolia import registry
+from manifolia.cli import main
+from manifolia.tune import Choice, Integer, Normalized, Real
+from manifolia.tune.presets import preset
+from test_architecture import public_estimators
+
+TINY = tuple(part[::3] for part in load_iris(return_X_y=True))
 
 
 def test_names_lead_to_classes():
@@ -43,8 +56,9 @@ def test_a_misspelt_name_gets_the_nearest():
         registry.get("zzz")
 
 
-def test_what_is_not_installed_is_named_and_not_listed():
-    registry.register(registry.Method("nowhere", "no_such_package:Thing", "nothing", "no-such-package"))
+def test_what_is_not_installed_is_named_and_not_listed(monkeypatch):
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    registry.register(registry.Card("nowhere", "no_such_package:Thing", "nothing", "no-such-package"))
     assert "nowhere" not in registry.names()
     assert "nowhere" in registry.names(installed=False)
     with pytest.raises(ImportError, match="'nowhere' needs the package no-such-package"):
@@ -118,3 +132,145 @@ def test_the_default_is_ours_and_fits_the_task():
     assert free.needs_scale  # and missing values are filled in before: it compares distances
     assert guided.is_installed
     assert free.is_installed
+
+
+def test_a_card_is_found_by_model_class_pipeline_and_subclass():
+    class Mine(mf.RFPHATE):
+        pass
+
+    assert registry.card_of(mf.RFPHATE) is registry.find("rf-phate")
+    assert registry.card_of(Mine()).name == registry.card_of(make_pipeline(PCA(), Mine())).name == "rf-phate"
+    assert registry.card_of(mf.KernelMap()).label == "Kernel map"
+    assert "kernel-map" not in registry.names(installed=False)
+    assert registry.card_of(TSNE()).loss == "kl_divergence_"
+    assert registry.card_of(mf.PHATE(metric="cosine")).metric == "cosine"
+
+
+def test_a_model_without_a_card_is_asked():
+    class Stranger(BaseEstimator):
+        novelty_threshold_ = 0.99
+        metric = "cosine"
+
+        def fit(self, X, y=None):
+            self.embedding_, self.stress_ = X[:, :2], 0.5
+            return self
+
+        def novelty(self, X=None):
+            return X
+
+    card = registry.card_of(Stranger())
+    assert (card.label, card.metric, card.places, card.keeps_map) == ("Stranger", "cosine", False, False)
+    assert (card.explains, card.forest, bool(card.novelty), card.supervised) == ("", False, True, False)
+    fitted = Stranger().fit(np.eye(3))
+    assert registry.card_of(fitted).keeps_map
+    assert registry.card_of(fitted).figures_of(fitted) == {"stress": 0.5}
+    assert registry.card_of(fitted).loss_of(fitted) == 0.5
+    pca = registry.card_of(PCA())
+    assert (pca.places, pca.explains, pca.supervised) == (True, "displacement", False)
+    assert registry.card_of(IncrementalPCA()).label == "IncrementalPCA"
+
+
+def test_parameters_decide_what_a_model_can_do():
+    assert registry.card_of(mf.KernelTSNE(metric="cosine")).explains == ""
+    assert registry.card_of(mf.KernelTSNE(mapping="mode")).explains == "jacobian"  # of its smooth form
+    assert registry.card_of(mf.KernelMap(mapping="mode")).explains == ""
+    assert "no place" in registry.card_of(mf.KernelTSNE(far="nan")).far_row
+    assert set(registry.card_of(mf.ForestMap(layout="isomap")).space) == {"n_neighbors"}
+    third = registry.card_of(mf.KernelTSNE(n_train=31)).limits["perplexity"]
+    assert third.most(mf.KernelTSNE(n_train=31), 61) == 10
+    assert third.most(mf.KernelTSNE(n_train=None), 61) == 20
+    assert "perplexity" not in registry.card_of(mf.KernelTSNE(embedder="isomap")).limits
+    assert registry.card_of(mf.RFPHATE()).forest_space
+    assert not registry.card_of(mf.RFPHATE(forest=RandomForestClassifier().fit(*TINY))).forest_space
+
+
+@pytest.mark.filterwarnings("default")
+def test_every_public_estimator_has_a_complete_card():
+    for kind in public_estimators().values():
+        card = registry.card_of(kind)
+        assert (card.is_ours, card.load()) == (True, kind)
+        assert card.label
+        assert card.summary
+
+
+@pytest.mark.parametrize("name", registry.names(installed=False))
+def test_a_card_says_all_that_is_asked_of_it(name):
+    card = registry.find(name)
+    assert card.label
+    assert card.summary
+    assert card.explains in ("gradients", "jacobian", "displacement", "")
+    assert bool(card.explains) == card.places
+    assert ("cannot place new rows" in card.summary) == (not card.places)
+    assert bool(card.score) == bool(card.score_means)
+    assert not card.score or card.score in card.figures
+    assert bool(card.novelty) <= bool(card.far_row)
+    assert {one.kind for one in card.space.values()} <= {"integer", "real", "share", "choice"}
+    for one in card.space.values():
+        assert one.low < one.high or len(one.choices) > 1
+    assert set(card.limits) <= {"n_neighbors", "knn", "perplexity"}
+
+
+#: Settings that make a fit of a few rows quick.
+QUICK = {
+    "rf-phate": {"n_trees": 20},
+    "forest-map": {"n_trees": 20},
+    "featuremap": {"n_epochs": 20},
+    "parametric-tsne": {"hidden_layer_sizes": (8,), "n_pretrain": 2, "max_iter": 5},
+    "opentsne": {"n_iter": 5, "early_exaggeration_iter": 5, "neighbors": "exact"},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", registry.names())
+def test_what_a_card_promises_a_fitted_model_keeps(name):
+    X, y = TINY
+    kind = registry.get(name)
+    model = kind(**QUICK.get(name, {}))
+    if "perplexity" in model.get_params():
+        model.set_params(perplexity=5.0)
+    model.fit(X, y)
+    card = registry.card_of(model)
+    assert card.name == name
+    assert card.places == hasattr(model, "transform")
+    assert card.keeps_map == hasattr(model, "embedding_")
+    assert bool(card.novelty) == hasattr(model, "novelty")
+    if card.novelty:
+        novelty = model.novelty(X)
+        assert novelty.min() >= 0
+        assert novelty.max() <= 1
+    for answer in ("forest_", "proximity_matrix", "feature_importances_", "importances_std_"):
+        assert card.forest == hasattr(model, answer), answer
+    assert card.predicts == hasattr(model, "oob_prediction_")
+    assert card.task == str(getattr(model, "task_", ""))
+    assert card.arrows == hasattr(model, "arrow_reliability") == hasattr(model, "reliability_")
+    assert (card.explains == "gradients") == card.arrows
+    assert (card.explains == "jacobian") == hasattr(model, "jacobian")
+    assert bool(card.importance) == (card.forest or hasattr(model, "feature_importance"))
+    assert set(card.figures_of(model)) == {figure.rstrip("_") for figure in card.figures}
+    assert math.isfinite(card.loss_of(model)) == bool(card.loss)
+    assert set(card.space) <= set(model.get_params())
+    for capped in card.capped:
+        assert getattr(model, f"{capped}_") <= getattr(model, capped)
+    probed = registry._probed(model, kind)
+    fields = ("places", "keeps_map", "forest", "predicts", "task", "metric", "explains", "arrows", "figures", "score")
+    for one in fields:  # what is asked of strangers finds the same
+        assert getattr(probed, one) == getattr(card, one), one
+
+
+def test_each_card_appears_where_it_should():
+    import manifolia.baselines
+
+    kinds = {"integer": Integer, "real": Real, "share": Normalized, "choice": Choice}
+    for name in registry.names():
+        kind = registry.get(name)
+        card = registry.card_of(kind())
+        if card.is_ours:
+            assert getattr(manifolia.baselines if card.baseline else mf, kind.__name__) is kind
+        if card.space:
+            tuned = preset(kind())[1]
+            assert {k: type(one) for k, one in tuned.items()} == {k: kinds[one.kind] for k, one in card.space.items()}
+            for key, one in card.space.items():
+                ends = tuple(tuned[key].options) if one.choices else (tuned[key].low, tuned[key].high)
+                assert ends == (one.choices or (one.low, one.high))
+    told = CliRunner().invoke(main, ["info"]).output
+    assert all(name in told for name in registry.names())

@@ -82,7 +82,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     return Run(_pipeline(preparer, estimator), coordinates, payload, report, kept, describer)
 
 
-def prepare(table: Table, request: Request, method: registry.Method) -> tuple[Table, TablePreparer, Any]:
+def prepare(table: Table, request: Request, method: registry.Card) -> tuple[Table, TablePreparer, Any]:
     """Turn the columns that take part into numbers, as a method needs them."""
     features = table.without({*request.target, *request.exclude} & set(table.feature_names))
     missing = "keep" if method.takes_missing else "impute"
@@ -97,7 +97,7 @@ def plain_rows(features: Table, preparer: TablePreparer, X: Any, request: Reques
     return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
 
 
-def make_estimator(method: registry.Method, request: Request, labels: Labels) -> Any:
+def make_estimator(method: registry.Card, request: Request, labels: Labels) -> Any:
     """Make the estimator that a request asks for."""
     kind = method.load()
     known = kind().get_params()
@@ -126,7 +126,7 @@ def _pipeline(preparer: TablePreparer, estimator: Any) -> Any:
     return Pipeline([("prepare", preparer), ("map", estimator)])
 
 
-def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Method, stages: Stages) -> FloatArray:
+def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Card, stages: Stages) -> FloatArray:
     watched = "callback" in estimator.get_params()
     if watched:
         estimator.set_params(callback=stages)

@@ -71,7 +71,7 @@ def prediction_columns(labels: Labels, predicted: Array | None, taken: Mapping[s
 
 def payload_of(
     table: Table, Y: FloatArray, coordinates: pd.DataFrame, labels: Labels, found: Measured,
-    method: registry.Method, request: Request, gathered: Gathered,
+    method: registry.Card, request: Request, gathered: Gathered,
 ) -> Payload:  # fmt: skip
     """Gather what the page shows."""
     known = coordinates.drop(columns=["row", *column_names(Y.shape[1])])
@@ -132,7 +132,7 @@ def _page_features(
 
 
 def report_of(
-    table: Table, estimator: Any, method: registry.Method, preparer: TablePreparer,
+    table: Table, estimator: Any, method: registry.Card, preparer: TablePreparer,
     found: Measured, request: Request, payload: Payload,
 ) -> dict[str, Any]:  # fmt: skip
     """Write down how the map was made and what it shows."""
