@@ -11,7 +11,7 @@ from manifolia import registry
 from manifolia._cli.console import Console
 from manifolia._core.memory import available, format_bytes
 from manifolia.runs import open_run
-from manifolia.runs.presenting import versions
+from manifolia.runs.report import versions
 
 __all__ = ["run_info"]
 

@@ -13,7 +13,7 @@ from manifolia.explorer.parts.gather import Gathered, Known, gather_parts
 from manifolia.explorer.parts.images import pixels_of_table
 from manifolia.explorer.parts.quality import score_line
 from manifolia.explorer.placing import describer_of
-from manifolia.runs.measured import Measured
+from manifolia.runs.report import Measured
 from manifolia.runs.request import Request
 from manifolia.runs.target import Labels
 from manifolia.tables import Table, TablePreparer

@@ -33,8 +33,8 @@ from manifolia.exceptions import ModelFileError
 from manifolia.explorer import Payload, write_page
 from manifolia.explorer.stored import stored_rows
 from manifolia.persist import load, save
-from manifolia.runs.making import Run
-from manifolia.runs.presenting import column_names
+from manifolia.runs.report import column_names
+from manifolia.runs.run import Run
 from manifolia.tables import write
 
 __all__ = ["Folder", "check_free", "open_run", "write_run"]

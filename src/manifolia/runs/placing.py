@@ -15,7 +15,7 @@ from manifolia.explorer.describing import Describer
 from manifolia.explorer.parts.images import pixels_of_table
 from manifolia.explorer.parts.told import forest_predictions, novelty_level
 from manifolia.forest.leaf_tables import check_forest_input, leaf_ids
-from manifolia.runs.presenting import column_names
+from manifolia.runs.report import column_names
 from manifolia.tables import Table
 
 __all__ = ["Placed", "place_rows"]

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from manifolia import registry
-from manifolia.runs.making import make_estimator, plain_rows, prepare
 from manifolia.runs.request import Request
+from manifolia.runs.run import Listener, make_estimator, plain_rows, prepare
 from manifolia.runs.target import read_labels
-from manifolia.runs.timing import Listener
 from manifolia.tables import Table
 
 __all__ = ["Tuning", "tune_table"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia import registry
+from manifolia._core.progress import ProgressEvent
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
@@ -18,15 +22,17 @@ from manifolia.explorer import Payload
 from manifolia.explorer.findings import Finding, Learned, findings_of
 from manifolia.neighbors import kneighbors
 from manifolia.runs.describing import describe_map
-from manifolia.runs.measured import Importance, Measured
-from manifolia.runs.presenting import coordinates_of, payload_of, report_of
+from manifolia.runs.presenting import payload_of
+from manifolia.runs.report import ImportanceMeaning, Measured, coordinates_of, report_of
 from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
 from manifolia.runs.target import Labels, read_labels
-from manifolia.runs.timing import Listener, Stages
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Run", "make_estimator", "make_run", "plain_rows", "prepare"]
+__all__ = ["Listener", "Run", "make_estimator", "make_run", "plain_rows", "prepare"]
+
+#: Hears every event; returning True stops the work.
+Listener = Callable[[ProgressEvent], bool | None]
 
 _MIN_ROWS = 5
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
@@ -52,7 +58,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
         message = f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}."
         raise TableError(message)
-    stages = Stages(listener)
+    stages = _Stages(listener)
     labels = read_labels(table, request.target)
     for name in request.exclude:
         table.column(name)  # a misspelt one is told
@@ -126,7 +132,7 @@ def _pipeline(preparer: TablePreparer, estimator: Any) -> Any:
     return Pipeline([("prepare", preparer), ("map", estimator)])
 
 
-def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Card, stages: Stages) -> FloatArray:
+def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Card, stages: _Stages) -> FloatArray:
     watched = "callback" in estimator.get_params()
     if watched:
         estimator.set_params(callback=stages)
@@ -143,7 +149,7 @@ def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Card, stages: 
 
 def _measure(
     estimator: Any, preparer: TablePreparer, X: Any, Y: FloatArray, labels: Labels, request: Request, features: Table,
-    stages: Stages,
+    stages: _Stages,
 ) -> Measured:  # fmt: skip
     """Ask the model and the metrics what the report and the page say."""
     task = str(getattr(estimator, "task_", "") or _guess_task(labels))
@@ -193,15 +199,17 @@ def _importances(estimator: Any, preparer: TablePreparer) -> dict[str, tuple[flo
     return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in total.items()}
 
 
-def _meaning(estimator: Any, labels: Labels) -> Importance:
+def _meaning(estimator: Any, labels: Labels) -> ImportanceMeaning:
     """What the importance of a column means with this method."""
     if hasattr(estimator, "forest_"):
         purpose = labels.name or "telling the rows from shuffled copies of them"
-        return Importance(purpose, "growth of the error when a column is shuffled")
+        return ImportanceMeaning(purpose, "growth of the error when a column is shuffled")
     if hasattr(estimator, "smooth"):
         measure = "how far a row moves when a column changes, as a share of the column that moves it most"
-        return Importance("where a row lies in the map", measure)
-    return Importance("the directions in which the rows differ", "how much a column varies along the data, from 0 to 1")
+        return ImportanceMeaning("where a row lies in the map", measure)
+    return ImportanceMeaning(
+        "the directions in which the rows differ", "how much a column varies along the data, from 0 to 1"
+    )
 
 
 def _names_outliers(estimator: Any) -> bool:
@@ -253,3 +261,38 @@ def _findings(
         isolation=isolation,
         predicted=found.predicted,
     )
+
+
+class _Stages:
+    """Announces stages to a listener and keeps how long each took."""
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._running: str | None = None
+        self._since = 0.0
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, event: ProgressEvent) -> bool | None:
+        """Take an event of a method that reports its own stages."""
+        if event.stage != self._running:
+            self._begin(event.stage)
+        return self._listener(event) if self._listener is not None else None
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Announce and time a piece of work that does not report by itself."""
+        self(ProgressEvent(name, 0, None, {}))
+        yield
+        self(ProgressEvent(name, 1, 1, {}))
+        self.end()
+
+    def end(self) -> None:
+        """Stop the clock of the running stage."""
+        if self._running is not None:
+            self.seconds[self._running] = self.seconds.get(self._running, 0.0) + time.perf_counter() - self._since
+            self._running = None
+
+    def _begin(self, name: str) -> None:
+        self.end()
+        self._running, self._since = name, time.perf_counter()
+        self.seconds.setdefault(name, 0.0)
