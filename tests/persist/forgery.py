@@ -14,6 +14,7 @@ import numpy as np
 import skops.io
 
 from manifolia.persist import archive
+from manifolia.persist.allowed import OWN, TYPE, full_name, id_of, resolve
 from manifolia.persist.graph import dismantle
 from manifolia.persist.trees import flatten_trees
 
@@ -83,14 +84,46 @@ def forge(
     nodes: Callable[[dict[str, Any]], Any] = lambda arrays: None,
 ) -> Path:
     """Save a model after its parts, or the arrays of its trees, were changed; nothing is checked on the way."""
-    parts, trees = dismantle(model)
+    written, trees = dismantle(model)
+    parts = opened(written)
     changed = change(parts)
     arrays = flatten_trees(trees)
     nodes(arrays)
-    graph = skops.io.dumps(parts if changed is None else changed)
-    header = {"model": f"{type(model).__module__}.{type(model).__name__}", "libraries": libraries()}
+    graph = skops.io.dumps(closed(parts if changed is None else changed))
+    header = {"model": id_of(type(model)), "libraries": libraries()}
     archive.write(out, archive.Content(header, graph, arrays))
     return out
+
+
+def opened(value: Any) -> Any:
+    """Turn the dictionaries that stand for objects of ours into such objects, with whatever is in them."""
+    if isinstance(value, dict) and TYPE in value:
+        kind = resolve(value[TYPE])
+        fields = {name: opened(item) for name, item in value.items() if name != TYPE}
+        if issubclass(kind, tuple):
+            return kind(**fields)
+        value = object.__new__(kind)
+        vars(value).update(fields)
+        return value
+    return _inside(value, opened)
+
+
+def closed(value: Any) -> Any:
+    """Turn objects of ours into the dictionaries that stand for them."""
+    if full_name(type(value)) in OWN.values():
+        fields = value._asdict() if isinstance(value, tuple) else vars(value)
+        return {TYPE: id_of(type(value)), **{name: closed(item) for name, item in fields.items()}}
+    return _inside(value, closed)
+
+
+def _inside(value: Any, change: Callable[[Any], Any]) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(change(item) for item in value)
+    if type(value) is dict:
+        return {key: change(item) for key, item in value.items()}
+    if hasattr(value, "get_params"):
+        vars(value).update({name: change(item) for name, item in vars(value).items()})
+    return value
 
 
 def libraries() -> dict[str, str]:

@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
 from manifolia.exceptions import ModelFileError
-from manifolia.persist.parts import ObjectArray, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
+from manifolia.persist.graph import ObjectArray, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
 from persist.forgery import forge, npy, pack, reseal, unpack, with_header, with_member, with_schema
 
 X, Y = load_iris(return_X_y=True)
@@ -357,10 +357,11 @@ def test_an_encrypted_member(good, out):
 @pytest.mark.parametrize(
     ("header", "pattern"),
     [
-        ({"version": 2}, "version 2, this manifolia reads up to version 1. Update manifolia"),
+        ({"version": 1}, "a model file of format 1, .* Make the map again from its data and save it"),
+        ({"version": 3}, "version 3, this manifolia reads version 2. Update manifolia"),
         ({"version": 0}, "version 0"),
         ({"version": True}, "not that of a model file"),
-        ({"version": "1"}, "not that of a model file"),
+        ({"version": "2"}, "not that of a model file"),
         ({"format": "other"}, "not that of a model file"),
         ({"model": "os.system"}, "names another class"),
         ({"model": None}, "names another class"),
@@ -368,6 +369,46 @@ def test_an_encrypted_member(good, out):
 )
 def test_a_header_that_lies(header, pattern, good, out):
     refused(with_header(good, out, **header), pattern)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["manifolia.Nothing", "manifolia.methods.rf_phate.RFPHATE", "os.system", "subprocess.Popen", "", None, 3, ["x"]],
+    ids=str,
+)
+@pytest.mark.parametrize("place", ["inside", "whole"])
+def test_an_id_that_is_not_in_the_table(name, place, mapped, out, tmp_path):
+    path = mf.save(mapped, tmp_path / "model.mfa")
+
+    def change(schema):
+        node = schema["content"]["_table"] if place == "inside" else schema
+        assert json.loads(node["content"]["manifolia:type"]["content"]).startswith("manifolia.")
+        node["content"]["manifolia:type"] = entries("list", text("x")) if isinstance(name, list) else text(name)
+
+    refused(with_schema(path, out, change), "of a type that is not allowed" if name != ["x"] else "makes no model")
+
+
+def test_fields_that_a_class_does_not_have(mapped, out, tmp_path):
+    path = mf.save(mapped, tmp_path / "model.mfa")
+
+    def without_leaf(schema):
+        fields = schema["content"]["_table"]
+        fields["content"].pop("leaf")
+        fields["key_types"]["content"].pop()
+
+    def with_one_more(schema):
+        fields = schema["content"]["_table"]
+        fields["content"]["more"] = text(3)
+        fields["key_types"]["content"].append(fields["key_types"]["content"][0])
+
+    for change in (without_leaf, with_one_more):
+        refused(with_schema(path, out, change), "manifolia.state.LeafTable has other fields")
+
+
+def test_a_class_of_ours_is_not_built_by_skops(good, out):
+    node = {"__class__": "RFPHATE", "__module__": "manifolia.methods.rf_phate", "__loader__": "ObjectNode"}
+    path = with_schema(good, out, lambda schema: schema["content"]["content"].update(max_depth=node))
+    refused(path, r"type that is not allowed: manifolia\.methods")
 
 
 def test_a_header_that_is_none(good, out):
@@ -571,7 +612,7 @@ def test_there_are_many_lies():
 def test_tampering_at_random_never_crashes(seed, tmp_path):
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("tamper.py")), str(seed), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])},
         capture_output=True,
         text=True,
         check=False,

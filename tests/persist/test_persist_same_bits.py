@@ -40,6 +40,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
 from manifolia.exceptions import ModelFileError
+from manifolia.persist.allowed import TYPE
 from manifolia.persist.graph import dismantle, reassemble
 from manifolia.tables import TablePreparer
 
@@ -242,6 +243,7 @@ def test_an_unfitted_model(tmp_path):
     [
         {1: "a", False: "b", None: "c", ("x", 2): "d", 2.5: "e"},
         {"__loader__": 1, "__class__": {"__id__": 3}},
+        {"manifolia:type": "manifolia.RFPHATE", "n_trees": 3},
         [np.float32(1.5), np.str_("text"), np.bool_(True), np.datetime64("2020-01-02")],
         np.array(["a", None, 3, np.nan, 2.5], dtype=object),
         np.array([["a", "b"], ["c", "d\0"]], dtype=object),
@@ -383,8 +385,8 @@ def test_the_header_tells_what_it_is(tmp_path):
     with zipfile.ZipFile(path) as file:
         header = json.loads(file.read("manifolia.json"))
     assert header["format"] == "manifolia-model"
-    assert header["version"] == 1
-    assert header["model"] == "manifolia.methods.rf_phate.RFPHATE"
+    assert header["version"] == 2
+    assert header["model"] == "manifolia.RFPHATE"
     assert {"manifolia", "scikit-learn", "numpy", "skops", "python"} <= header["libraries"].keys()
     assert len(header["sha256"]) == 64
 
@@ -411,5 +413,5 @@ def test_trees_that_differ_are_kept_one_by_one():
     parts, trees = dismantle(forest)
     assert type(parts.estimators_) is list
     assert len(trees) == 7
-    assert type(dismantle(FORESTS["random forest"]())[0].estimators_).__name__ == "TreeList"
+    assert dismantle(FORESTS["random forest"]())[0].estimators_[TYPE] == "manifolia.part.TreeList"
     assert [tree.max_depth for tree in reassemble(parts, trees).estimators_] == [None] * 4 + [2] * 3

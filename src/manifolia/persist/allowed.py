@@ -1,8 +1,12 @@
 """What a model file may hold. A class that is not named here, or by the caller, is neither saved nor loaded.
 
-An estimator joins by its full name in `OWN`; the named tuples that it keeps join in `TUPLES`. If compiled code uses
-arrays of its fitted state as indices, its class has a method ``_check_restored(self)``, which raises ``ValueError`` if
-they do not fit together; `load` calls it.
+A class of this library joins by one line in `OWN`: the id that stands in files, and where the class lives today. Ids
+never change, so that modules may move. An estimator's id is the name by which users import it; what its fitted state
+holds is ``manifolia.state.*``: named tuples, or objects with attributes.
+
+``__getstate__`` of such a class leaves out what is not saved; it computes nothing. If compiled code uses arrays of the
+state as indices, the class has a method ``_check_restored(self)`` (an object that an estimator holds:
+``check_restored``), which raises ``ValueError`` if they do not fit together; `load` calls it.
 
 Of scikit-learn, only estimators whose fitted state is read by NumPy, which checks bounds, are named, and trees, which
 `manifolia.persist.trees` checks. Support vector machines, gradient boosting and nearest neighbours hand their arrays to
@@ -11,54 +15,70 @@ compiled code that does not look.
 
 from __future__ import annotations
 
-__all__ = ["FORESTS", "OBJECTS", "ONE_HOT", "OWN", "PARTS", "SCALAR_TYPES", "TREES", "TUPLES", "full_name"]
+import importlib
+from typing import Any
 
-#: Estimators of this library.
-OWN = frozenset(
-    {
-        "manifolia.baselines.mvu.MVU",
-        "manifolia.baselines.parametric_tsne.ParametricTSNE",
-        "manifolia.baselines.pls_da.PLSDA",
-        "manifolia.baselines.supervised_isomap.EnhancedSupervisedIsomap",
-        "manifolia.baselines.supervised_lle.EnhancedSupervisedLLE",
-        "manifolia.baselines.supervised_nmf.SupervisedNMF",
-        "manifolia.baselines.supervised_pca.KernelSupervisedPCA",
-        "manifolia.baselines.supervised_pca.SupervisedPCA",
-        "manifolia.extension.kernel_map.KernelMap",
-        "manifolia.methods.featuremap.FeatureMAP",
-        "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
-        "manifolia.methods.forest_features.ForestFeatures",
-        "manifolia.methods.forest_map.ForestMap",
-        "manifolia.methods.kernel_tsne.KernelTSNE",
-        "manifolia.methods.phate.PHATE",
-        "manifolia.methods.rf_phate.RFPHATE",
-        "manifolia.tables.preparer.TablePreparer",
-    }
-)
+from manifolia.exceptions import ModelFileError
 
-#: Named tuples that their fitted state holds.
-TUPLES = frozenset(
-    {
-        "manifolia.forest.leaf_tables.LeafTable",
-        "manifolia.forest.leaf_tables.Trees",
-        "manifolia.forest.node_table.NodeTable",
-        "manifolia.explain.embedded.EmbeddedGauges",
-        "manifolia.explain.feature_answers.Projection",
-        "manifolia.forest.importances.Importance",
-        "manifolia.explain.pullback.Pullback",
-        "manifolia.extension.kernel_formula.Frame",
-        "manifolia.extension.leaf_map.LeafValues",
-        "manifolia.forest.node_ranges.NodeRanges",
-        "manifolia.neighbors.index.Neighbors",
-        "manifolia.operators.tangent.TangentSpaces",
-    }
-)
+__all__ = [
+    "FORESTS",
+    "OBJECTS",
+    "ONE_HOT",
+    "OWN",
+    "SCALAR_TYPES",
+    "TREES",
+    "TYPE",
+    "check_id",
+    "full_name",
+    "id_of",
+    "resolve",
+]
 
-#: What stands in for objects that skops does not write, or not safely.
-PARTS = frozenset(
-    f"manifolia.persist.parts.{name}"
-    for name in ("ObjectArray", "Pairs", "RandomStream", "Scalar", "SparseMatrix", "TreeAt", "TreeList")
-)
+#: Key of the class's id in the dictionary that stands for an object of this library. No attribute has such a name.
+TYPE = "manifolia:type"
+
+#: Classes of this library: the id in files, and the class. Only the right side changes when a module moves.
+OWN = {
+    # Estimators.
+    "manifolia.baselines.MVU": "manifolia.baselines.mvu.MVU",
+    "manifolia.baselines.ParametricTSNE": "manifolia.baselines.parametric_tsne.ParametricTSNE",
+    "manifolia.baselines.PLSDA": "manifolia.baselines.pls_da.PLSDA",
+    "manifolia.baselines.EnhancedSupervisedIsomap": "manifolia.baselines.supervised_isomap.EnhancedSupervisedIsomap",
+    "manifolia.baselines.EnhancedSupervisedLLE": "manifolia.baselines.supervised_lle.EnhancedSupervisedLLE",
+    "manifolia.baselines.SupervisedNMF": "manifolia.baselines.supervised_nmf.SupervisedNMF",
+    "manifolia.baselines.KernelSupervisedPCA": "manifolia.baselines.supervised_pca.KernelSupervisedPCA",
+    "manifolia.baselines.SupervisedPCA": "manifolia.baselines.supervised_pca.SupervisedPCA",
+    "manifolia.KernelMap": "manifolia.extension.kernel_map.KernelMap",
+    "manifolia.FeatureMAP": "manifolia.methods.featuremap.FeatureMAP",
+    "manifolia.FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne.FisherKernelTSNE",
+    "manifolia.ForestFeatures": "manifolia.methods.forest_features.ForestFeatures",
+    "manifolia.ForestMap": "manifolia.methods.forest_map.ForestMap",
+    "manifolia.KernelTSNE": "manifolia.methods.kernel_tsne.KernelTSNE",
+    "manifolia.PHATE": "manifolia.methods.phate.PHATE",
+    "manifolia.RFPHATE": "manifolia.methods.rf_phate.RFPHATE",
+    "manifolia.tables.TablePreparer": "manifolia.tables.preparer.TablePreparer",
+    # What their fitted state holds.
+    "manifolia.state.LeafTable": "manifolia.forest.leaf_tables.LeafTable",
+    "manifolia.state.Trees": "manifolia.forest.leaf_tables.Trees",
+    "manifolia.state.NodeTable": "manifolia.forest.node_table.NodeTable",
+    "manifolia.state.EmbeddedGauges": "manifolia.explain.embedded.EmbeddedGauges",
+    "manifolia.state.Projection": "manifolia.explain.feature_answers.Projection",
+    "manifolia.state.Importance": "manifolia.forest.importances.Importance",
+    "manifolia.state.Pullback": "manifolia.explain.pullback.Pullback",
+    "manifolia.state.Frame": "manifolia.extension.kernel_formula.Frame",
+    "manifolia.state.LeafValues": "manifolia.extension.leaf_map.LeafValues",
+    "manifolia.state.NodeRanges": "manifolia.forest.node_ranges.NodeRanges",
+    "manifolia.state.Neighbors": "manifolia.neighbors.index.Neighbors",
+    "manifolia.state.TangentSpaces": "manifolia.operators.tangent.TangentSpaces",
+    # What stands in for objects that skops does not write, or not safely.
+    "manifolia.part.ObjectArray": "manifolia.persist.graph.ObjectArray",
+    "manifolia.part.Pairs": "manifolia.persist.graph.Pairs",
+    "manifolia.part.RandomStream": "manifolia.persist.graph.RandomStream",
+    "manifolia.part.Scalar": "manifolia.persist.graph.Scalar",
+    "manifolia.part.SparseMatrix": "manifolia.persist.graph.SparseMatrix",
+    "manifolia.part.TreeAt": "manifolia.persist.graph.TreeAt",
+    "manifolia.part.TreeList": "manifolia.persist.graph.TreeList",
+}
 
 FORESTS = frozenset(
     f"sklearn.ensemble._forest.{name}"
@@ -102,8 +122,8 @@ _TRANSFORMERS = frozenset(
     }
 )
 
-#: Every class of which a file may hold an instance with attributes.
-OBJECTS = OWN | FORESTS | TREES | _TRANSFORMERS
+#: Every class of another library of which a file may hold an instance with attributes.
+OBJECTS = FORESTS | TREES | _TRANSFORMERS
 
 #: Classes that may stand for themselves, such as ``OneHotEncoder(dtype=numpy.float64)``.
 SCALAR_TYPES = frozenset(
@@ -113,6 +133,29 @@ SCALAR_TYPES = frozenset(
 )
 
 
+_IDS = {location: name for name, location in OWN.items()}
+
+
 def full_name(kind: type) -> str:
-    """Return the name under which a class is looked up here."""
+    """Return where a class lives: its module and its name."""
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def id_of(kind: type) -> str:
+    """Return the name of a class in files: its id, or of another library's class where it lives."""
+    return _IDS.get(full_name(kind), full_name(kind))
+
+
+def check_id(name: Any) -> None:
+    """Refuse what is not an id."""
+    if type(name) is not str or name not in OWN:
+        message = f"it holds an object of a type that is not allowed: {str(name)[:160]}."
+        raise ModelFileError(message)
+
+
+def resolve(name: Any) -> type:
+    """Return the class of this library that an id stands for."""
+    check_id(name)
+    module, _, kind = OWN[name].rpartition(".")
+    found: type = getattr(importlib.import_module(module), kind)
+    return found

@@ -35,7 +35,7 @@ from manifolia.exceptions import ModelFileError
 __all__ = ["FORMAT", "GRAPH", "HEADER", "SCHEMA", "VERSION", "Content", "array_from", "check_members", "read", "write"]
 
 FORMAT = "manifolia-model"
-VERSION = 1
+VERSION = 2
 HEADER, GRAPH, SCHEMA = "manifolia.json", "graph.skops", "schema.json"
 
 #: Members of the file, and of the archive of objects inside it.
@@ -203,11 +203,17 @@ def _header(archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]) -> dict
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         message = "its header is not that of a model file."
         raise ModelFileError(message)
-    if not 1 <= header["version"] <= VERSION:
+    if header["version"] == 1:
+        message = (
+            "it is a model file of format 1, which was written by an unreleased manifolia and is no longer read. "
+            "Make the map again from its data and save it."
+        )
+        raise ModelFileError(message)
+    if header["version"] != VERSION:
         libraries = header.get("libraries")
         writer = libraries.get("manifolia", "?") if isinstance(libraries, dict) else "?"
         message = (
-            f"its format is version {header['version']}, this manifolia reads up to version {VERSION}. "
+            f"its format is version {header['version']}, this manifolia reads version {VERSION}. "
             f"Update manifolia (the file was written by {str(writer)[:40]})."
         )
         raise ModelFileError(message)

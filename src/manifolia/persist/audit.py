@@ -2,7 +2,7 @@
 
 skops lets through every estimator of scikit-learn, functions of NumPy and SciPy and more by default. Here each node of
 its ``schema.json`` must be of a known kind and name a class of `manifolia.persist.allowed`, and each array must be as
-large as it says and hold no objects.
+large as it says and hold no objects. Objects of ours are dictionaries here, with an id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zipfile
 from typing import Any
 
 from manifolia.exceptions import ModelFileError
-from manifolia.persist.allowed import OBJECTS, PARTS, SCALAR_TYPES, TUPLES
+from manifolia.persist.allowed import OBJECTS, SCALAR_TYPES, TYPE, check_id
 from manifolia.persist.archive import INNER, SCHEMA, check_members, npy_header
 
 __all__ = ["audit"]
@@ -31,7 +31,7 @@ _NODES: dict[str, frozenset[str]] = {
     "ObjectNode": OBJECTS,
     "SetNode": frozenset({"builtins.set"}),
     "SliceNode": frozenset({"builtins.slice"}),
-    "TupleNode": TUPLES | PARTS | {"builtins.tuple"},
+    "TupleNode": frozenset({"builtins.tuple"}),
     "TypeNode": SCALAR_TYPES,
 }
 
@@ -87,6 +87,8 @@ def _check_node(node: dict[str, Any], members: set[str], trusted: frozenset[str]
         )
         message = f"it holds an object of a type that is not allowed: {name[:160]}."
         raise ModelFileError(message + advice if loader == "ObjectNode" else message)
+    if loader == "DictNode" and TYPE in node["content"]:
+        check_id(json.loads(node["content"][TYPE]["content"]))
     if loader == "NdArrayNode" and (node.get("type") != "numpy" or node.get("file") not in members - {SCHEMA}):
         message = "it refers to an array that it does not hold."
         raise ModelFileError(message)

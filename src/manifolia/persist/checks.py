@@ -44,7 +44,8 @@ def check_model(model: Any) -> None:
     for estimator in found:
         _check_estimator(estimator)
     for estimator in found:  # when every forest is known to be one
-        check = getattr(type(estimator), "_check_restored", None)
+        kind = type(estimator)  # an estimator's check is private, that of an object it holds is not
+        check = getattr(kind, "_check_restored", None) or getattr(kind, "check_restored", None)
         if check is not None:
             check(estimator)
 

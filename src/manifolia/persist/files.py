@@ -15,7 +15,7 @@ from manifolia._core.warnings import warn
 from manifolia._version import __version__
 from manifolia.exceptions import ModelFileError
 from manifolia.persist import archive
-from manifolia.persist.allowed import full_name
+from manifolia.persist.allowed import id_of
 from manifolia.persist.audit import audit
 from manifolia.persist.checks import check_model
 from manifolia.persist.graph import dismantle, reassemble
@@ -81,7 +81,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[str] = (
     except Exception as error:
         message = f"{type(model).__name__} cannot be saved: {error}"
         raise ModelFileError(message) from error
-    header = {"model": full_name(type(model)), "trusted": sorted(names), "libraries": _libraries()}
+    header = {"model": id_of(type(model)), "trusted": sorted(names), "libraries": _libraries()}
     archive.write(target, archive.Content(header, graph, flatten_trees(trees)))
     return target
 
@@ -152,7 +152,7 @@ def _build(content: archive.Content, trusted: frozenset[str]) -> Any:
         warnings.filterwarnings("ignore", message="Trying to unpickle estimator")
         parts = skops.io.loads(content.graph, trusted=allowed)
     model = reassemble(parts, trees)
-    if full_name(type(model)) != content.header.get("model"):
+    if id_of(type(model)) != content.header.get("model"):
         message = "its header names another class of model than it holds."
         raise ModelFileError(message)
     check_model(model)

@@ -1,26 +1,28 @@
 """A model taken apart into what skops writes safely, and put together again.
 
-skops writes containers, texts, numbers, arrays and objects with attributes. What it does not write, or reads in ways
-that trust the file, is replaced by a named tuple of plain parts: trees, sparse matrices, random streams, arrays of
-objects, dictionaries whose keys are not texts. A copy is taken apart: the model itself is not touched.
+skops writes containers, texts, numbers, arrays and objects of other libraries with attributes. An object of ours is
+written as a dictionary of its attributes or fields, in which the entry `TYPE` holds the id of its class. What skops
+does not write, or reads in ways that trust the file, is replaced by a named tuple of plain parts, which is written
+likewise: trees, sparse matrices, random streams, arrays of objects, dictionaries whose keys are not texts. A copy is
+taken apart: the model itself is not touched.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
-from manifolia.persist.allowed import OBJECTS, SCALAR_TYPES, TREES, TUPLES, full_name
-from manifolia.persist.parts import ObjectArray, Pairs, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
+from manifolia.persist.allowed import OBJECTS, OWN, SCALAR_TYPES, TREES, TYPE, full_name, id_of, resolve
 from manifolia.persist.trees import is_tree
 
 __all__ = ["NOT_SAVED", "demand", "dismantle", "reassemble"]
+
 
 #: Parameters that a file does not carry: a callable, and a folder that the next fit would read pickles from.
 NOT_SAVED = ("callback", "memory")
@@ -35,6 +37,58 @@ _LONG = 2**24  # characters of an array of texts, all padded to the longest
 _PLAIN = (type(None), bool, int, float, str)
 
 
+class TreeAt(NamedTuple):
+    """A tree, by its place among the arrays of trees."""
+
+    place: int  # Its number
+
+
+class TreeList(NamedTuple):
+    """The trees of a forest."""
+
+    template: Any  # What they share: one of them, without its nodes
+    seeds: list[Any]  # The ``random_state`` of each
+    first: int  # Number of the first tree; the others follow
+
+
+class SparseMatrix(NamedTuple):
+    """A sparse matrix or array."""
+
+    kind: str  # Name of its class, such as ``"csr_array"``
+    shape: tuple[int, ...]  # Its shape
+    data: Array  # Its entries
+    indices: Array  # Their columns (rows, if the matrix is stored by columns)
+    indptr: Array  # Where each row (column) begins; of a coo matrix, the row of each entry
+
+
+class RandomStream(NamedTuple):
+    """A stream of random numbers."""
+
+    legacy: bool  # Whether it is a ``numpy.random.RandomState``; else it is a ``Generator``
+    state: dict[str, Any]  # Its state, as NumPy gives it
+    seed: dict[str, Any]  # State of the seed sequence from which a generator spawns others
+
+
+class ObjectArray(NamedTuple):
+    """An array of objects."""
+
+    shape: tuple[int, ...]  # Its shape
+    items: list[Any] | Array  # Its items, row by row; of texts alone, one array
+
+
+class Scalar(NamedTuple):
+    """A number of NumPy."""
+
+    value: Array  # (): the number
+
+
+class Pairs(NamedTuple):
+    """A dictionary whose keys are not all texts."""
+
+    keys: list[Any]  # Its keys
+    values: list[Any]  # Its values
+
+
 def dismantle(model: Any, *, trusted: frozenset[str] = frozenset()) -> tuple[Any, list[Any]]:
     """Take a model apart."""
     work = _Dismantler(trusted)
@@ -43,7 +97,7 @@ def dismantle(model: Any, *, trusted: frozenset[str] = frozenset()) -> tuple[Any
 
 class _Dismantler:
     def __init__(self, trusted: frozenset[str]) -> None:
-        self.objects = OBJECTS | trusted
+        self.kinds = {*OBJECTS, *OWN.values(), *trusted}
         self.trees: list[Any] = []
         self.done: dict[int, Any] = {}
         self.alive: list[Any] = []  # an id is that of one object only while the object lives
@@ -62,16 +116,15 @@ class _Dismantler:
     def _take(self, value: Any, where: str) -> Any:
         kind = type(value)
         if isinstance(value, np.generic):
-            return Scalar(np.array(value))
+            return _named(Scalar(np.array(value)))
         if kind in (np.ndarray, np.memmap):
             return self._array(np.asarray(value), where)
         if kind in (list, set):
             return kind([self.take(item, f"{where}[{i}]") for i, item in enumerate(value)])
         if full_name(kind) == _COLUMNS:
             return self.take(list(value.data), where)
-        if kind is tuple or full_name(kind) in TUPLES:
-            items = [self.take(item, f"{where}[{i}]") for i, item in enumerate(value)]
-            return tuple(items) if kind is tuple else kind(*items)
+        if kind is tuple:
+            return tuple(self.take(item, f"{where}[{i}]") for i, item in enumerate(value))
         if kind in (dict, OrderedDict):
             return self._dictionary(value, where)
         if sp.issparse(value) and value.format in _SPARSE:
@@ -80,8 +133,8 @@ class _Dismantler:
             return self._stream(value, where)
         if is_tree(value):
             self.trees.append(value)
-            return TreeAt(len(self.trees) - 1)
-        if full_name(kind) in self.objects:
+            return _named(TreeAt(len(self.trees) - 1))
+        if full_name(kind) in self.kinds:
             return self._object(value, where)
         message = (
             f"{where} is of a type that a model file may not hold: {full_name(kind)}. If it is a class of yours that "
@@ -97,18 +150,20 @@ class _Dismantler:
         items = value.ravel().tolist()
         lengths = [len(item) if type(item) is str and item[-1:] != "\0" else _LONG for item in items]
         if max(lengths, default=_LONG) * len(items) < _LONG:
-            return ObjectArray(value.shape, np.array(items, dtype=str))  # one array instead of an entry for each text
-        return ObjectArray(value.shape, [self.take(item, f"{where}[{i}]") for i, item in enumerate(items)])
+            return _named(
+                ObjectArray(value.shape, np.array(items, dtype=str))
+            )  # one array instead of an entry for each text
+        return _named(ObjectArray(value.shape, [self.take(item, f"{where}[{i}]") for i, item in enumerate(items)]))
 
     def _dictionary(self, value: dict[Any, Any], where: str) -> Any:
         parts = [self.take(item, f"{where}[{key!r}]") for key, item in value.items()]
-        # skops marks its own entries by two underscores: a column of that name must not look like one.
-        if all(type(key) is str and not key.startswith("__") for key in value):
+        # skops marks its own entries by two underscores: a column of that name must not look like one, nor like ours.
+        if all(type(key) is str and not key.startswith("__") and key != TYPE for key in value):
             return dict(zip(value, parts, strict=True))
-        return Pairs([self.take(key, f"{where}, key {key!r}") for key in value], parts)
+        return _named(Pairs([self.take(key, f"{where}, key {key!r}") for key in value], parts))
 
     def _object(self, value: Any, where: str) -> Any:
-        state = value.__getstate__()
+        state = value._asdict() if hasattr(value, "_fields") else value.__getstate__()
         if not isinstance(state, dict):
             message = f"{where}, {full_name(type(value))}, does not give its state as a dictionary of attributes."
             raise ModelFileError(message)
@@ -117,11 +172,13 @@ class _Dismantler:
         for name, item in state.items():
             packed = self._tree_list(item, where) if name == "estimators_" else None
             parts[name] = packed if packed is not None else self.take(item, f"{where}.{name}")
+        if id_of(type(value)) in OWN:
+            return {TYPE: id_of(type(value)), **parts}
         copy = object.__new__(type(value))
         copy.__dict__.update(parts)
         return copy
 
-    def _tree_list(self, items: Any, where: str) -> TreeList | None:
+    def _tree_list(self, items: Any, where: str) -> Any:
         """Store what the trees of a forest share once; None if they differ in more than seed and nodes."""
         if type(items) is not list or not items or any(full_name(type(item)) not in TREES for item in items):
             return None
@@ -136,9 +193,9 @@ class _Dismantler:
         template.__dict__.update(self.take(shared[0], f"{where}.estimators_[0]"))
         first = len(self.trees)
         self.trees += [item.tree_ for item in items]
-        return TreeList(template, [self.take(item.random_state, where) for item in items], first)
+        return _named(TreeList(template, [self.take(item.random_state, where) for item in items], first))
 
-    def _stream(self, value: Any, where: str) -> RandomStream:
+    def _stream(self, value: Any, where: str) -> Any:
         legacy = isinstance(value, np.random.RandomState)
         state = value.get_state(legacy=False) if legacy else value.bit_generator.state
         known = ("MT19937",) if legacy else _STREAMS
@@ -148,7 +205,7 @@ class _Dismantler:
         seed: dict[str, Any] = {}
         if not legacy and type(value.bit_generator.seed_seq) is np.random.SeedSequence:
             seed = {k: v for k, v in value.bit_generator.seed_seq.state.items() if k != "pool_size"}
-        return RandomStream(legacy, self.take(state, where), self.take(seed, where))
+        return _named(RandomStream(legacy, self.take(state, where), self.take(seed, where)))
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -163,11 +220,16 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _sparse_parts(value: Any) -> SparseMatrix:
+def _named(part: Any) -> dict[str, Any]:
+    """Write a named tuple as a dictionary of its fields and the id of its class."""
+    return {TYPE: id_of(type(part)), **part._asdict()}
+
+
+def _sparse_parts(value: Any) -> dict[str, Any]:
     kind = f"{value.format}_{'array' if isinstance(value, sp.sparray) else 'matrix'}"
     if value.format == "coo":
-        return SparseMatrix(kind, value.shape, value.data, value.col, value.row)
-    return SparseMatrix(kind, value.shape, value.data, value.indices, value.indptr)
+        return _named(SparseMatrix(kind, value.shape, value.data, value.col, value.row))
+    return _named(SparseMatrix(kind, value.shape, value.data, value.indices, value.indptr))
 
 
 def reassemble(parts: Any, trees: list[Any]) -> Any:
@@ -190,6 +252,17 @@ class _Assembler:
         return self.done[id(value)]
 
     def _put(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in (list, set, tuple):
+            return kind([self.put(item) for item in value])
+        if kind is dict:
+            return self._typed(value) if TYPE in value else {key: self.put(item) for key, item in value.items()}
+        for name, item in list(vars(value).items()):
+            vars(value)[name] = self.put(item)
+        return value
+
+    def _typed(self, value: dict[str, Any]) -> Any:
+        """Build an object of ours from its attributes or fields; only now is its class imported."""
         builders: dict[type, Callable[[Any], Any]] = {
             TreeAt: self._tree,
             TreeList: self._forest,
@@ -199,20 +272,18 @@ class _Assembler:
             Scalar: _scalar,
             Pairs: self._pairs,
         }
-        kind = type(value)
+        kind: Any = resolve(value[TYPE])
+        fields = {name: item for name, item in value.items() if name != TYPE}
+        if issubclass(kind, tuple):
+            demand(fields.keys() == set(kind._fields), f"{value[TYPE]} has other fields")
         if kind in builders:
-            return builders[kind](value)
-        if kind in (list, set):
-            return kind([self.put(item) for item in value])
-        if kind is tuple:
-            return tuple(self.put(item) for item in value)
-        if isinstance(value, tuple):
-            return kind(*[self.put(item) for item in value])
-        if kind is dict:
-            return {key: self.put(item) for key, item in value.items()}
-        for name, item in list(vars(value).items()):
-            vars(value)[name] = self.put(item)
-        return value
+            return builders[kind](kind(**fields))
+        state = {name: self.put(item) for name, item in fields.items()}
+        if issubclass(kind, tuple):
+            return kind(**state)
+        made = object.__new__(kind)
+        vars(made).update(state)
+        return made
 
     def _at(self, index: Any) -> Any:
         demand(type(index) is int and 0 <= index < len(self.trees), "it refers to a tree that it does not hold")
