@@ -12,8 +12,8 @@ from tuning_pool import Pool, Pooled, carried
 
 from manifolia import Normalized, Tuner
 from manifolia.tune.answer import expected_losses
-from manifolia.tune.proposal import Evidence
 from manifolia.tune.space import Space
+from manifolia.tune.surrogate import Observations
 
 FRACTIONS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 NEIGHBORS = (0.03, 0.06, 0.1, 0.15, 0.25, 0.4, 0.6, 0.8)
@@ -197,7 +197,7 @@ def history(pool, figure, tuner, after):
             freedom = sum(len(v) - 1 for v in several)
             spread = np.sqrt(sum((len(v) - 1) * v.var(ddof=1) for v in several) / freedom)
             noise = np.array([[spread / np.sqrt(len(v))] for v in values[:k]])
-        expected = expected_losses(space, Evidence(settings[:k], losses[:k, None], noise), tuner.surrogate, 0)
+        expected = expected_losses(space, Observations(settings[:k], losses[:k, None], noise), tuner.surrogate, 0)
         best = setting_of(pool, settings[int(np.argmin(expected[:, 0]))])
         runs = int(trials["n_runs"].iloc[:k].sum())
         out.append([runs, float(losses[:k].min()), loss_of(pool, best, figure), *best.values()])

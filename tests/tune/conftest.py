@@ -4,4 +4,5 @@ from __future__ import annotations
 
 import importlib.util
 
-collect_ignore = [] if importlib.util.find_spec("optuna") else ["test_course.py", "test_tuner.py", "test_workers.py"]
+NEED_OPTUNA = ["test_search.py", "test_study.py", "test_tuner.py", "test_workers.py"]
+collect_ignore = [] if importlib.util.find_spec("optuna") else NEED_OPTUNA

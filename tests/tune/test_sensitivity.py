@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from manifolia.tune.proposal import Evidence, pilot_design
+from manifolia.tune.proposal import pilot_design
 from manifolia.tune.sensitivity import SensitivityRefusedError, effects, r_squared, sensitivity
 from manifolia.tune.space import Space
+from manifolia.tune.surrogate import Observations
 
 # Ishigami and Homma (1990), a = 7, b = 0.1: the indices are known in closed form.
 FIRST = np.array([0.3139, 0.4424, 0.0])
@@ -63,18 +64,18 @@ def test_a_constant_has_nothing_to_share() -> None:
     assert not found.total.any()
 
 
-def evidence_of(function: object, n: int, noise: float, seed: int = 0) -> tuple[Space, Evidence]:
+def observed_of(function: object, n: int, noise: float, seed: int = 0) -> tuple[Space, Observations]:
     space = Space({"a": (0.0, 1.0), "b": (0.0, 1.0)})
     settings = pilot_design(space, n, seed)
     rng = np.random.default_rng(seed)
     loss = np.array([function(s["a"], s["b"]) for s in settings]) + noise * rng.normal(size=n)  # type: ignore[operator]
-    return space, Evidence(settings, loss[:, None], np.full((n, 1), max(noise, 1e-4)))
+    return space, Observations(settings, loss[:, None], np.full((n, 1), max(noise, 1e-4)))
 
 
 def test_the_table_of_a_study() -> None:
     """f = sin(3a) + b/2 has no interactions; its shares follow from the variances of its terms."""
-    space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2, 25, 0.01)
-    found = sensitivity(space, evidence, n_bootstrap=12)
+    space, observed = observed_of(lambda a, b: math.sin(3 * a) + b / 2, 25, 0.01)
+    found = sensitivity(space, observed, n_bootstrap=12)
     u = (np.arange(10_000) + 0.5) / 10_000
     share = np.var(np.sin(3 * u)) / (np.var(np.sin(3 * u)) + 1 / 48)
     assert found.table.loc["a", "S1"] == pytest.approx(share, abs=0.05)
@@ -86,28 +87,28 @@ def test_the_table_of_a_study() -> None:
 
 
 def test_no_table_where_the_surrogate_knows_nothing() -> None:
-    space, evidence = evidence_of(lambda a, b: 0.5, 20, 0.2)
-    assert r_squared(evidence, space, "gp-ei", 0) < 0.5
+    space, observed = observed_of(lambda a, b: 0.5, 20, 0.2)
+    assert r_squared(observed, space, "gp-ei", 0) < 0.5
     with pytest.raises(SensitivityRefusedError, match=r"below 0\.5 its sensitivities mean nothing"):
-        sensitivity(space, evidence)
+        sensitivity(space, observed)
 
 
 def test_no_table_of_a_handful_of_trials() -> None:
-    space, evidence = evidence_of(lambda a, b: a, 5, 0.0)
+    space, observed = observed_of(lambda a, b: a, 5, 0.0)
     with pytest.raises(SensitivityRefusedError, match="5 trials that worked are too few"):
-        sensitivity(space, evidence)
+        sensitivity(space, observed)
 
 
 def test_no_table_where_trials_leave_everything_open() -> None:
     """The surrogate predicts well enough, but resampled trials give a parameter anything between nothing and all."""
-    space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 10, 0.2)
-    assert r_squared(evidence, space, "gp-ei", 0) > 0.5
+    space, observed = observed_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 10, 0.2)
+    assert r_squared(observed, space, "gp-ei", 0) > 0.5
     with pytest.raises(
         SensitivityRefusedError, match=r"the narrowest of the 90 % intervals, of .*, is 0\.0.*matters more"
     ):
-        sensitivity(space, evidence, n_bootstrap=20)
-    space, evidence = evidence_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 40, 0.1)
-    table = sensitivity(space, evidence, n_bootstrap=20).table  # more trials and less noise: it is told
+        sensitivity(space, observed, n_bootstrap=20)
+    space, observed = observed_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 40, 0.1)
+    table = sensitivity(space, observed, n_bootstrap=20).table  # more trials and less noise: it is told
     assert min(table["S1 high"] - table["S1 low"]) < 0.5
 
 
@@ -115,5 +116,5 @@ def test_one_parameter_has_all_of_it() -> None:
     space = Space({"a": (0.0, 1.0)})
     settings = pilot_design(space, 8, 0)
     loss = np.array([[s["a"] ** 2] for s in settings])
-    table = sensitivity(space, Evidence(settings, loss, np.full((8, 1), 0.01)), n_bootstrap=10).table
+    table = sensitivity(space, Observations(settings, loss, np.full((8, 1), 0.01)), n_bootstrap=10).table
     assert table.loc["a", ["S1", "ST", "Shapley"]].tolist() == pytest.approx([1.0, 1.0, 1.0])

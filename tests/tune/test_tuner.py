@@ -27,10 +27,7 @@ from manifolia import RFPHATE
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.metrics import register
 from manifolia.tune import Integer, Normalized, SurrogateSampler, Tuner, When
-from manifolia.tune.evaluation import takes_target
-from manifolia.tune.limits import check_limits
-from manifolia.tune.plan import run_seed
-from manifolia.tune.study import StudyMismatchError
+from manifolia.tune.study import StudyMismatchError, run_seed
 from tune.toys import BrokenOff, Failing, Killed, Stateless, Toy, Warning_, closeness, closeness_of_the_other
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -465,25 +462,6 @@ def test_presets() -> None:
     assert Tuner.for_(TSNE(), space={"perplexity": (5.0, 20.0)}).space["perplexity"] == (5.0, 20.0)
     with pytest.raises(ValueError, match="there is no preset for PCA"):
         Tuner.for_(PCA())
-
-
-def test_engines_limits_are_never_silent() -> None:
-    check_limits(TSNE(perplexity=58.0), 60)
-    with pytest.raises(ValueError, match="it must be below n"):
-        check_limits(TSNE(perplexity=60.0), 60)
-    with pytest.raises(ValueError, match="no more than n − 1"):
-        check_limits(Isomap(n_neighbors=60), 60)
-    open_tsne = pytest.importorskip("openTSNE.sklearn", reason="openTSNE is not installed")
-    with pytest.raises(ValueError, match="openTSNE caps it"):
-        check_limits(open_tsne.TSNE(perplexity=30), 60)
-
-
-def test_only_supervised_methods_get_the_target() -> None:
-    from manifolia import RFPHATE, FeatureMAP
-
-    assert takes_target(RFPHATE())
-    assert not takes_target(FeatureMAP())
-    assert not takes_target(TSNE())
 
 
 @pytest.mark.parametrize(

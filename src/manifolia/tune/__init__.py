@@ -4,7 +4,7 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=["acquisition", "aggregate", "pareto", "sensitivity", "subsample"],
+    submodules=["noise", "pareto", "sensitivity", "subsample", "surrogate"],
     names={
         "Choice": "manifolia.tune.parameters",
         "Integer": "manifolia.tune.parameters",

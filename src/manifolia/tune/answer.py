@@ -1,4 +1,4 @@
-"""From trials to an answer: recommend by what is expected, confirm with fresh seeds.
+"""From trials to an answer and its tables: recommend by what is expected, confirm with fresh seeds.
 
 The least mean of noisy runs is too good to be true (by 0.06 to 0.12 in 1 − NMI on the paper's two clusters). So the
 candidates are those whose *expected* loss, by the surrogate, is least; they are run again with fresh seeds; and the
@@ -7,21 +7,33 @@ figure reported is of runs that had no part in the choice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import chi2
 
 from manifolia._core.types import FloatArray
 from manifolia.tune.pareto import knee, non_dominated
-from manifolia.tune.plan import mixed_seed
-from manifolia.tune.proposal import Evidence, make_surrogate
 from manifolia.tune.search import Search
 from manifolia.tune.space import Setting, Space
-from manifolia.tune.study import Trial
+from manifolia.tune.study import Trial, mixed_seed
+from manifolia.tune.surrogate import Observations, fit_surrogate
 
-__all__ = ["Answer", "confirm", "expected_losses", "front_chances", "is_flat", "surrogate_front"]
+__all__ = [
+    "Answer",
+    "confirm",
+    "expected_losses",
+    "front_chances",
+    "front_table",
+    "is_flat",
+    "runs_table",
+    "study_dict",
+    "surrogate_front",
+    "trials_table",
+]
 
 _N_DRAWS = 200
 _FLAT = 0.95
@@ -43,16 +55,16 @@ class Answer(NamedTuple):
         return np.array([run.values for run in trial.runs if not run.error]) if trial else np.empty((0, 0))
 
 
-def expected_losses(space: Space, evidence: Evidence, kind: str, seed: int) -> FloatArray:
+def expected_losses(space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
     """Return what the surrogate expects of the tried settings."""
-    if len(evidence.settings) < 3:
-        return evidence.losses
-    features = space.features(evidence.settings)
-    out = np.empty_like(evidence.losses)
-    for j in range(evidence.losses.shape[1]):
-        noise = None if evidence.noise is None else evidence.noise[:, j]
-        out[:, j] = make_surrogate(kind, seed).fit(features, evidence.losses[:, j], noise).predict(features)[0]
-    return out
+    if len(observed.settings) < 3:
+        return observed.losses
+    return _expected_at(space.features(observed.settings), space, observed, kind, seed)
+
+
+def _expected_at(features: FloatArray, space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
+    columns = range(observed.losses.shape[1])
+    return np.stack([fit_surrogate(space, observed, kind, seed, j).predict(features)[0] for j in columns], axis=1)
 
 
 def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> Answer:
@@ -61,7 +73,7 @@ def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> A
     trials = [trial for trial in search.store.trials() if trial.works]
     if pick is not None:
         return _measured(search, pick, trials, [])
-    expected = expected_losses(space, search.evidence_of(trials), plan.surrogate, mixed_seed(plan.seed, 3))
+    expected = expected_losses(space, search.observe(trials), plan.surrogate, mixed_seed(plan.seed, 3))
     ranked = _ranking(expected)
     settings = _distinct([trials[i].setting for i in ranked])[: max(n_confirm, 1)]
     candidates: list[Trial] = []
@@ -69,7 +81,7 @@ def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> A
         candidates = [t for t in search.run_together("confirm", settings, halve=True) if t.works]
         if candidates:
             pooled = [_pooled(trial, candidates) for trial in trials]
-            now = expected_losses(space, search.evidence_of(pooled), plan.surrogate, mixed_seed(plan.seed, 3))
+            now = expected_losses(space, search.observe(pooled), plan.surrogate, mixed_seed(plan.seed, 3))
             among = {repr(trial.setting) for trial in candidates}
             order = [i for i in _ranking(now) if repr(trials[i].setting) in among]
             settings = [trials[order[0]].setting]
@@ -109,11 +121,11 @@ def _pooled(trial: Trial, fresh: Sequence[Trial]) -> Trial:
     return Trial(trial.slot, trial.stage, trial.setting, trial.arguments, [*trial.runs, *more])
 
 
-def is_flat(evidence: Evidence) -> bool:
+def is_flat(observed: Observations) -> bool:
     """Tell whether the settings differ no more than their runs do, so that tuning has nothing to find."""
-    if evidence.noise is None or len(evidence.settings) < 3:
+    if observed.noise is None or len(observed.settings) < 3:
         return False
-    loss, noise = evidence.losses[:, 0], evidence.noise[:, 0]
+    loss, noise = observed.losses[:, 0], observed.noise[:, 0]
     if not np.all(noise > 0):
         return bool(np.ptp(loss) == 0)
     weights = noise**-2.0
@@ -121,30 +133,104 @@ def is_flat(evidence: Evidence) -> bool:
     return bool(np.sum(weights * (loss - mean) ** 2) < chi2.ppf(_FLAT, loss.size - 1))
 
 
-def front_chances(space: Space, evidence: Evidence, kind: str, seed: int) -> FloatArray:
+def front_chances(space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
     """Estimate how likely each tried setting is on the front."""
-    features = space.features(evidence.settings)
+    features = space.features(observed.settings)
     rng = np.random.default_rng(seed)
-    draws = []
-    for j in range(evidence.losses.shape[1]):
-        noise = None if evidence.noise is None else evidence.noise[:, j]
-        model = make_surrogate(kind, seed).fit(features, evidence.losses[:, j], noise)
-        draws.append(model.draw(features, _N_DRAWS, rng))
+    columns = range(observed.losses.shape[1])
+    draws = [fit_surrogate(space, observed, kind, seed, j).draw(features, _N_DRAWS, rng) for j in columns]
     return np.mean([non_dominated(np.stack(one, axis=1)) for one in zip(*draws, strict=True)], axis=0)
 
 
 def surrogate_front(
-    space: Space, evidence: Evidence, kind: str, seed: int, *, n_points: int = 4096
+    space: Space, observed: Observations, kind: str, seed: int, *, n_points: int = 4096
 ) -> tuple[list[Setting], FloatArray]:
     """Find the front of the surrogates' means over the whole space, by dense sampling."""
     points = np.random.default_rng(seed).random((n_points, len(space.parameters)))
     settings = [space.at(point) for point in points]
-    features, tried = space.features(settings), space.features(evidence.settings)
-    columns = []
-    for j in range(evidence.losses.shape[1]):
-        noise = None if evidence.noise is None else evidence.noise[:, j]
-        columns.append(make_surrogate(kind, seed).fit(tried, evidence.losses[:, j], noise).predict(features)[0])
-    expected = np.stack(columns, axis=1)
+    expected = _expected_at(space.features(settings), space, observed, kind, seed)
     front = np.flatnonzero(non_dominated(expected))
     front = front[np.argsort(expected[front, 0], kind="stable")]
     return [settings[i] for i in front], expected[front]
+
+
+def trials_table(
+    trials: Sequence[Trial], worked: Sequence[Trial], observed: Observations, expected: FloatArray, names: Sequence[str]
+) -> pd.DataFrame:
+    """Tabulate every setting that was tried."""
+    place = {id(trial): i for i, trial in enumerate(worked)}
+    rows = []
+    for trial in trials:
+        i = place.get(id(trial))
+        row: dict[str, Any] = {"slot": trial.slot, "stage": trial.stage, **trial.setting}
+        row |= {f"argument_{k}": v for k, v in trial.arguments.items() if v != trial.setting.get(k)}
+        for j, name in enumerate(names):
+            values = [run.values[j] for run in trial.runs if not run.error]
+            row[name] = float(np.mean(values)) if values else math.nan
+            row[f"{name}_loss"] = math.nan if i is None else observed.losses[i, j]
+            row[f"{name}_error"] = math.nan if i is None or observed.noise is None else observed.noise[i, j]
+            row[f"{name}_expected"] = math.nan if i is None else expected[i, j]
+        row |= {"n_runs": len(trial.runs), "seconds": sum(run.seconds for run in trial.runs), "error": trial.error}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def runs_table(trials: Sequence[Trial], names: Sequence[str]) -> pd.DataFrame:
+    """Tabulate every run."""
+    rows = []
+    for trial in trials:
+        for repeat, run in enumerate(trial.runs):
+            values = dict(zip(names, run.values, strict=True)) if not run.error else dict.fromkeys(names, math.nan)
+            more = {"own_loss": run.own_loss, "seconds": run.seconds, "notes": "; ".join(run.notes), "error": run.error}
+            rows.append({"slot": trial.slot, "repeat": repeat, **values, **more})
+    return pd.DataFrame(rows)
+
+
+def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, names: Sequence[str]) -> pd.DataFrame:
+    """Take the settings on the expected front."""
+    front = np.flatnonzero(non_dominated(expected))
+    worked = table[table["error"] == ""].reset_index(drop=True)
+    table = worked.iloc[front].assign(chance=chances[front])
+    return table.sort_values(f"{names[0]}_expected").reset_index(drop=True)
+
+
+def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Sequence[str]) -> dict[str, Any]:
+    """Write a fitted tuner as plain values."""
+    try:
+        told = tuner.sensitivity()
+        table: Any = {"table": _plain(told.table.reset_index(names="parameter")), "r2": told.r2}
+    except ValueError as refusal:
+        table = {"refused": str(refusal)}
+    how = tuner.aggregate_
+    return {
+        "metrics": [{"name": name, "direction": direction} for name, direction in metrics],
+        "parameters": list(parameters),
+        "trials": _plain(tuner.trials_),
+        "best_params": {name: _native(value) for name, value in tuner.best_params_.items()},
+        "best_setting": {name: _native(value) for name, value in tuner.best_setting_.items()},
+        "best_score": np.asarray(tuner.best_score_).tolist(),
+        "best_score_error": [_native(one) for one in np.atleast_1d(tuner.best_score_error_)],
+        "confirmed": tuner.confirmed_,
+        "flat": tuner.flat_,
+        "r2": _native(tuner.r2_),
+        "n_runs": tuner.n_runs_,
+        "stopped": tuner.stopped_,
+        "aggregate": list(how) if isinstance(how, tuple) else how,
+        "pareto": _plain(tuner.pareto_) if hasattr(tuner, "pareto_") else None,
+        "knee": getattr(tuner, "knee_", None),
+        "hypervolume": getattr(tuner, "hypervolume_", None),
+        "carried": _plain(tuner.carried_) if hasattr(tuner, "carried_") else None,
+        "sensitivity": table,
+    }
+
+
+def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(k): _native(v) for k, v in row.items()} for row in table.to_dict("records")]
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)

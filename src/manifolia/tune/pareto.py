@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_matrix
 
-__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated"]
+__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated", "unit_volume"]
 
 
 def non_dominated(losses: FloatArray) -> BoolArray:
@@ -82,6 +84,13 @@ def _volume(front: FloatArray, reference: FloatArray) -> float:
             section = front[order[: i + 1], :-1]
             total += thickness * _volume(section[non_dominated(section)], reference[:-1])
     return float(total)
+
+
+def unit_volume(losses: FloatArray, bounded: Sequence[bool]) -> float:
+    """Measure a front in the unit cube of losses."""
+    low = np.where(bounded, 0.0, losses.min(axis=0))
+    width = np.where(bounded, 1.0, np.ptp(losses, axis=0))
+    return hypervolume((losses - low) / np.where(width > 0, width, 1.0), np.ones(losses.shape[1]))
 
 
 def knee(losses: FloatArray) -> int:

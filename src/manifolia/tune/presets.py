@@ -1,109 +1,137 @@
-"""What to tune of the methods that are known: parameters that shape the map, over ranges that make sense."""
+"""What the cards of methods say about tuning: parameters that shape the map, over sensible ranges, and their limits.
+
+A run that an engine has capped must not count for the uncapped value. Ranges that reach beyond a limit of the card are
+cut before the search, with a warning; what still gets through fails its run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 
 from manifolia import registry
+from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike
-from manifolia._core.validate import check_option
+from manifolia._core.warnings import warn
 from manifolia.forest.grow import default_forest
 from manifolia.forest.targets import read_target
-from manifolia.tune.parameters import Choice, Integer, Normalized, Real
+from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, Real, When
+from manifolia.tune.space import Space
 
-__all__ = ["forest_space", "preset", "with_forest"]
+__all__ = ["check_limits", "check_used", "cut_to_limits", "forest_space", "limit_of", "preset", "with_forest"]
 
-# Fractions of the sample. The best perplexity for some metrics lies near all of n (the paper finds 0.75 and 0.9), which
-# scikit-learn's t-SNE takes; openTSNE takes no more than a third.
-_SPACES: dict[str, dict[str, Any]] = {
-    "sklearn.manifold:TSNE": {"perplexity": Normalized(0.01, 0.9), "early_exaggeration": Real(2.0, 48.0, log=True)},
-    "openTSNE.sklearn:TSNE": {"perplexity": Normalized(0.01, 0.33), "early_exaggeration": Real(2.0, 48.0, log=True)},
-    "umap:UMAP": {"n_neighbors": Integer(2, 100, log=True), "min_dist": Real(0.0, 1.0)},
-    "manifolia.methods.featuremap:FeatureMAP": {
-        "n_neighbors": Integer(5, 100, log=True),
-        "min_dist": Real(0.0, 1.0),
-        "density_weight": Choice([0.0, 0.01, 0.03, 0.1, 0.3]),
-    },
-    "manifolia.methods.rf_phate:RFPHATE": {"t": Integer(1, 60, log=True), "damping": Real(0.5, 1.0)},
-    "manifolia.methods.phate:PHATE": {
-        "n_neighbors": Integer(3, 50, log=True), "decay": Real(2.0, 100.0, log=True), "t": Integer(1, 100, log=True),
-    },
-    "manifolia.methods.kernel_tsne:KernelTSNE": {"perplexity": Real(5.0, 300.0, log=True)},
-    "manifolia.methods.fisher_kernel_tsne:FisherKernelTSNE": {
-        "perplexity": Real(5.0, 300.0, log=True),
-        "euclidean_mix": Real(0.0, 2.0),
-    },
-    "sklearn.manifold:Isomap": {"n_neighbors": Integer(3, 100, log=True)},
-    "sklearn.manifold:LocallyLinearEmbedding": {"n_neighbors": Integer(4, 100, log=True)},
-    "manifolia.baselines.mvu:MVU": {"n_neighbors": Integer(3, 20, log=True)},
-    "manifolia.baselines.parametric_tsne:ParametricTSNE": {"perplexity": Real(5.0, 100.0, log=True)},
-    "manifolia.baselines.supervised_isomap:EnhancedSupervisedIsomap": {
-        "n_neighbors": Integer(3, 100, log=True), "alpha": Real(0.0, 1.0),
-    },
-    "manifolia.baselines.supervised_lle:EnhancedSupervisedLLE": {
-        "n_neighbors": Integer(4, 100, log=True), "alpha": Real(0.0, 1.0),
-    },
-    "manifolia.baselines.supervised_nmf:SupervisedNMF": {
-        "similarity": Real(0.01, 100.0, log=True), "dissimilarity": Real(0.01, 100.0, log=True),
-    },
-    "manifolia.baselines.supervised_pca:KernelSupervisedPCA": {"gamma": Real(1e-4, 10.0, log=True)},
-    "trimap:TRIMAP": {"n_inliers": Integer(4, 60, log=True), "n_outliers": Integer(2, 20, log=True)},
-    "pacmap:PaCMAP": {"n_neighbors": Integer(5, 100, log=True), "MN_ratio": Real(0.1, 5.0, log=True)},
-    "phate:PHATE": {"knn": Integer(3, 50, log=True), "t": Integer(1, 100, log=True)},
-}  # fmt: skip
-#: What shapes a forest's map, by its layout; scaling of all distances has nothing to tune but the forest.
-_FOREST_MAPS: dict[str, dict[str, Any]] = {
-    "phate": {"t": Integer(1, 60, log=True)},
-    "mds": {"mds": Choice(["metric", "classic", "nonmetric"])},
-    "isomap": {"n_neighbors": Integer(3, 100, log=True)},
-    "lle": {"n_neighbors": Integer(4, 100, log=True)},
-    "umap": {"n_neighbors": Integer(5, 100, log=True)},
-    "tsne": {"perplexity": Normalized(0.01, 0.33)},
-}
-_MTRY = Real(0.1, 1.0)  # share of the features that a split may choose from
+_SLACK = 1e-9  # a fraction of n that is meant to be the limit itself
 
 
 def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """Find the space of a known method."""
+    """Return a known method, also one given by name, and its space."""
     if isinstance(estimator, str):
         estimator = registry.get(estimator)()
-    if hasattr(estimator, "steps"):
-        step, last = estimator.steps[-1]
-        return estimator, {f"{step}__{name}": one for name, one in preset(last)[1].items()}
-    for base in type(estimator).__mro__:
-        package = base.__module__.partition(".")[0]
-        if base.__name__ == "ForestMap" and package == "manifolia":
-            return estimator, dict(_FOREST_MAPS[check_option(estimator.layout, "layout", list(_FOREST_MAPS))])
-        for path, space in _SPACES.items():
-            module, _, name = path.partition(":")
-            # A class may live in a private module of its package (sklearn.manifold._t_sne).
-            if base.__name__ == name and package == module.partition(".")[0]:
-                return estimator, dict(space)
-    known = sorted({path.partition(":")[2] for path in _SPACES} | {"ForestMap"})
-    message = (
-        f"there is no preset for {type(estimator).__name__}. Pass a space to Tuner, such as "
-        "{'n_neighbors': (5, 50)}; presets: " + ", ".join(known) + "."
-    )
-    raise ValueError(message)
+    space = registry.card_of(estimator).space
+    if not space:
+        known = [name for name in registry.names(installed=False) if registry.find(name).space]
+        message = (
+            f"there is no preset for {last_step(estimator)!r}. Pass a space to Tuner, such as "
+            "{'n_neighbors': (5, 50)}; presets: " + ", ".join(known) + "."
+        )
+        raise ValueError(message)
+    prefix = f"{estimator.steps[-1][0]}__" if last_step(estimator) is not estimator else ""
+    return estimator, {prefix + name: _parameter(one) for name, one in space.items()}
+
+
+def _parameter(given: registry.Range) -> Parameter:
+    """The parameter object of a range on a card."""
+    if given.kind == "choice":
+        return Choice(given.choices)
+    if given.kind == "share":
+        return Normalized(given.low, given.high)
+    if given.kind == "integer":
+        return Integer(int(given.low), int(given.high), given.log)
+    return Real(given.low, given.high, given.log)
 
 
 def forest_space(estimator: Any) -> dict[str, Any]:
-    """Find what to tune of the forest behind a map."""
-    known = estimator.get_params(deep=False)
-    forest = known.get("forest")
-    if "forest" not in known or hasattr(forest, "estimators_"):
-        return {}
-    return {"forest__max_features": _MTRY} if forest is None or hasattr(forest, "max_features") else {}
+    """Return what to tune of the forest behind a map; a pipeline's stays as it is."""
+    space = registry.card_of(estimator).forest_space if last_step(estimator) is estimator else {}
+    return {name: _parameter(one) for name, one in space.items()}
 
 
 def with_forest(estimator: Any, names: Iterable[str], y: ArrayLike | None, n_rows: int) -> Any:
     """Give an estimator the forest that it would make, so that the forest's own parameters can be tuned."""
-    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     wanted = any(str(name).startswith("forest__") for name in names)
+    known = estimator.get_params(deep=False)
     if not wanted or "forest" not in known or known["forest"] is not None:
         return estimator
     target = read_target(y, n_rows, known.get("task", "auto"))
     return clone(estimator).set_params(forest=default_forest(target, known.get("n_trees", 500)))
+
+
+def limit_of(model: Any, name: str, n_rows: int) -> tuple[float, str] | None:
+    """Find the most that a parameter may be on this many rows, and the reason."""
+    prefix, _, plain = name.rpartition("__")
+    owner = model.get_params()[prefix] if prefix else model
+    limit = registry.card_of(owner).limits.get(plain)
+    return None if limit is None else (limit.most(last_step(owner), n_rows), limit.why)
+
+
+def check_limits(model: Any, n_rows: int) -> None:
+    """Refuse what an engine would change without saying so."""
+    for name, value in model.get_params().items():
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            continue
+        most, why = limit_of(model, name, n_rows) or (math.inf, "")
+        if value > most + _SLACK * n_rows:
+            plain = name.rpartition("__")[2]
+            message = f"{plain} {value:g} on {n_rows} rows: {why}. Lower the upper end of its range."
+            raise ValueError(message)
+
+
+def check_used(model: Any) -> None:
+    """Refuse a map whose estimator says that it used another value than it was asked for."""
+    last = last_step(model)
+    for name in registry.card_of(model).capped:
+        asked, used = getattr(last, name), getattr(last, f"{name}_")
+        if isinstance(asked, (int, float)) and used < asked * (1 - _SLACK):
+            message = f"{name} {asked:g} was capped at {used:.4g}. Lower the upper end of its range."
+            raise ValueError(message)
+
+
+def cut_to_limits(space: Space, model: Any, shape: tuple[int, int]) -> Space:
+    """Cut ranges that reach beyond what the estimator takes on this many rows."""
+    current = model.get_params()
+    out: dict[str, Any] = {}
+    for name, one in space.parameters.items():
+        kept = one
+        limit = limit_of(model, name, shape[0])
+        if limit is not None and not isinstance(one, Choice):
+            kept = _cut(space, name, one, limit, shape, current)
+        condition = space.conditions.get(name)
+        out[name] = kept if condition is None else When(kept, on=condition.on, among=condition.among)
+    return space if all(out[name] is one for name, one in space.parameters.items()) else Space(out)
+
+
+def _cut(
+    space: Space, name: str, one: Any, limit: tuple[float, str], shape: tuple[int, int], current: Mapping[str, Any]
+) -> Parameter:
+    n = shape[0]
+    most, why = limit
+    # A fraction that is rounded may end half a step higher than it says.
+    greatest = space.resolve({name: one.high}, shape, current)[name]
+    if greatest <= most + _SLACK * n:
+        return one  # type: ignore[no-any-return]
+    if isinstance(one, Integer) or isinstance(greatest, int):
+        most = math.floor(most + _SLACK)
+    high = most / n if isinstance(one, Normalized) else most
+    if high <= one.low:
+        message = (
+            f"space[{name!r}] begins at {one.low:g}, but on {n} rows it can be {high:.4g} at most: {why}. Lower "
+            "it, or take more rows."
+        )
+        raise ValueError(message)
+    what = f"{one.high:g} of n" if isinstance(one, Normalized) else f"{one.high:g}"
+    warn(f"space[{name!r}] reaches {what}, and on {n} rows {why}: it is searched up to {high:.4g}.")
+    return replace(one, high=high)  # type: ignore[no-any-return]

@@ -24,13 +24,18 @@ from scipy.stats import qmc
 
 from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
-from manifolia.tune.acquisition import expected_improvement, lower_confidence_bound, probability_of_improvement
 from manifolia.tune.parameters import Choice
 from manifolia.tune.pareto import crowding, layers
 from manifolia.tune.space import Setting, Space
-from manifolia.tune.surrogate import ForestSurrogate, ProcessSurrogate, Surrogate
+from manifolia.tune.surrogate import (
+    Observations,
+    expected_improvement,
+    lower_confidence_bound,
+    make_surrogate,
+    probability_of_improvement,
+)
 
-__all__ = ["SURROGATES", "Evidence", "Proposal", "make_surrogate", "pilot_design", "propose"]
+__all__ = ["DESIGNS", "SURROGATES", "Proposal", "pilot_design", "propose"]
 
 SURROGATES = ("gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2")
 DESIGNS = ("lhs", "sobol")
@@ -43,14 +48,6 @@ _BEYOND = 0.25  # how far past its parents a child may lie, in their distance
 _LEAST_PARENTS = 4
 _MUTATION = 0.2  # standard deviation of a mutated number
 _TRIES = 200  # to find a setting that was not tried yet
-
-
-class Evidence(NamedTuple):
-    """Finished trials."""
-
-    settings: list[Setting]  # Settings, in the order of their slots
-    losses: FloatArray  # (n, n_metrics): aggregated losses
-    noise: FloatArray | None  # (n, n_metrics): their standard errors; None if there is one run a setting
 
 
 class Proposal(NamedTuple):
@@ -82,14 +79,9 @@ def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> lis
     return list(found.values())
 
 
-def make_surrogate(kind: str, seed: int) -> Surrogate:
-    """Make the regressor of a surrogate's name."""
-    return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
-
-
 def propose(
     space: Space,
-    evidence: Evidence,
+    observed: Observations,
     kind: str,
     seed: int,
     *,
@@ -98,25 +90,25 @@ def propose(
 ) -> Proposal:
     """Choose the next setting."""
     with threads(1):  # a BLAS with several threads takes ten times as long for matrices of this size
-        return _proposed(space, evidence, kind, np.random.default_rng(seed), pending, resolve)
+        return _proposed(space, observed, kind, np.random.default_rng(seed), pending, resolve)
 
 
 def _proposed(
     space: Space,
-    evidence: Evidence,
+    observed: Observations,
     kind: str,
     rng: np.random.Generator,
     pending: Sequence[Setting],
     resolve: Callable[[Setting], Mapping[str, Any]],
 ) -> Proposal:
-    known = {_key(resolve(setting)) for setting in (*evidence.settings, *pending)}
-    if kind == "random" or len(evidence.settings) < 2:
+    known = {_key(resolve(setting)) for setting in (*observed.settings, *pending)}
+    if kind == "random" or len(observed.settings) < 2:
         return Proposal(_untried(space, known, lambda: space.at(rng.random(len(space.parameters))), resolve), math.nan)
     if kind == "nsga2":
-        return Proposal(_untried(space, known, lambda: _bred(space, evidence, rng), resolve), math.nan)
-    loss, noise = _one_loss(evidence, rng)
+        return Proposal(_untried(space, known, lambda: _bred(space, observed, rng), resolve), math.nan)
+    loss, noise = _one_loss(observed, rng)
     model = make_surrogate(kind, int(rng.integers(2**31)))
-    features = space.features(evidence.settings)
+    features = space.features(observed.settings)
     model.fit(features, loss, noise)
     if pending:  # believed to return what the surrogate expects, with as much noise as the rest
         waiting = space.features(list(pending))
@@ -127,7 +119,7 @@ def _proposed(
     expected, doubt = model.predict(features)
     at = int(np.argmin(expected))
     best = float(expected[at])  # the least *expected* loss: the least seen one was lucky
-    candidates = _candidates(space, evidence, loss, known, rng, resolve)
+    candidates = _candidates(space, observed, loss, known, rng, resolve)
     mean, sd = model.predict(space.features(candidates))
     gain = expected_improvement(mean, sd, best)
     worth = gain
@@ -139,11 +131,11 @@ def _proposed(
     return Proposal(candidates[chosen], float(gain[chosen]), best, float(doubt[at]))
 
 
-def _one_loss(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray, FloatArray | None]:
+def _one_loss(observed: Observations, rng: np.random.Generator) -> tuple[FloatArray, FloatArray | None]:
     """The loss itself, or ParEGO's mixture with weights of this slot, each loss in its own range."""
-    losses, noise = evidence.losses, evidence.noise
+    losses, noise = observed.losses, observed.noise
     if losses.shape[1] == 1:
-        return losses[:, 0], None if noise is None else noise[:, 0]
+        return observed.of_metric(0)
     low, width = losses.min(axis=0), np.ptp(losses, axis=0)
     width = np.where(width > 0, width, 1.0)
     weights = rng.dirichlet(np.ones(losses.shape[1]))
@@ -158,7 +150,7 @@ def _one_loss(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray,
 
 def _candidates(
     space: Space,
-    evidence: Evidence,
+    observed: Observations,
     loss: FloatArray,
     known: set[str],
     rng: np.random.Generator,
@@ -167,7 +159,7 @@ def _candidates(
     """Sobol points over the space and points around the best settings, without those that were tried."""
     d = len(space.parameters)
     spread = qmc.Sobol(d, seed=rng).random(_N_CANDIDATES)
-    best = [space.point(evidence.settings[i]) for i in np.argsort(loss, kind="stable")[:3]]
+    best = [space.point(observed.settings[i]) for i in np.argsort(loss, kind="stable")[:3]]
     near = [np.clip(point + scale * rng.normal(size=(_N_NEAR, d)), 0.0, 1.0) for point in best for scale in _SCALES]
     found: dict[str, Setting] = {}
     for point in np.vstack([spread, *near]):
@@ -179,9 +171,9 @@ def _candidates(
     return list(found.values()) or [space.at(point) for point in spread[:64]]
 
 
-def _bred(space: Space, evidence: Evidence, rng: np.random.Generator) -> Setting:
+def _bred(space: Space, observed: Observations, rng: np.random.Generator) -> Setting:
     """One child of NSGA-II: two tournaments by front and crowding, a blend of the parents, now and then a mutation."""
-    losses = evidence.losses
+    losses = observed.losses
     number = layers(losses)
     alone = np.zeros(len(losses))
     for front in np.unique(number):
@@ -192,7 +184,7 @@ def _bred(space: Space, evidence: Evidence, rng: np.random.Generator) -> Setting
 
     def parent() -> FloatArray:
         a, b = rng.integers(0, len(pool), 2)
-        return space.point(evidence.settings[pool[min(a, b)]])
+        return space.point(observed.settings[pool[min(a, b)]])
 
     first, second = parent(), parent()
     child = first + rng.uniform(-_BEYOND, 1 + _BEYOND, first.size) * (second - first)

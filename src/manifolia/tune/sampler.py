@@ -22,8 +22,10 @@ from manifolia._core.random import as_seed
 from manifolia._core.types import RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.tune.parameters import Choice, Integer
-from manifolia.tune.proposal import SURROGATES, Evidence, pilot_design, propose
+from manifolia.tune.proposal import SURROGATES, pilot_design, propose
 from manifolia.tune.space import Setting, Space
+from manifolia.tune.study import mixed_seed
+from manifolia.tune.surrogate import Observations
 
 __all__ = ["SurrogateSampler", "distributions"]
 
@@ -108,8 +110,8 @@ class SurrogateSampler(BaseSampler):
             return {}
         if trial.number < self.n_pilot:
             return pilot_design(self.space, self.n_pilot, self._seed)[trial.number]
-        evidence = self._evidence(study)
-        return propose(self.space, evidence, self.surrogate, _mixed(self._seed, trial.number)).setting
+        observed = self._observed(study)
+        return propose(self.space, observed, self.surrogate, mixed_seed(self._seed, trial.number)).setting
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
@@ -134,17 +136,17 @@ class SurrogateSampler(BaseSampler):
         """
         if self.fixed is not None:
             return self.fixed[param_name]
-        draw = optuna.samplers.RandomSampler(seed=_mixed(self._seed, trial.number))
+        draw = optuna.samplers.RandomSampler(seed=mixed_seed(self._seed, trial.number))
         return draw.sample_independent(study, trial, param_name, param_distribution)
 
-    def _evidence(self, study: Study) -> Evidence:
+    def _observed(self, study: Study) -> Observations:
         finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         usable = [t for t in finished if all(name in self.space.parameters for name in t.params)]
         signs = np.array([1.0 if d == StudyDirection.MINIMIZE else -1.0 for d in study.directions])
         losses = np.array([t.values for t in usable], dtype=np.float64).reshape(len(usable), signs.size) * signs
         errors = [t.user_attrs.get("standard_errors") for t in usable]
         noise = None if not errors or any(one is None for one in errors) else np.array(errors, dtype=np.float64)
-        return Evidence([dict(t.params) for t in usable], losses, noise)
+        return Observations([dict(t.params) for t in usable], losses, noise)
 
 
 def distributions(space: Space, names: Sequence[str] | None = None) -> dict[str, BaseDistribution]:
@@ -159,8 +161,3 @@ def distributions(space: Space, names: Sequence[str] | None = None) -> dict[str,
         else:
             out[name] = FloatDistribution(one.low, one.high, log=one.log)
     return out
-
-
-def _mixed(seed: int, number: int) -> int:
-    """A seed of its own for every trial."""
-    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])

@@ -19,23 +19,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from manifolia._core.progress import Reporter
 from manifolia._core.warnings import warn
-from manifolia.tune.aggregate import aggregate, choose_aggregate, standard_error
-from manifolia.tune.bench import Task
-from manifolia.tune.course import Course
-from manifolia.tune.evaluation import Run
-from manifolia.tune.plan import Plan, mixed_seed
-from manifolia.tune.proposal import Evidence, pilot_design, propose
+from manifolia.tune.noise import aggregate, choose_aggregate, local_spread, standard_error
+from manifolia.tune.proposal import pilot_design, propose
 from manifolia.tune.space import Setting, Space
-from manifolia.tune.spread import local_spread
-from manifolia.tune.study import Trial, TrialStore
+from manifolia.tune.study import SEARCHED_STAGES, Task, Trial, TrialRun, TrialStore, mixed_seed
+from manifolia.tune.surrogate import Observations
 
-__all__ = ["Search"]
+__all__ = ["Course", "Plan", "Search"]
 
 _FIRST_ROUND = 3
 _ROUND = 2
@@ -45,6 +42,91 @@ _LEAST_PILOTS = 4  # fewer are not worth halving
 _PATIENCE = 3
 _POLL = 0.3  # seconds between looks at what other workers do
 _SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could see
+_SEARCH_TIME = 0.75  # of the whole: what is left has to do for confirming
+_ASKED = "the callback asked for it"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to search."""
+
+    surrogate: str  # What proposes
+    n_pilot: int  # Settings of the design
+    n_trials: int  # Settings in all
+    n_repeats: int  # Runs of a setting
+    design: str  # Of the pilots
+    aggregate: Any  # How runs become one figure
+    race: bool  # Whether runs are saved
+    batch_size: int  # Proposals made at once
+    early_stop: bool  # Whether to stop when nothing is to be gained
+    seed: int  # Of the study
+    begun: float = 0.0  # When it began, by ``time.monotonic``
+    timeout: float = math.inf  # Seconds it may take
+
+
+class Course:
+    """How far a search is, how long it may still take, and what ends it: time, or the callback."""
+
+    def __init__(self, plan: Plan, run: Callable[[list[Task]], list[TrialRun]], reporter: Reporter) -> None:
+        self._plan, self._run, self._reporter = plan, run, reporter
+        self._spent, self._ran = 0.0, 0  # seconds and runs since this search began: what a run takes
+        self._hurried = False
+        self.stopped = ""
+
+    def run(self, tasks: list[Task]) -> list[TrialRun]:
+        """Run tasks, and learn what a run takes."""
+        begun = time.monotonic()
+        runs = self._run(tasks)
+        self._spent += time.monotonic() - begun
+        self._ran += len(tasks)
+        return runs
+
+    @property
+    def is_late(self) -> bool:
+        """Whether all the time was used, or the callback asked for an end while the answer was confirmed."""
+        return self._hurried or self._used > self._plan.timeout
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for the search was used (the rest is for confirming), or the callback asked for its end."""
+        return self.stopped == _ASKED or self._used > _SEARCH_TIME * self._plan.timeout
+
+    @property
+    def _used(self) -> float:
+        return time.monotonic() - self._plan.begun
+
+    def must_end(self, stage: str) -> bool:
+        """Tell whether a stage has to make do with what it has."""
+        return self.is_over if stage in SEARCHED_STAGES else self.is_late
+
+    def tell(
+        self,
+        stage: str,
+        done: int,
+        total: int,
+        finished: Callable[[], Sequence[Trial]],
+        begun: Sequence[Trial],
+        how: Any,
+    ) -> bool:
+        """Report; the callback may end the search, or the confirming, with the runs there are."""
+        if not self._reporter.is_heard:
+            return False
+        asked = self._reporter.update(stage, done, total, **self._outlook(done, finished(), begun, how))
+        if asked and (stage == "trials" or stage in SEARCHED_STAGES):
+            self.stopped = _ASKED
+        elif asked:
+            self._hurried = True
+        return asked
+
+    def _outlook(self, done: int, finished: Sequence[Trial], begun: Sequence[Trial], how: Any) -> dict[str, float]:
+        """Least figure so far, and the seconds that the search may still take, from the mean time of a run."""
+        begun = [trial for trial in begun if not trial.finished]
+        best = min((aggregate(t.losses[:, 0], how) for t in (*finished, *begun) if t.works), default=math.nan)
+        usual = float(np.mean([len(trial.runs) for trial in finished])) if finished else float(self._plan.n_repeats)
+        coming = self._plan.n_trials - max(done, len(finished) + len(begun))
+        runs = sum(max(usual - len(trial.runs), 0.0) for trial in begun) + usual * max(coming, 0)
+        left = min(self._spent / max(self._ran, 1) * runs, _SEARCH_TIME * self._plan.timeout - self._used)
+        return {"best": best, "seconds_left": max(left, 0.0)}
 
 
 class Search:
@@ -55,7 +137,7 @@ class Search:
         plan: Plan,
         space: Space,
         store: TrialStore,
-        run: Callable[[list[Task]], list[Run]],
+        run: Callable[[list[Task]], list[TrialRun]],
         resolve: Callable[[Setting], dict[str, Any]],
         reporter: Reporter,
         cheap: dict[str, Any] | None = None,
@@ -83,26 +165,22 @@ class Search:
             self._proposals()
         return self.store.trials()
 
-    def evidence(self, before: int | None = None) -> Evidence:
-        """Collect what is known."""
-        return self.evidence_of([t for t in self._working() if before is None or t.slot < before])
-
     def _working(self) -> list[Trial]:
         return [trial for trial in self.store.trials() if trial.works]
 
-    def evidence_of(self, trials: Sequence[Trial]) -> Evidence:
+    def observe(self, trials: Sequence[Trial]) -> Observations:
         """Aggregate the runs of trials."""
         if not trials:
-            return Evidence([], np.empty((0, 1)), None)
+            return Observations([], np.empty((0, 1)), None)
         m = trials[0].losses.shape[1]
         losses = np.array([[aggregate(t.losses[:, j], self._how) for j in range(m)] for t in trials])
         if all(len(t.runs) == 1 for t in trials):
-            return Evidence([t.setting for t in trials], losses, None)
+            return Observations([t.setting for t in trials], losses, None)
         spread = local_spread(trials, self.space.features([t.setting for t in trials]))
         noise = np.array(
             [[standard_error(t.losses[:, j], self._how, spread[i, j]) for j in range(m)] for i, t in enumerate(trials)]
         )
-        return Evidence([t.setting for t in trials], losses, noise)
+        return Observations([t.setting for t in trials], losses, noise)
 
     # -- pilots
 
@@ -188,17 +266,17 @@ class Search:
         patience = 0
         while start < plan.n_trials and not self.course.is_over:
             slots = list(range(start, min(start + plan.batch_size, plan.n_trials)))
-            evidence = self.evidence(before=start)
+            observed = self.observe([t for t in self._working() if t.slot < start])
             if len(self._known(start)) >= self.space.n_points:
                 self.course.stopped = "every setting was tried"
                 return False
-            trials, best = self._opened(slots, evidence)
+            trials, best = self._opened(slots, observed)
             self._compare([trial for trial in trials if not trial.finished], best)
             start += len(slots)
             if self.course.tell("trials", start, plan.n_trials, self._working, (), self._how):
                 return False
-            if plan.early_stop and evidence.noise is not None:
-                small = [t.expected_gain < _SMALL_GAIN * _noise_of(evidence) for t in trials]
+            if plan.early_stop and observed.noise is not None:
+                small = [t.expected_gain < _SMALL_GAIN * _noise_of(observed) for t in trials]
                 patience = patience + len(small) if small and all(small) else 0
                 if patience >= _PATIENCE:
                     self.course.stopped = (
@@ -214,7 +292,7 @@ class Search:
         """Settings that were tried, whether they worked or not."""
         return {repr(sorted(t.setting.items())) for t in self.store.trials() if t.slot < before}
 
-    def _opened(self, slots: Sequence[int], evidence: Evidence) -> tuple[list[Trial], tuple[float, float]]:
+    def _opened(self, slots: Sequence[int], observed: Observations) -> tuple[list[Trial], tuple[float, float]]:
         """Open the trials of a batch, with those that are finished already and without those of other workers.
 
         With them what they have to beat: the expected loss of the best so far, and how far that may be off.
@@ -230,16 +308,16 @@ class Search:
                 pending = [*(one.setting for one in trials), *others.values()]
                 seed = mixed_seed(self.plan.seed, 2, slot)
                 proposal = propose(
-                    self.space, evidence, self.plan.surrogate, seed, pending=pending, resolve=self._resolve
+                    self.space, observed, self.plan.surrogate, seed, pending=pending, resolve=self._resolve
                 )
                 best = (proposal.best, proposal.best_sd)
                 arguments = self._resolve(proposal.setting)
                 trial = self.store.begin("model", slot, proposal.setting, arguments, proposal.expected_gain)
             if trial is not None:
                 trials.append(trial)
-        if math.isnan(best[0]) and evidence.noise is not None:
-            at = int(np.argmin(evidence.losses[:, 0]))
-            best = (float(evidence.losses[at, 0]), float(evidence.noise[at, 0]))
+        if math.isnan(best[0]) and observed.noise is not None:
+            at = int(np.argmin(observed.losses[:, 0]))
+            best = (float(observed.losses[at, 0]), float(observed.noise[at, 0]))
         return trials, best
 
     def _compare(self, trials: list[Trial], best: tuple[float, float]) -> None:
@@ -259,7 +337,7 @@ class Search:
     def _is_hopeless(self, trial: Trial, best: tuple[float, float]) -> bool:
         if not self._may_race() or math.isnan(best[0]):
             return False
-        mine = self.evidence_of([*self._working(), trial])
+        mine = self.observe([*self._working(), trial])
         if mine.noise is None:
             return False
         return bool(mine.losses[-1, 0] - best[0] > _RACE * math.hypot(mine.noise[-1, 0], best[1]))
@@ -292,13 +370,13 @@ class Search:
         self.store.finish(trial, [aggregate(trial.losses[:, j], self._how) for j in range(m)])
 
 
-def _noise_of(evidence: Evidence) -> float:
+def _noise_of(observed: Observations) -> float:
     """Standard error of a trial on the scale of `Proposal.expected_gain`: of mixed losses each in its own range."""
-    noise = evidence.noise
+    noise = observed.noise
     assert noise is not None  # the caller looked
     if noise.shape[1] == 1:
         return float(np.median(noise))
-    width = np.ptp(evidence.losses, axis=0)
+    width = np.ptp(observed.losses, axis=0)
     return float(np.median(noise / np.where(width > 0, width, 1.0))) / noise.shape[1]
 
 

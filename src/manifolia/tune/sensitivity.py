@@ -29,9 +29,9 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
 from manifolia.tune.parameters import Choice
-from manifolia.tune.plan import mixed_seed
-from manifolia.tune.proposal import Evidence, make_surrogate
 from manifolia.tune.space import Space
+from manifolia.tune.study import mixed_seed
+from manifolia.tune.surrogate import Observations, fit_surrogate
 
 __all__ = ["Sensitivity", "SensitivityRefusedError", "effects", "r_squared", "sensitivity"]
 
@@ -74,7 +74,7 @@ def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | No
     """Split the variance of a function on the unit cube."""
     if n_parameters <= _MOST_EXACT:
         return _by_quadrature(function, levels or [0] * n_parameters)
-    found = stats.sobol_indices(
+    indices = stats.sobol_indices(
         func=lambda x: function(x.T),
         n=_N_SALTELLI,
         dists=[stats.uniform()] * n_parameters,
@@ -83,8 +83,8 @@ def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | No
     missing = np.full(n_parameters, math.nan)
     sample = function(np.random.default_rng(seed).random((_N_SALTELLI, n_parameters)))
     return Effects(
-        np.asarray(found.first_order),
-        np.asarray(found.total_order),
+        np.asarray(indices.first_order),
+        np.asarray(indices.total_order),
         missing,
         np.full((n_parameters, n_parameters), math.nan),
         float(np.var(sample)),
@@ -136,11 +136,10 @@ def _integral(values: FloatArray, weights: Sequence[FloatArray], axes: Sequence[
     return out
 
 
-def r_squared(evidence: Evidence, space: Space, kind: str, seed: int, column: int = 0) -> float:
+def r_squared(observed: Observations, space: Space, kind: str, seed: int, column: int = 0) -> float:
     """Measure how well the surrogate predicts a trial from the others."""
-    loss = evidence.losses[:, column]
-    noise = None if evidence.noise is None else evidence.noise[:, column]
-    model = make_surrogate(kind, seed).fit(space.features(evidence.settings), loss, noise)
+    loss, _ = observed.of_metric(column)
+    model = fit_surrogate(space, observed, kind, seed, column)
     # The mean of the others, not of all: leaving one out has to be fair to what it is compared with.
     others = (loss.sum() - loss) / (len(loss) - 1)
     scatter = float(np.sum((loss - others) ** 2))
@@ -149,7 +148,7 @@ def r_squared(evidence: Evidence, space: Space, kind: str, seed: int, column: in
 
 def sensitivity(
     space: Space,
-    evidence: Evidence,
+    observed: Observations,
     *,
     kind: str = "gp-ei",
     seed: int = 0,
@@ -158,31 +157,32 @@ def sensitivity(
 ) -> Sensitivity:
     """Make the table of sensitivities, or refuse it."""
     with threads(1):
-        return _sensitivity(space, evidence, kind, seed, column, n_bootstrap)
+        return _sensitivity(space, observed, kind, seed, column, n_bootstrap)
 
 
-def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column: int, n_bootstrap: int) -> Sensitivity:
+def _sensitivity(
+    space: Space, observed: Observations, kind: str, seed: int, column: int, n_bootstrap: int
+) -> Sensitivity:
     if space.conditions:
         message = "sensitivities need parameters that always apply, and the space has conditions."
         raise SensitivityRefusedError(message)
-    n = len(evidence.settings)
+    n = len(observed.settings)
     if n < 2 * len(space.parameters) + 2:
         message = f"{n} trials that worked are too few for sensitivities of {len(space.parameters)} parameters."
         raise SensitivityRefusedError(message)
-    r2 = r_squared(evidence, space, kind, seed, column)
+    r2 = r_squared(observed, space, kind, seed, column)
     if r2 < _LEAST_R2:
         message = (
             f"the surrogate explains {r2:.2f} of the differences between trials when each is predicted from the "
             f"others, and below {_LEAST_R2} its sensitivities mean nothing. Run more trials, or more repeats of each."
         )
         raise SensitivityRefusedError(message)
-    loss = evidence.losses[:, column]
-    noise = None if evidence.noise is None else evidence.noise[:, column]
-    found = _effects_of(space, evidence, loss, noise, kind, seed)
+    loss, noise = observed.of_metric(column)
+    whole = _effects_of(space, observed, kind, seed, column)
     mean_noise = 0.0 if noise is None else float(np.mean(noise**2))
-    if found.variance <= mean_noise:
+    if whole.variance <= mean_noise:
         message = (
-            f"the loss varies by {math.sqrt(found.variance):.2g} over the space, no more than the standard error "
+            f"the loss varies by {math.sqrt(whole.variance):.2g} over the space, no more than the standard error "
             f"{math.sqrt(mean_noise):.2g} of a trial: there is nothing to share out."
         )
         raise SensitivityRefusedError(message)
@@ -194,8 +194,9 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
             continue
         # Repeats are resampled by their standard error: a mean of resampled runs scatters by just that.
         moved = loss[rows] + (0.0 if noise is None else noise[rows] * rng.normal(size=n))
-        settings = Evidence([evidence.settings[i] for i in rows], moved[:, None], None)
-        again = _effects_of(space, settings, moved, None if noise is None else noise[rows], kind, seed + b)
+        error = None if noise is None else noise[rows, None]
+        resampled = Observations([observed.settings[i] for i in rows], moved[:, None], error)
+        again = _effects_of(space, resampled, kind, seed + b)
         if again.variance > 0:
             draws.append(np.stack([again.first, again.total, again.shapley]))
     if len(draws) < n_bootstrap / 2:
@@ -205,7 +206,7 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
     low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
     _require_some_told(space.names, drawn, low, high, r2)
     columns: dict[str, FloatArray] = {}
-    for i, (name, values) in enumerate((("S1", found.first), ("ST", found.total), ("Shapley", found.shapley))):
+    for i, (name, values) in enumerate((("S1", whole.first), ("ST", whole.total), ("Shapley", whole.shapley))):
         columns |= {name: values, f"{name} low": low[i], f"{name} high": high[i]}
     names = space.names
     pairs = list(itertools.combinations(range(len(names)), 2))
@@ -213,10 +214,10 @@ def _sensitivity(space: Space, evidence: Evidence, kind: str, seed: int, column:
         {
             "first": [names[i] for i, _ in pairs],
             "second": [names[j] for _, j in pairs],
-            "S2": [found.second[i, j] for i, j in pairs],
+            "S2": [whole.second[i, j] for i, j in pairs],
         }
     )
-    return Sensitivity(pd.DataFrame(columns, index=names), interactions, r2, found.variance, mean_noise)
+    return Sensitivity(pd.DataFrame(columns, index=names), interactions, r2, whole.variance, mean_noise)
 
 
 def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray, high: FloatArray, r2: float) -> None:
@@ -238,9 +239,7 @@ def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray,
     raise SensitivityRefusedError(message)
 
 
-def _effects_of(
-    space: Space, evidence: Evidence, loss: FloatArray, noise: FloatArray | None, kind: str, seed: int
-) -> Effects:
-    model = make_surrogate(kind, seed).fit(space.features(evidence.settings), loss, noise)
+def _effects_of(space: Space, observed: Observations, kind: str, seed: int, column: int = 0) -> Effects:
+    model = fit_surrogate(space, observed, kind, seed, column)
     levels = [len(one.options) if isinstance(one, Choice) else 0 for one in space.parameters.values()]
     return effects(lambda points: model.predict(space.features_at(points))[0], len(levels), levels=levels, seed=seed)

@@ -15,34 +15,91 @@ Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"m
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import math
+import re
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from manifolia._core.optional import import_extra
 from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
-from manifolia.tune.evaluation import Run
 from manifolia.tune.space import Setting, Space
-from manifolia.tune.storage import open_study
 from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
-__all__ = ["StudyMismatchError", "Trial", "TrialStore"]
+__all__ = [
+    "SEARCHED_STAGES",
+    "STAGES",
+    "StudyMismatchError",
+    "Task",
+    "Trial",
+    "TrialRun",
+    "TrialStore",
+    "mixed_seed",
+    "run_seed",
+    "study_signature",
+]
 
-#: Stages that count as trials.
-SEARCHED = ("pilot", "model")
+#: Their numbers are part of the seeds of runs.
+STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
+#: Those that have a part in the choice of candidates.
+SEARCHED_STAGES = ("scout", "pilot", "model")
+#: Those that count as trials.
+_TRIALS = ("pilot", "model")
 
+_ATTEMPTS = 40  # to open a storage that another process is just making
+_ATTEMPT_PAUSE = 0.25  # seconds between them
+_PATIENCE = 60.0  # seconds that SQLite waits for another process to end its writing
+_LOOKED_AT = 1000  # rows, evenly spread, by which data are known again
 _NAMING = 5.0  # seconds that another process may take between asking for a trial and saying which slot it is
 _PAUSE = 0.025  # seconds between looks at whether it has
 
 
+def mixed_seed(seed: int, *numbers: int) -> int:
+    """Make a seed of its own for a stage, slot or repeat."""
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
+
+
+def run_seed(seed: int, stage: str, slot: int, repeat: int) -> int:
+    """Make the seed of a run."""
+    return mixed_seed(seed, 6, STAGES.index(stage), slot, repeat)
+
+
 class StudyMismatchError(ManifoliaError, ValueError):
     """A stored study was made with another space, other metrics or other data."""
+
+
+@dataclass(frozen=True)
+class TrialRun:
+    """What a run gave."""
+
+    # One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error
+    losses: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()  # The metrics themselves
+    own_loss: float = math.nan  # What the estimator minimised, where it tells; NaN otherwise
+    seconds: float = 0.0  # Time of the map and the metrics
+    error: str = ""  # What went wrong, in one line; empty if nothing did
+    notes: tuple[str, ...] = ()  # Warnings of the estimator
+    fingerprint: str = ""  # Of the map: two runs with the same one made the same map
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a stored study keeps."""
+        return {**asdict(self), "own_loss": None if math.isnan(self.own_loss) else self.own_loss}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> TrialRun:
+        """Read what a stored study kept."""
+        lists = {name: tuple(kept[name]) for name in ("losses", "values", "notes")}
+        return cls(**{**kept, **lists, "own_loss": math.nan if kept["own_loss"] is None else kept["own_loss"]})
 
 
 @dataclass
@@ -53,8 +110,8 @@ class Trial:
     stage: str  # What it was tried for
     setting: Setting  # The setting
     arguments: dict[str, Any]  # What the estimator got
-    runs: list[Run] = field(default_factory=list)  # Finished repeats, in order
-    expected_gain: float = float("nan")  # Improvement that was expected of it; NaN if nothing was
+    runs: list[TrialRun] = field(default_factory=list)  # Finished repeats, in order
+    expected_gain: float = math.nan  # Improvement that was expected of it; NaN if nothing was
     finished: bool = False  # Whether no more runs follow
     number: int = -1  # Optuna's number
     handle: Any = field(default=None, repr=False, compare=False)  # What it is written through, while it runs
@@ -74,6 +131,10 @@ class Trial:
     def works(self) -> bool:
         """Whether it has runs and none failed."""
         return bool(self.runs) and not self.error
+
+
+#: A run to do: a trial and the number of the repeat.
+Task = tuple[Trial, int]
 
 
 class TrialStore:
@@ -98,7 +159,7 @@ class TrialStore:
         verbosity = self._optuna.logging.get_verbosity()
         self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
         try:
-            self.study = open_study(
+            self.study = _open_study(
                 self._optuna,
                 storage,
                 study_name=study_name or ("manifolia" if storage is not None else None),
@@ -113,8 +174,6 @@ class TrialStore:
             message = f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
             raise StudyMismatchError(message)
         if hasattr(self.study, "set_metric_names"):
-            import warnings
-
             with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
                 warnings.simplefilter("ignore")
                 self.study.set_metric_names(metric_names)
@@ -187,7 +246,7 @@ class TrialStore:
         with contextlib.suppress(self._optuna.exceptions.UpdateFinishedTrialError):
             yield
 
-    def trials(self, stages: Iterable[str] = SEARCHED) -> list[Trial]:
+    def trials(self, stages: Iterable[str] = _TRIALS) -> list[Trial]:
         """List trials that are finished, in the order of their slots."""
         found: dict[tuple[str, int], Trial] = {}
         wanted = tuple(stages)
@@ -213,10 +272,10 @@ class TrialStore:
         return next((trial for trial in self.trials((stage,)) if trial.slot == slot), None)
 
     def begin(
-        self, stage: str, slot: int, setting: Setting, arguments: dict[str, Any], expected_gain: float = float("nan")
+        self, stage: str, slot: int, setting: Setting, arguments: dict[str, Any], expected_gain: float = math.nan
     ) -> Trial | None:
         """Open a trial, with the runs that an earlier attempt at it has finished."""
-        runs: list[Run] = []
+        runs: list[TrialRun] = []
         for kept in self._at(stage, slot):
             if self._is_done(kept, setting):
                 return self._read(kept)
@@ -250,7 +309,7 @@ class TrialStore:
 
     def _is_done(self, kept: Any, setting: Setting) -> bool:
         """Whether a trial settles its slot: in the search whatever was tried there, later the same setting only."""
-        searched = kept.user_attrs["stage"] in SEARCHED
+        searched = kept.user_attrs["stage"] in _TRIALS
         return bool(kept.user_attrs.get("finished")) and (searched or kept.params == setting)
 
     def _holder(self, trial: Trial) -> Any:
@@ -267,7 +326,7 @@ class TrialStore:
         at = [kept for kept in at if kept.user_attrs["stage"] == trial.stage]
         return next((kept for kept in at if kept.state == running or self._is_done(kept, trial.setting)), None)
 
-    def record(self, trial: Trial, runs: list[Run]) -> None:
+    def record(self, trial: Trial, runs: list[TrialRun]) -> None:
         """Add finished runs."""
         trial.runs.extend(runs)
         self._keep(trial)
@@ -289,8 +348,8 @@ class TrialStore:
                 self.study.tell(trial.number, values)
             trial.finished = True
 
-    def _runs(self, kept: Any) -> list[Run]:
-        return [Run.from_dict(one) for one in json.loads(kept.user_attrs.get("runs", "[]"))]
+    def _runs(self, kept: Any) -> list[TrialRun]:
+        return [TrialRun.from_dict(one) for one in json.loads(kept.user_attrs.get("runs", "[]"))]
 
     def _read(self, kept: Any) -> Trial:
         attrs = kept.user_attrs
@@ -302,10 +361,43 @@ class TrialStore:
             {name: setting[name] for name in self._space.names if name in setting},
             dict(attrs.get("arguments", {})),
             self._runs(kept),
-            float("nan") if gain is None else float(gain),
+            math.nan if gain is None else float(gain),
             bool(attrs.get("finished")),
             kept.number,
         )
+
+
+def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
+    """Open a study, or make it."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return optuna.create_study(storage=_opened(optuna, storage), **options)
+        except Exception as error:
+            if storage is None or isinstance(error, (FileNotFoundError, MemoryError)):
+                raise
+            # SQLAlchemy's errors, an extra of an extra: told by their text. Another process may be making the tables
+            # of the same file: then try again.
+            passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
+            if not passing or attempt + 1 == _ATTEMPTS:
+                text = str(error).partition("\n")[0]
+                where = re.sub(r"//[^/@]*@", "//…@", str(storage))  # an address may hold a password
+                message = (
+                    f"storage={where!r} cannot be opened as a study: {text}. Pass the path of an SQLite file that may "
+                    "be new, or the address of a database that Optuna knows."
+                )
+                raise ValueError(message) from error
+            time.sleep(_ATTEMPT_PAUSE)
+    raise AssertionError  # the loop returns or raises
+
+
+def _opened(optuna: Any, storage: Any) -> Any:
+    if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
+        path = Path(storage).expanduser()
+        if not path.parent.is_dir():
+            message = f"storage={storage!r}: the folder {path.parent} does not exist. Make it first."
+            raise FileNotFoundError(message)
+        return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": _PATIENCE}})
+    return storage
 
 
 def _described(space: Space) -> dict[str, str]:
@@ -314,3 +406,30 @@ def _described(space: Space) -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[str, Any]:
+    """Collect what has to be the same for a stored study to go on."""
+    rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int))
+    same = ("pass_target", "subsample", "sampling", "resample", "n_repeats", "n_pilot", "surrogate", "design", "race",
+            "batch_size", "metric_sample")  # fmt: skip
+    return {
+        "data": _print_of((X.shape, _rows_of(X, rows))),
+        "y": None if y is None else _print_of(_rows_of(y, rows)),
+        "metric_X": None if metric_X is None else _print_of(_rows_of(metric_X, rows)),
+        **{name: getattr(tuner, name) for name in same},
+        **{name: repr(getattr(tuner, name)) for name in ("estimator", "pilot_params", "aggregate")},
+        # Points of a larger grid lie elsewhere, so that one cannot be made of the other.
+        "n_trials": tuner.n_trials if tuner.surrogate == "grid" else None,
+    }
+
+
+def _rows_of(values: Any, rows: Any) -> Any:
+    taken = values.iloc[rows].to_numpy() if hasattr(values, "iloc") else None
+    if taken is None:
+        taken = values[rows].toarray() if sp.issparse(values) else np.asarray(values)[rows]
+    return taken.tolist()
+
+
+def _print_of(values: Any) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]

@@ -1,30 +1,64 @@
-"""Regressors that stand for the loss: a Gaussian process and a forest, both with an honest spread.
+"""Regressors that stand for the loss, a Gaussian process and a forest, and what trying a setting promises by them.
 
 The loss of a setting is a mean of noisy runs, and the surrogate is of the *mean*: the noise of the repeats goes into
 the Gaussian process as ``alpha`` per setting and never into its predictions. scikit-learn's ``predict`` and
 ``sample_y`` would add a ``WhiteKernel``'s noise to what they return; where one has to be fitted, because there is one
 run per setting and so no other way to know the noise, it is taken out again.
+
+For a loss with posterior mean m and standard deviation s, and the best value so far f, with z = (f − m)/s, these are
+larger where a trial is worth more:
+
+====  =============================  =============================================================
+EI    (f − m) Φ(z) + s φ(z)          how much better it is expected to be
+PI    Φ(z)                           how likely it is better at all
+LCB   −(m − κ s)                     how good it may be; κ = 1.96
+====  =============================  =============================================================
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve
+from scipy.special import ndtr
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from manifolia._core.types import FloatArray
+from manifolia.tune.space import Setting, Space
 
-__all__ = ["ForestSurrogate", "ProcessSurrogate", "Surrogate"]
+__all__ = [
+    "ForestSurrogate",
+    "Observations",
+    "ProcessSurrogate",
+    "Surrogate",
+    "expected_improvement",
+    "fit_surrogate",
+    "lower_confidence_bound",
+    "make_surrogate",
+    "probability_of_improvement",
+]
 
 _N_TREES = 200
 _JITTER = 1e-8  # of the losses' variance: keeps the covariance invertible when there is no noise
 _LENGTHS = (0.05, 5.0)  # a kernel narrower than that sees single points, a wider one a plane
+_KAPPA = 1.96  # as in scikit-optimize, which the paper used
+
+
+class Observations(NamedTuple):
+    """Finished trials, as a surrogate learns from them."""
+
+    settings: list[Setting]  # In the order of their slots
+    losses: FloatArray  # (n, n_metrics): aggregated losses
+    noise: FloatArray | None  # (n, n_metrics): their standard errors; None if there is one run per setting
+
+    def of_metric(self, column: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return the losses of one metric with their standard errors."""
+        return self.losses[:, column], None if self.noise is None else self.noise[:, column]
 
 
 class Surrogate(Protocol):
@@ -132,3 +166,35 @@ class ForestSurrogate:
         counts = out.sum(axis=0)
         sums = (trees * out).sum(axis=0)
         return np.where(counts > 0, sums / np.maximum(counts, 1), self._loss.mean())
+
+
+def make_surrogate(kind: str, seed: int) -> Surrogate:
+    """Make the regressor of a surrogate's name."""
+    return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
+
+
+def fit_surrogate(space: Space, observed: Observations, kind: str, seed: int, column: int = 0) -> Surrogate:
+    """Fit the surrogate of one metric to finished trials."""
+    return make_surrogate(kind, seed).fit(space.features(observed.settings), *observed.of_metric(column))
+
+
+def expected_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
+    """Compute the expected improvement below `best`."""
+    gain = best - np.asarray(mean, dtype=np.float64)
+    sd = np.asarray(sd, dtype=np.float64)
+    safe = np.where(sd > 0, sd, 1.0)
+    z = gain / safe
+    uncertain = gain * ndtr(z) + sd * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    return np.maximum(np.where(sd > 0, uncertain, gain), 0.0)
+
+
+def probability_of_improvement(mean: FloatArray, sd: FloatArray, best: float) -> FloatArray:
+    """Compute the probability of a loss below `best`."""
+    gain = best - np.asarray(mean, dtype=np.float64)
+    sd = np.asarray(sd, dtype=np.float64)
+    return np.where(sd > 0, ndtr(gain / np.where(sd > 0, sd, 1.0)), (gain > 0).astype(np.float64))
+
+
+def lower_confidence_bound(mean: FloatArray, sd: FloatArray, *, kappa: float = _KAPPA) -> FloatArray:
+    """Compute how good a setting may be, as a figure that is larger for better ones."""
+    return kappa * np.asarray(sd) - np.asarray(mean)

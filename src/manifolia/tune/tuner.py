@@ -3,14 +3,12 @@
 =====================  ==============================================================================
 step                   where
 =====================  ==============================================================================
-rows to tune on        `tune.bench`, with `tune.subsample`
-what engines take      `tune.limits`
-pilots and proposals   `tune.search`, with `tune.proposal`, `tune.surrogate` and `tune.acquisition`
-progress, and an end   `tune.course`
-one run                `tune.evaluation`
+what engines take      `tune.presets`, from the cards of the methods
+one run, and its rows  `tune.runner`, with `tune.subsample`
+pilots and proposals   `tune.search`, with `tune.proposal` and `tune.surrogate`
 what is kept           `tune.study`, in Optuna's storage; by several, `tune.workers`
 the answer             `tune.answer`: recommended, confirmed with fresh seeds
-all rows               `tune.delivery`: the setting carried over, and the map
+all rows               `tune.refit`: the setting carried over, and the map
 which settings matter  `tune.sensitivity`
 =====================  ==============================================================================
 """
@@ -23,34 +21,46 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from manifolia._core.parallel import threads
+from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_same_length
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
 from manifolia._core.warnings import warn
-from manifolia.tune.answer import Answer, confirm, expected_losses, front_chances, is_flat
-from manifolia.tune.bench import Bench
-from manifolia.tune.checking import check_tuner, study_signature
-from manifolia.tune.delivery import carried, on_all_rows
-from manifolia.tune.fitted import FittedStudy
-from manifolia.tune.limits import cut_to_limits
-from manifolia.tune.pareto import knee
-from manifolia.tune.plan import STAGES, Plan, mixed_seed
-from manifolia.tune.presets import forest_space, preset
-from manifolia.tune.report import carried_table, front_table, runs_table, trials_table, unit_volume
-from manifolia.tune.search import Search
-from manifolia.tune.sensitivity import r_squared
-from manifolia.tune.study import Trial, TrialStore
-from manifolia.tune.subsample import sample_size
+from manifolia.metrics.registry import Metric
+from manifolia.tune.answer import (
+    Answer,
+    confirm,
+    expected_losses,
+    front_chances,
+    front_table,
+    is_flat,
+    runs_table,
+    study_dict,
+    surrogate_front,
+    trials_table,
+)
+from manifolia.tune.noise import check_aggregate
+from manifolia.tune.pareto import knee, unit_volume
+from manifolia.tune.presets import cut_to_limits, forest_space, preset, with_forest
+from manifolia.tune.proposal import DESIGNS, SURROGATES
+from manifolia.tune.refit import carried, carried_table, on_all_rows
+from manifolia.tune.runner import Runner, as_metric
+from manifolia.tune.search import Plan, Search
+from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
+from manifolia.tune.space import Space
+from manifolia.tune.study import STAGES, Trial, TrialStore, mixed_seed, study_signature
+from manifolia.tune.subsample import SAMPLINGS, sample_size
+from manifolia.tune.surrogate import fit_surrogate
 
 __all__ = ["Tuner"]
 
 
-class Tuner(FittedStudy, BaseEstimator):
+class Tuner(BaseEstimator):
     """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
 
     Parameters
@@ -59,7 +69,7 @@ class Tuner(FittedStudy, BaseEstimator):
         Anything with ``fit_transform``, from here or elsewhere; it is copied, not changed.
     space : mapping of str to parameter
         What to tune: ``(low, high)`` for a range, a list for a choice, or `Real`, `Integer`, `Normalized`, `Choice` and
-        `When` of `manifolia.tune`. A range beyond what the estimator takes on so many rows is cut, with a warning.
+        `When` of `manifolia.tune`. A range beyond what the estimator takes on that many rows is cut, with a warning.
     metrics : str, Metric, callable or list of these, default="auc_r_nx"
         What a good map is. A function takes ``Y`` and, if it names them, ``X`` and ``y``; larger is better.
     subsample : int, float or None, default=None
@@ -254,8 +264,8 @@ class Tuner(FittedStudy, BaseEstimator):
         Tuner
             Not fitted.
         """
-        found, space = preset(estimator)
-        return cls(found, {**space, **forest_space(found), **options.pop("space", {})}, **options)
+        known, space = preset(estimator)
+        return cls(known, {**space, **forest_space(known), **options.pop("space", {})}, **options)
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, metric_X: ArrayLike | None = None) -> Tuner:
         """Search, confirm, and fit the recommended setting.
@@ -281,7 +291,7 @@ class Tuner(FittedStudy, BaseEstimator):
         if X.ndim != 2:
             message = f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d)."
             raise ValueError(message)
-        estimator, space, metrics = check_tuner(self, n, y)
+        estimator, space, metrics = _checked(self, n, y)
         shape = (sample_size(self.subsample, n), X.shape[1])
         space = cut_to_limits(space, estimator, shape)
         store = TrialStore(
@@ -292,8 +302,8 @@ class Tuner(FittedStudy, BaseEstimator):
             signature=study_signature(self, X, y, metric_X, n),
             seed=None if self.random_state is None else as_seed(self.random_state),
         )
-        bench = Bench(self, estimator, X, y, metric_X, metrics, store.seed)
-        self.rows_ = bench.rows
+        runner = Runner(self, estimator, X, y, metric_X, metrics, store.seed)
+        self.rows_ = runner.rows
         current = estimator.get_params()
         plan = Plan(
             self.surrogate, self.n_pilot, self.n_trials, self.n_repeats, self.design, self.aggregate, self.race,
@@ -303,7 +313,7 @@ class Tuner(FittedStudy, BaseEstimator):
             plan,
             space,
             store,
-            run=bench.run,
+            run=runner.run,
             resolve=lambda setting: space.resolve(setting, shape, current),
             cheap=dict(self.pilot_params or {}),
             reporter=Reporter(self.callback, verbose=self.verbose),
@@ -316,7 +326,7 @@ class Tuner(FittedStudy, BaseEstimator):
             answer = confirm(search, n_confirm=self.n_confirm, pick=pick)
             self._describe(search, trials)
             self._report(answer)
-            self._deliver(search, answer, bench, carried(space, answer.setting, shape, X.shape, current))
+            self._deliver(search, answer, runner, carried(space, answer.setting, shape, X.shape, current))
         self.stopped_ = search.course.stopped
         self.n_runs_ = sum(len(trial.runs) for trial in store.trials(STAGES))
         self._warn(trials)
@@ -342,6 +352,98 @@ class Tuner(FittedStudy, BaseEstimator):
             raise ValueError(message)
         return self.fit(X, y).embedding_
 
+    # -- what a fitted tuner is asked
+
+    def sensitivity(self, metric: str | None = None) -> Sensitivity:
+        """Tell which parameters matter, or why that cannot be told.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            Name of the metric; None is the first.
+
+        Returns
+        -------
+        Sensitivity
+            Its ``table`` has one row per parameter: S1, ST and the Shapley effect with their 90 % intervals.
+
+        Raises
+        ------
+        SensitivityRefusedError
+            If the trials do not support such a table; the message says why.
+        """
+        column = self._column(metric)
+        name = self._names[column]
+        if name not in self._sensitivities:
+            self._sensitivities[name] = sensitivity(
+                self._space, self._observed, kind=self.surrogate, seed=self._search_seed, column=column
+            )
+        return self._sensitivities[name]
+
+    def expect(self, settings: Sequence[Mapping[str, Any]], metric: str | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return what the surrogate expects of settings, tried or not.
+
+        Parameters
+        ----------
+        settings : list of dict
+            Settings as in `best_setting_`.
+        metric : str or None, default=None
+            Name of the metric; None is the first.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_settings,)
+            Expected losses.
+        sd : ndarray of shape (n_settings,)
+            Their standard deviations, without the noise of runs.
+        """
+        column = self._column(metric)
+        features = self._space.features([self._space.check(dict(setting)) for setting in settings])
+        with threads(1):
+            seed = mixed_seed(self._search_seed, 3)
+            return fit_surrogate(self._space, self._observed, self.surrogate, seed, column).predict(features)
+
+    def expected_front(self, n_points: int = 4096) -> pd.DataFrame:
+        """Return the front that the surrogates expect over the whole space, tried or not.
+
+        Parameters
+        ----------
+        n_points : int, default=4096
+            Settings that are looked at.
+
+        Returns
+        -------
+        DataFrame
+            One row per setting on the front, with the expected loss of each metric, by the first of them.
+        """
+        check_is_fitted(self, "best_params_")
+        check_number(n_points, "n_points", low=1, integer=True)
+        with threads(1):
+            settings, losses = surrogate_front(
+                self._space, self._observed, self.surrogate, mixed_seed(self._search_seed, 3), n_points=n_points
+            )
+        expected = {f"{name}_expected": losses[:, j] for j, name in enumerate(self._names)}
+        return pd.DataFrame(settings).assign(**expected)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the study as plain values, for the explorer and for files.
+
+        Returns
+        -------
+        dict
+            What ``json.dumps`` takes, without NaN.
+        """
+        check_is_fitted(self, "best_params_")
+        return study_dict(self, [(one.name, one.direction) for one in self._metrics], self._space.names)
+
+    @property
+    def _names(self) -> list[str]:
+        return [metric.name for metric in self._metrics]
+
+    def _column(self, metric: str | None) -> int:
+        check_is_fitted(self, "best_params_")
+        return 0 if metric is None else self._names.index(check_option(metric, "metric", self._names))
+
     # -- steps of fit
 
     @staticmethod
@@ -359,22 +461,22 @@ class Tuner(FittedStudy, BaseEstimator):
     def _describe(self, search: Search, trials: Sequence[Trial]) -> None:
         """The tables."""
         worked = [trial for trial in trials if trial.works]
-        evidence = search.evidence_of(worked)
-        self._evidence = evidence
-        self._sensitivities = {}
+        observed = search.observe(worked)
+        self._observed = observed
+        self._sensitivities: dict[str, Sensitivity] = {}
         self.aggregate_ = search.how
         own = mixed_seed(self._search_seed, 3)
-        expected = expected_losses(search.space, evidence, self.surrogate, own)
+        expected = expected_losses(search.space, observed, self.surrogate, own)
         names = self._names
-        self.trials_ = trials_table(trials, worked, evidence, expected, names)
+        self.trials_ = trials_table(trials, worked, observed, expected, names)
         self.runs_ = runs_table(trials, names)
-        enough = len(evidence.settings) >= 4
-        self.r2_ = r_squared(evidence, search.space, self.surrogate, own) if enough else math.nan
-        self.flat_ = is_flat(evidence)
+        enough = len(observed.settings) >= 4
+        self.r2_ = r_squared(observed, search.space, self.surrogate, own) if enough else math.nan
+        self.flat_ = is_flat(observed)
         for name in ("pareto_", "knee_", "hypervolume_"):
             self.__dict__.pop(name, None)
         if len(names) > 1:
-            chances = front_chances(search.space, evidence, self.surrogate, own)
+            chances = front_chances(search.space, observed, self.surrogate, own)
             self.pareto_ = front_table(self.trials_, expected, chances, names)
             self.knee_ = dict(worked[knee(expected)].setting)
             self.hypervolume_ = unit_volume(expected, [math.isfinite(one.range[0]) for one in self._metrics])
@@ -398,21 +500,21 @@ class Tuner(FittedStudy, BaseEstimator):
         self.best_score_ = float(score[0]) if len(self._metrics) == 1 else score
         self.best_score_error_ = float(error[0]) if len(self._metrics) == 1 else error
 
-    def _deliver(self, search: Search, answer: Answer, bench: Bench, ways: list[dict[str, Any]]) -> None:
+    def _deliver(self, search: Search, answer: Answer, runner: Runner, ways: list[dict[str, Any]]) -> None:
         """The setting on all rows, and its map."""
-        whole = answer.final if len(bench.rows) == bench.n_rows else None
+        whole = answer.final if len(runner.rows) == runner.n_rows else None
         # Without a map to make, runs on all rows are for choosing between ways only.
         n_runs = self.n_full if self.refit is not False or len(ways) > 1 else 0
-        found = on_all_rows(search, answer.setting, ways, whole, n_runs=n_runs)
-        self.best_params_ = found.arguments
-        if bench.estimator is not self.estimator:  # so that the parameters of the forest find one
-            self.best_params_ = {"forest": clone(bench.estimator.forest), **found.arguments}
+        refit = on_all_rows(search, answer.setting, ways, whole, n_runs=n_runs)
+        self.best_params_ = refit.arguments
+        if runner.bench.estimator is not self.estimator:  # so that the parameters of the forest find one
+            self.best_params_ = {"forest": clone(runner.bench.estimator.forest), **refit.arguments}
         for name in ("best_estimator_", "embedding_", "carried_"):
             self.__dict__.pop(name, None)
-        if found.tried:
-            self.carried_ = carried_table(found.tried, ways, found.arguments, self._names)
+        if refit.tried:
+            self.carried_ = carried_table(refit.tried, ways, refit.arguments, self._names)
         if self.refit is not False:
-            self.best_estimator_, self.embedding_ = bench.fitted(found.arguments, found.seed)
+            self.best_estimator_, self.embedding_ = runner.fitted(refit.arguments, refit.seed)
 
     def _warn(self, trials: Sequence[Trial]) -> None:
         """What the user should not have to look for."""
@@ -427,3 +529,89 @@ class Tuner(FittedStudy, BaseEstimator):
                 f"{self._names[0]} differs between settings no more than between runs of one setting: nothing is to "
                 "be gained by tuning these parameters, and the method may not suit the data."
             )
+
+
+def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, Space, list[Metric]]:
+    """Check the parameters of a tuner at the door."""
+    usable = hasattr(tuner.estimator, "fit_transform") and hasattr(tuner.estimator, "set_params")
+    if isinstance(tuner.estimator, type) or not usable:
+        message = (
+            f"estimator must have fit_transform and set_params, as scikit-learn's do, got {tuner.estimator!r}. "
+            "Pass an instance, such as mf.FeatureMAP(); openTSNE's is openTSNE.sklearn.TSNE."
+        )
+        raise TypeError(message)
+    space = Space(tuner.space)
+    estimator = with_forest(tuner.estimator, space.names, y, n)
+    known = estimator.get_params()
+    for name in space.names:
+        check_option(name, "a parameter of space", list(known))
+    metrics = _check_metrics(tuner.metrics, y)
+    check_option(tuner.sampling, "sampling", SAMPLINGS)
+    check_option(tuner.surrogate, "surrogate", SURROGATES)
+    check_option(tuner.design, "design", DESIGNS)
+    check_aggregate(tuner.aggregate)
+    for low, names in ((1, ("n_repeats", "n_pilot", "n_trials", "batch_size")), (0, ("n_confirm", "n_full"))):
+        for name in names:
+            check_number(getattr(tuner, name), name, low=low, integer=True)
+    if tuner.timeout is not None:
+        check_number(tuner.timeout, "timeout", low=0.0, open_low=True)
+    if tuner.metric_sample is not None:
+        check_number(tuner.metric_sample, "metric_sample", low=10, integer=True)
+    for name in ("resample", "race", "early_stop", "verbose"):
+        check_bool(getattr(tuner, name), name)
+    if isinstance(tuner.refit, Mapping) or hasattr(tuner.refit, "to_dict"):  # a setting, or a row of a table
+        space.picked(tuner.refit)
+    else:
+        check_bool(tuner.refit, "refit")
+    for name in tuner.pilot_params or {}:
+        check_option(name, "a parameter of pilot_params", list(known))
+        if name in space.parameters:
+            message = (
+                f"pilot_params has {name!r}, which is tuned: every cheap run would be of the same setting. Drop it."
+            )
+            raise ValueError(message)
+    _check_plan(tuner, space)
+    if tuner.pass_target != "auto":
+        check_bool(tuner.pass_target, "pass_target")
+    resolve_n_jobs(tuner.n_jobs)
+    sample_size(tuner.subsample, n)
+    return estimator, space, metrics
+
+
+def _check_plan(tuner: Tuner, space: Space) -> None:
+    """What cannot be done together."""
+    if tuner.surrogate == "grid":
+        least = len(space.grid(tuner.n_trials))
+        if least > tuner.n_trials:
+            message = (
+                f"a grid of {len(space.names)} parameters has at least {least} settings, more than n_trials="
+                f"{tuner.n_trials}. Raise n_trials, or tune fewer parameters."
+            )
+            raise ValueError(message)
+    if tuner.early_stop and (tuner.surrogate in ("random", "grid", "nsga2") or tuner.n_repeats < 2):
+        message = (
+            f"early_stop=True compares what a surrogate expects with the noise of repeats, which surrogate="
+            f"{tuner.surrogate!r} with n_repeats={tuner.n_repeats} does not have. Take a Gaussian process or a forest "
+            "and two or more repeats, or early_stop=False."
+        )
+        raise ValueError(message)
+
+
+def _check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
+    """One or several metrics, with different names and with what they need."""
+    several = [given] if isinstance(given, (str, Metric)) or callable(given) else given
+    metrics = [as_metric(one) for one in several]
+    names = [metric.name for metric in metrics]
+    if not names or len(set(names)) < len(names):
+        message = (
+            f"metrics must be one or several with different names, got {names}. Write functions with def: their names "
+            "become columns."
+        )
+        raise ValueError(message)
+    for metric in metrics:
+        unknown = set(metric.needs) - {"X", "Y", "y"}
+        if unknown or ("y" in metric.needs and y is None):
+            what = "y" if not unknown else " and ".join(sorted(unknown))
+            message = f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
+            raise ValueError(message)
+    return metrics

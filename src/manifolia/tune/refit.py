@@ -7,16 +7,21 @@ tried on all rows, and what lies between. The map is then made with the seed of 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from manifolia._core.warnings import warn
 from manifolia.tune.parameters import Normalized
-from manifolia.tune.plan import run_seed
 from manifolia.tune.search import Search
 from manifolia.tune.space import Setting, Space
-from manifolia.tune.study import Trial
+from manifolia.tune.study import Trial, run_seed
 
-__all__ = ["Delivery", "carried", "on_all_rows"]
+__all__ = ["Refit", "carried", "carried_table", "on_all_rows"]
+
+_WAYS = ("same fraction", "between", "same number")  # in the order of `carried`
 
 
 def carried(
@@ -48,7 +53,7 @@ def carried(
     return [first, between, same]
 
 
-class Delivery(NamedTuple):
+class Refit(NamedTuple):
     """What is fitted to all rows."""
 
     arguments: dict[str, Any]  # Parameters of the estimator
@@ -58,11 +63,11 @@ class Delivery(NamedTuple):
 
 def on_all_rows(
     search: Search, setting: Setting, ways: list[dict[str, Any]], whole: Trial | None, *, n_runs: int
-) -> Delivery:
+) -> Refit:
     """Choose the arguments for all rows, and the seed of the map."""
     seed = search.plan.seed
     if whole is not None:
-        return Delivery(ways[0], _best_seed(whole, seed), [])
+        return Refit(ways[0], _best_seed(whole, seed), [])
     tried: list[Trial] = []
     if n_runs and not search.course.is_late:
         while True:
@@ -73,9 +78,9 @@ def on_all_rows(
     if not worked:
         if tried:
             warn(f"the recommended setting failed on all rows: {tried[0].error}. best_params_ were not tried.")
-        return Delivery(ways[0], run_seed(seed, "full", 0, 0), tried)
+        return Refit(ways[0], run_seed(seed, "full", 0, 0), tried)
     best = min(worked, key=lambda trial: (float(trial.losses.mean()), trial.slot))
-    return Delivery(ways[best.slot], _best_seed(best, seed), tried)
+    return Refit(ways[best.slot], _best_seed(best, seed), tried)
 
 
 def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any], n_runs: int) -> Trial | None:
@@ -95,3 +100,20 @@ def _best_seed(trial: Trial, seed: int) -> int:
         if not run.error and not math.isnan(run.own_loss)
     ]
     return run_seed(seed, trial.stage, trial.slot, min(told)[1] if told else 0)
+
+
+def carried_table(
+    tried: Sequence[Trial], ways: Sequence[dict[str, Any]], chosen: dict[str, Any], names: Sequence[str]
+) -> pd.DataFrame:
+    """Tabulate the ways to carry a setting over to all rows."""
+    rows = []
+    for trial in tried:
+        way = "as found" if len(ways) == 1 else _WAYS[trial.slot]
+        values = np.array([run.values for run in trial.runs if not run.error]).reshape(-1, len(names))
+        row: dict[str, Any] = {"way": way, **ways[trial.slot]}
+        for j, name in enumerate(names):
+            row[name] = float(values[:, j].mean()) if len(values) else math.nan
+            spread = float(values[:, j].std(ddof=1)) if len(values) > 1 else math.nan
+            row[f"{name}_error"] = spread / math.sqrt(max(len(values), 1))
+        rows.append({**row, "n_runs": len(trial.runs), "chosen": ways[trial.slot] == chosen, "error": trial.error})
+    return pd.DataFrame(rows)

@@ -1,4 +1,4 @@
-"""What engines would change without saying so, and spaces for the methods that are known."""
+"""Spaces for the methods that are known, and what engines would change without saying so."""
 
 from __future__ import annotations
 
@@ -15,19 +15,26 @@ from sklearn.preprocessing import StandardScaler
 from manifolia import PHATE, RFPHATE, FisherKernelTSNE, ForestMap, KernelTSNE
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.tune import Choice, Integer, Normalized, Real, When
-from manifolia.tune.evaluation import Job, fitted_map, own_loss
-from manifolia.tune.limits import check_limits, check_used, cut_to_limits, limit_of
-from manifolia.tune.presets import forest_space, preset, with_forest
+from manifolia.tune.presets import (
+    check_limits,
+    check_used,
+    cut_to_limits,
+    forest_space,
+    limit_of,
+    preset,
+    with_forest,
+)
+from manifolia.tune.runner import Job, fitted_map
 from manifolia.tune.space import Space
 
 needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is None, reason="openTSNE is not installed")
 
 
 def test_our_tsne_is_capped_at_a_third_of_the_rows_it_lays_out() -> None:
-    assert limit_of(KernelTSNE(), "perplexity", 61).most == 20  # type: ignore[union-attr]
-    assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61).most == 10  # type: ignore[union-attr]
-    assert limit_of(KernelTSNE(n_train=None), "perplexity", 61).most == 20  # type: ignore[union-attr]
-    assert limit_of(ForestMap(layout="tsne"), "perplexity", 61).most == 20  # type: ignore[union-attr]
+    assert limit_of(KernelTSNE(), "perplexity", 61)[0] == 20  # type: ignore[index]
+    assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61)[0] == 10  # type: ignore[index]
+    assert limit_of(KernelTSNE(n_train=None), "perplexity", 61)[0] == 20  # type: ignore[index]
+    assert limit_of(ForestMap(layout="tsne"), "perplexity", 61)[0] == 20  # type: ignore[index]
     assert limit_of(KernelTSNE(embedder="isomap"), "perplexity", 61) is None  # has no use for it
     assert limit_of(ForestMap(layout="umap"), "perplexity", 61) is None
     with pytest.raises(ValueError, match="capped at a third of the training rows"):
@@ -57,14 +64,15 @@ def test_what_open_tsne_caps_it_says_in_its_affinities() -> None:
         assert told[0] == pytest.approx(used)
 
 
-@needs_open_tsne
-def test_the_loss_of_open_tsne_is_known() -> None:
-    from openTSNE.sklearn import TSNE as OpenTSNE
-
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    estimator = OpenTSNE(perplexity=5, n_iter=20, early_exaggeration_iter=5, neighbors="exact")
-    model, _ = fitted_map(estimator, Job({}, 0), X, None, pass_target=False)
-    assert own_loss(model) == pytest.approx(model.embedding_.kl_divergence)
+def test_engines_limits_are_never_silent() -> None:
+    check_limits(TSNE(perplexity=58.0), 60)
+    with pytest.raises(ValueError, match="it must be below n"):
+        check_limits(TSNE(perplexity=60.0), 60)
+    with pytest.raises(ValueError, match="no more than n − 1"):
+        check_limits(Isomap(n_neighbors=60), 60)
+    open_tsne = pytest.importorskip("openTSNE.sklearn", reason="openTSNE is not installed")
+    with pytest.raises(ValueError, match="openTSNE caps it"):
+        check_limits(open_tsne.TSNE(perplexity=30), 60)
 
 
 def test_a_map_that_tells_it_was_capped_does_not_count() -> None:
@@ -104,7 +112,7 @@ def test_every_method_of_ours_has_a_preset() -> None:
     assert set(preset(ForestMap(layout="tsne"))[1]) == {"perplexity"}
     assert set(preset(ForestMap(layout="phate"))[1]) == {"t"}
     assert isinstance(preset(ForestMap(layout="mds"))[1]["mds"], Choice)
-    with pytest.raises(ValueError, match="layout must be one of"):
+    with pytest.raises(ValueError, match=r"there is no preset for ForestMap\(layout='circle'\)"):
         preset(ForestMap(layout="circle"))
     piped = make_pipeline(StandardScaler(), TSNE())
     assert set(preset(piped)[1]) == {"tsne__perplexity", "tsne__early_exaggeration"}

@@ -1,4 +1,4 @@
-"""One figure for several runs of a setting, and how sure it is.
+"""How much runs of a setting vary, and the one figure that stands for them with its standard error.
 
 Algorithm 1 of the paper takes the mean of the repeats where they vary little, and a quantile or the mean with a
 multiple of the variance where they vary much. It writes "mean minus c times the variance" for a loss; that would
@@ -8,17 +8,21 @@ multiple of the variance where they vary much. It writes "mean minus c times the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number
+from manifolia.tune.study import Trial
 
-__all__ = ["aggregate", "check_aggregate", "choose_aggregate", "standard_error"]
+__all__ = ["aggregate", "check_aggregate", "choose_aggregate", "local_spread", "pooled_spread", "standard_error"]
 
 _N_BOOTSTRAP = 200
 _NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error, in those of the mean, for a normal law
+_NEAR = 0.1  # of a parameter's range: within it runs of other settings tell how much runs vary
+_PRIOR = 4.0  # degrees of freedom that the spread over all settings counts for
 
 
 def check_aggregate(how: Any) -> Any:
@@ -73,3 +77,29 @@ def choose_aggregate(losses: list[FloatArray]) -> str:
     within = float(np.mean([np.var(one, ddof=1) for one in several]))
     between = float(np.var([np.mean(one) for one in several], ddof=1))
     return "median" if within > between else "mean"
+
+
+def pooled_spread(trials: Sequence[Trial]) -> FloatArray:
+    """Pool the standard deviation of one run over settings."""
+    m = trials[0].losses.shape[1]
+    squares, freedom = np.zeros(m), 0
+    for trial in trials:
+        if len(trial.losses) > 1:
+            squares += (len(trial.losses) - 1) * np.var(trial.losses, axis=0, ddof=1)
+            freedom += len(trial.losses) - 1
+    return np.sqrt(squares / freedom) if freedom else np.zeros(m)
+
+
+def local_spread(trials: Sequence[Trial], features: FloatArray) -> FloatArray:
+    """Estimate the standard deviation of one run at each setting from the runs there and near it.
+
+    Runs may vary ten times as much at some settings as at others (1 − NMI of t-SNE does: 0.17 where the clusters part
+    now and then, 0.00 where they never do), and two or three runs do not tell by how much. So variances are averaged
+    over settings, by degrees of freedom and by nearness, together with a few degrees of freedom of all.
+    """
+    whole = pooled_spread(trials) ** 2
+    freedom = np.array([max(len(t.losses) - 1, 0) for t in trials], dtype=np.float64)
+    variances = np.array([np.var(t.losses, axis=0, ddof=1) if len(t.losses) > 1 else whole for t in trials])
+    gaps = np.sum((features[:, None, :] - features[None, :, :]) ** 2, axis=2)
+    weights = np.exp(-0.5 * gaps / _NEAR**2) * freedom
+    return np.sqrt((weights @ variances + _PRIOR * whole) / (weights.sum(axis=1, keepdims=True) + _PRIOR))
