@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.tables import TableError, TablePreparer, read
-from manifolia.tables.inputs import Source
+from manifolia.tables.frames import Source
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_what_is_left_out_is_said():
 
 def test_nothing_is_left():
     frame = pd.DataFrame({"a": ["x"] * 5, "b": list("abcde"), "c": [None] * 5})
-    with pytest.raises(TableError, match=r"'a' \(constant\), 'b' \(identifier\), 'c' \(missing\)"):
+    with pytest.raises(TableError, match=r"'a' \(constant\), 'b' \(identifier\) and 'c' \(missing\)"):
         TablePreparer().fit(frame)
     with pytest.raises(TableError, match="1 sample"):
         TablePreparer().fit(pd.DataFrame({"a": [1.0]}))

@@ -267,7 +267,7 @@ def test_a_role_for_a_column_of_an_array(rng):
         ({"c": "ordered"}, r"order of the levels of column 'c' is not known: 'a' and 'b'"),
         ({"c": "numeric"}, "column 'c' holds numbers, and row 1 .counting from 1. has 'a'"),
         ({"c": "date"}, "column 'c' holds dates, and row 1 .counting from 1. has 'a'. Write dates as 2024-05-31"),
-        ({"c": "drop", "plain": "drop"}, r"no column can be used: 'c' \(drop\), 'plain' \(drop\)"),
+        ({"c": "drop", "plain": "drop"}, r"no column can be used: 'c' \(drop\) and 'plain' \(drop\)"),
     ],
 )
 def test_wrong_roles(roles, message):

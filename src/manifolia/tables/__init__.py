@@ -13,28 +13,12 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=[
-        "annotated",
-        "columns",
-        "inputs",
-        "matrices",
-        "naming",
-        "preparer",
-        "reading",
-        "reporting",
-        "roles",
-        "survey",
-        "table",
-        "text",
-        "writing",
-        "written",
-    ],
     names={
         "Table": "manifolia.tables.table",
         "TableError": "manifolia.exceptions",
         "TablePreparer": "manifolia.tables.preparer",
         "read": "manifolia.tables.reading",
         "write": "manifolia.tables.writing",
-        "write_anndata": "manifolia.tables.annotated",
+        "write_anndata": "manifolia.tables.anndata",
     },
 )

@@ -2,7 +2,7 @@
 
 ============  ==============================================================================================
 numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers, also with the
-              signs of `manifolia.tables.written`
+              signs of `manifolia.tables.number_formats`
 booleans      0 and 1; the texts true / false, yes / no, t / f, y / n in any case
 moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31), or with day
               or month first where the column says which
@@ -18,7 +18,7 @@ import fractions
 import functools
 import numbers
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ import pandas as pd
 
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
-from manifolia.tables.naming import place_of_row
-from manifolia.tables.written import as_date, as_number, describe_writing
+from manifolia.tables.naming import complex_numbers, place_of_row
+from manifolia.tables.number_formats import as_date, as_number, describe_writing
 
 __all__ = [
     "is_iso_date",
@@ -39,6 +39,7 @@ __all__ = [
     "to_keys",
     "to_moments",
     "to_numbers",
+    "to_places",
 ]
 
 _KINDS = {
@@ -82,8 +83,7 @@ def kind_of(column: pd.Series, name: str) -> str:
     if pd.api.types.is_bool_dtype(dtype):
         return "boolean"
     if pd.api.types.is_complex_dtype(dtype):
-        message = f"Complex data not supported: column {name!r} holds complex numbers. Pass real and imaginary parts."
-        raise ValueError(message)
+        raise complex_numbers(name)
     if pd.api.types.is_numeric_dtype(dtype):
         return "number"
     if isinstance(dtype, pd.PeriodDtype) or pd.api.types.is_datetime64_any_dtype(dtype):
@@ -106,8 +106,7 @@ def _kind_of_objects(values: Array, name: str) -> str:
     if inferred in _KINDS:
         return _KINDS[inferred]
     if inferred == "complex":
-        message = f"Complex data not supported: column {name!r} holds complex numbers. Pass real and imaginary parts."
-        raise ValueError(message)
+        raise complex_numbers(name)
     present = np.flatnonzero(~pd.isna(values))
     strange = [i for i in present if not isinstance(values[i], (str, numbers.Real, decimal.Decimal, np.bool_))]
     if strange:
@@ -303,3 +302,9 @@ def to_keys(column: pd.Series, name: str) -> tuple[IntArray, list[str]]:
     keys: dict[str, int] = {}
     places = np.array([keys.setdefault(key_of(value), len(keys)) for value in values] + [-1], dtype=np.intp)
     return places[codes], list(keys)  # code −1 takes the last place
+
+
+def to_places(codes: IntArray, keys: list[str], levels: Sequence[str], pooled: Sequence[str] = ()) -> FloatArray:
+    """Return each row's place among the levels: behind the last for a pooled one, −1 for one that is not there."""
+    place = {level: float(i) for i, level in enumerate(levels)} | dict.fromkeys(pooled, float(len(levels)))
+    return np.array([place.get(key, -1.0) for key in keys] + [np.nan])[codes]

@@ -14,9 +14,9 @@ from manifolia._core.types import Array
 from manifolia._core.validate import to_csr
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, listing
-from manifolia.tables.table import Table
+from manifolia.tables.table import Table, make_table
 
-__all__ = ["default_row_names", "read_numpy"]
+__all__ = ["read_numpy"]
 
 #: The arrays that are taken for the matrix where a file has several, in this order.
 _MATRICES = ("X", "x", "data", "arr_0")
@@ -24,11 +24,6 @@ _MATRICES = ("X", "x", "data", "arr_0")
 _COLUMNS = ("feature_names", "columns", "var_names")
 _ROWS = ("row_names", "sample_names", "obs_names")
 _SPARSE = {"indices", "indptr", "format", "shape", "data"}
-
-
-def default_row_names(n_rows: int) -> Array:
-    """Return row numbers from 0 as texts."""
-    return np.arange(n_rows).astype(str).astype(object)
 
 
 def read_numpy(path: Path) -> Table:
@@ -61,7 +56,7 @@ def read_numpy(path: Path) -> Table:
 def _from_single(path: Path, values: Array) -> Table:
     if values.dtype.names and values.ndim == 1:
         return _from_columns(path, {name: values[name] for name in values.dtype.names})
-    return _matrix(path, values, {}, notes=[])
+    return _matrix(path, values, {})
 
 
 def _from_sparse(path: Path) -> Table:
@@ -70,7 +65,7 @@ def _from_sparse(path: Path) -> Table:
     except (ValueError, KeyError, TypeError) as error:
         message = f"{path} cannot be read as a sparse matrix: {error}."
         raise TableError(message) from error
-    return _matrix(path, matrix, {}, notes=[])
+    return _matrix(path, matrix, {})
 
 
 def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
@@ -78,7 +73,7 @@ def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
     chosen = next((name for name in _MATRICES if name in wide), wide[0] if len(wide) == 1 else None)
     if chosen is not None:
         rest = {name: values for name, values in arrays.items() if name != chosen}
-        return _matrix(path, arrays[chosen], rest, notes=[])
+        return _matrix(path, arrays[chosen], rest)
     shapes = {values.shape for values in arrays.values()}
     if not wide and len(shapes) == 1 and len(next(iter(shapes))) == 1:
         return _from_columns(path, arrays)
@@ -92,8 +87,7 @@ def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
 
 def _from_columns(path: Path, arrays: dict[str, Array]) -> Table:
     frame = pd.DataFrame({name: _plain(values) for name, values in arrays.items()})
-    names = column_names(frame.columns, source=str(path))
-    return Table(frame, names, pd.DataFrame(index=frame.index), default_row_names(len(frame)), str(path))
+    return make_table(frame, column_names(frame.columns, source=str(path)), str(path))
 
 
 def _plain(values: Array) -> Array:
@@ -107,7 +101,8 @@ def _plain(values: Array) -> Array:
     return texts
 
 
-def _matrix(path: Path, values: Any, beside: dict[str, Array], notes: list[str]) -> Table:
+def _matrix(path: Path, values: Any, beside: dict[str, Array]) -> Table:
+    notes: list[str] = []
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim == 0:
@@ -120,17 +115,20 @@ def _matrix(path: Path, values: Any, beside: dict[str, Array], notes: list[str])
         values = values.reshape(len(values), -1)
     n_rows, n_columns = values.shape
     beside = {name: np.atleast_1d(other) for name, other in beside.items()}
-    columns = next((beside[name] for name in _COLUMNS if name in beside and beside[name].shape == (n_columns,)), None)
+    columns, rows = _names(beside, _COLUMNS, n_columns), _names(beside, _ROWS, n_rows)
     names = [f"x{i}" for i in range(n_columns)] if columns is None else column_names(columns, source=str(path))
-    rows = next((beside[name] for name in _ROWS if name in beside and beside[name].shape == (n_rows,)), None)
     meta, aside = _describe_rows(beside, n_rows)
     if aside:
         notes.append(f"{path.name}: arrays without one entry a row were left aside: {listing(aside)}.")
-    row_names = default_row_names(n_rows) if rows is None else rows.astype(str).astype(object)
     if values.dtype.kind not in "biuf":
-        frame = pd.DataFrame({name: _plain(values[:, i]) for i, name in enumerate(names)})
-        return Table(frame, names, meta, row_names, str(path), tuple(notes))
-    return Table(values, names, meta, row_names, str(path), tuple(notes))
+        values = pd.DataFrame({name: _plain(values[:, i]) for i, name in enumerate(names)})
+    return make_table(values, names, str(path), meta=meta, row_names=rows, notes=notes)
+
+
+def _names(beside: dict[str, Array], known: tuple[str, ...], length: int) -> Array | None:
+    return next(
+        (beside[name].astype(str) for name in known if name in beside and beside[name].shape == (length,)), None
+    )
 
 
 def _describe_rows(beside: dict[str, Array], n_rows: int) -> tuple[pd.DataFrame, list[str]]:

@@ -12,8 +12,10 @@ from manifolia.exceptions import TableError
 __all__ = [
     "Remark",
     "column_names",
+    "complex_numbers",
     "counted",
     "distinct",
+    "labels",
     "listing",
     "nearest",
     "place_of_row",
@@ -81,9 +83,20 @@ def repeated(names: Iterable[Any]) -> list[Any]:
     return [name for name, count in Counter(names).items() if count > 1]
 
 
-def column_names(labels: Iterable[Any], *, source: str = "the table") -> list[str]:
+def complex_numbers(column: str | None = None) -> TableError:
+    """Make the error for complex numbers, in scikit-learn's words."""
+    what = "the array" if column is None else f"column {column!r}"
+    return TableError(f"Complex data not supported: {what} holds complex numbers. Pass real and imaginary parts.")
+
+
+def labels(index: Iterable[Any]) -> list[str]:
+    """Write the labels of an index as texts; they need not be distinct."""
+    return [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in index]
+
+
+def column_names(index: Iterable[Any], *, source: str = "the table") -> list[str]:
     """Turn the labels of columns into distinct texts."""
-    names = [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in labels]
+    names = labels(index)
     twice = repeated(names)
     if twice:
         message = f"{source} has several columns named {listing(twice)}. Give each column a name of its own."

@@ -21,12 +21,11 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import TableError
-from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers
-from manifolia.tables.inputs import Source, open_source
+from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers, to_places
+from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
-from manifolia.tables.reporting import describe
 from manifolia.tables.roles import LEFT_OUT, check_roles
-from manifolia.tables.survey import Survey, check_finite, safe_scale, survey
+from manifolia.tables.survey import Survey, check_finite, describe, safe_scale, survey
 
 __all__ = ["TablePreparer"]
 
@@ -164,10 +163,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.roles_ = dict(zip(source.names, found.roles, strict=True))
         used = [i for i, role in enumerate(found.roles) if role not in LEFT_OUT]
         if not used:
-            told = [f"{name!r} ({role})" for name, role in self.roles_.items()]
-            shown = ", ".join(told[:8]) + (f" and {len(told) - 8:,} more" if len(told) > 8 else "")
+            told = listing([Remark(name, role) for name, role in self.roles_.items()], limit=8)
             message = (
-                f"no column can be used: {shown}. Pass roles={{column: role}} to use one that was left out, or other "
+                f"no column can be used: {told}. Pass roles={{column: role}} to use one that was left out, or other "
                 f"data."
             )
             raise TableError(message)
@@ -270,9 +268,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if not self.sparse_:
             return self._expand(self._encode(source))
         _check_sparse(source)
-        places = self._places(source)
-        whole = len(places) == source.shape[1] and bool((np.diff(places) == 1).all())
-        out = (source.values if whole else source.values[:, places]).astype(source.dtype())
+        out = source.some(self._places(source)).astype(source.dtype())
         if self.scale_ is not None:
             out.data /= self.scale_.astype(out.dtype)[out.indices]
         return out
@@ -355,10 +351,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             step=f"preparing {n_rows:,} rows of {n_used:,} columns",
             remedy="Pass fewer rows at a time, fewer columns (roles={column: 'drop'}), or a sparse matrix.",
         )
-        direct = self._plain() & (places >= 0)
+        direct = self._has_role("numeric") & (places >= 0)
         direct[direct] = source.numeric()[places[direct]]
         percent = [
-            name for name, plain in zip(self.used_, direct, strict=True) if plain and self._writings().get(name) == "%"
+            name for name, plain in zip(self.used_, direct, strict=True) if plain and self.written_.get(name) == "%"
         ]
         if percent:
             warn(
@@ -376,17 +372,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         check_finite(encoded, self.used_)
         return encoded
 
-    def _writings(self) -> dict[str, str]:
-        """Return how columns are written; a model saved before there was such a thing has none."""
-        return getattr(self, "written_", {})
-
-    def _plain(self) -> BoolArray:
-        """Tell which used columns are taken as the numbers they are."""
-        return np.array([self.roles_[name] == "numeric" for name in self.used_], dtype=bool)
+    def _has_role(self, *roles: str) -> BoolArray:
+        """Tell which used columns have one of some roles."""
+        return np.array([self.roles_[name] in roles for name in self.used_], dtype=bool)
 
     def _encode_column(self, source: Source, place: int, name: str) -> FloatArray:
         column, role = source.column(place), self.roles_[name]
-        writing = self._writings().get(name, "")
+        writing = self.written_.get(name, "")
         if role == "numeric":
             return to_numbers(column, name, writing)
         if role == "boolean":
@@ -394,10 +386,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if role == "date":
             return to_days(column, name, self.origins_[name], writing)
         codes, keys = to_keys(column, name)
-        levels = self.levels_[name]
-        place_of = {level: float(i) for i, level in enumerate(levels)}
-        place_of |= dict.fromkeys(self.pooled_.get(name, []), float(len(levels)))
-        numbers = np.array([place_of.get(key, -1.0) for key in keys] + [np.nan])[codes]
+        numbers = to_places(codes, keys, self.levels_[name], self.pooled_.get(name, ()))
         unknown = np.flatnonzero(numbers == -1.0)
         if len(unknown):
             values = sorted({keys[code] for code in codes[unknown]})
@@ -430,7 +419,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             out = encoded
         else:
             out = np.zeros((len(encoded), len(self.names_out_)), dtype=encoded.dtype)
-            many = np.array([self.roles_[name] == "categorical" for name in self.used_], dtype=bool)
+            many = self._has_role("categorical")
             out[:, self.starts_[~many]] = encoded[:, ~many]
             for j in np.flatnonzero(many):
                 name, start = self.used_[j], self.starts_[j]
@@ -447,8 +436,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     def _find_scale(self, encoded: FloatArray) -> tuple[FloatArray, FloatArray]:
         out = self._expand(encoded)
         center, scale = np.zeros(out.shape[1]), np.ones(out.shape[1])
-        numbers = np.array([self.roles_[name] in ("numeric", "date", "ordered") for name in self.used_], dtype=bool)
-        for start in self.starts_[numbers]:
+        for start in self.starts_[self._has_role("numeric", "date", "ordered")]:
             values = out[:, start][~np.isnan(out[:, start])].astype(np.float64)
             center[start] = values.mean()
             scale[start] = safe_scale(np.array([values.std()]), center[[start]])[0]

@@ -8,24 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from manifolia._core.optional import import_extra
-from manifolia._core.validate import is_sparse, to_csr
+from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
-from manifolia.tables.matrices import default_row_names, read_numpy
-from manifolia.tables.naming import column_names, nearest
-from manifolia.tables.table import Table
-from manifolia.tables.text import read_text
+from manifolia.tables.frames import is_text, read_columnar, take_source
+from manifolia.tables.matrices import read_numpy
+from manifolia.tables.naming import column_names, labels, nearest
+from manifolia.tables.table import Table, make_table
+from manifolia.tables.text import READABLE, read_text
 
-__all__ = ["as_frame", "read"]
+__all__ = ["read"]
 
 _ARROW = (".arrow", ".feather", ".ipc")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".xlsm")
 #: How like its name a file must be to be suggested for one that is not there.
 _LIKE_FILE = 0.75
-READABLE = "CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files"
 
 
 def read(
@@ -136,13 +134,13 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
             message = f"{path} is empty."
             raise TableError(message)
     if suffix == ".h5ad":
-        from manifolia.tables.annotated import read_anndata
+        from manifolia.tables.anndata import read_anndata
 
         return read_anndata(path, layer=layer, obsm=obsm)
     if suffix in (".npz", ".npy"):
         return read_numpy(path)
     if suffix in (".parquet", ".pq") or suffix in _ARROW:
-        table = _frame_table(_read_columnar(path, suffix), source=str(path))
+        table = _frame_table(read_columnar(path, suffix), source=str(path))
         return _mark_missing(table, text["na_values"]) if text["na_values"] else table
     return _text_table(path, suffix, **text)
 
@@ -151,61 +149,14 @@ def _text_table(path: Path, suffix: str, **text: Any) -> Table:
     if text["sep"] is None and suffix in (".tsv", ".tab"):
         text["sep"] = "\t"
     found = read_text(path, **text)
-    names = default_row_names(len(found.frame)) if found.row_names is None else np.array(found.row_names, dtype=object)
     columns = [str(name) for name in found.frame.columns]
-    empty = pd.DataFrame(index=found.frame.index)
-    return Table(found.frame, columns, empty, names, str(path), tuple(found.notes))
-
-
-def _read_columnar(path: Path, suffix: str) -> pd.DataFrame:
-    import_extra("pyarrow", extra="parquet", purpose=f"Reading {suffix} files")
-    import pyarrow as pa
-
-    try:
-        if suffix in (".parquet", ".pq"):
-            import pyarrow.parquet as pq
-
-            with pq.ParquetFile(path) as stored:
-                return _from_arrow(stored.read())
-        with pa.memory_map(str(path)) as stream:
-            try:
-                return _from_arrow(pa.ipc.open_file(stream).read_all())
-            except pa.ArrowInvalid:
-                stream.seek(0)
-                return _from_arrow(pa.ipc.open_stream(stream).read_all())
-    except (pa.ArrowException, OSError, ValueError) as error:
-        what = "a Parquet file" if suffix in (".parquet", ".pq") else "an Arrow file"
-        message = f"{path} cannot be read as {what}: {error}"
-        raise TableError(message.rstrip(".") + ".") from error
-
-
-def _from_arrow(table: Any) -> pd.DataFrame:
-    names = [str(name) for name in table.column_names]
-    column_names(names)  # pandas' own message on repeated names does not name them
-    return _signed(table).to_pandas(date_as_object=False)
-
-
-def _signed(table: Any) -> Any:
-    """Return an Arrow table whose categories are numbered by signed integers, as older versions need it."""
-    import pyarrow as pa
-
-    for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type) and pa.types.is_unsigned_integer(field.type.index_type):
-            column = table.column(i).unify_dictionaries()
-            signed = [
-                pa.DictionaryArray.from_arrays(
-                    chunk.indices.cast(pa.int64()), chunk.dictionary, ordered=field.type.ordered
-                )
-                for chunk in column.chunks
-            ]
-            table = table.set_column(i, field.name, pa.chunked_array(signed) if signed else column.cast(pa.string()))
-    return table
+    return make_table(found.frame, columns, str(path), row_names=found.row_names, notes=found.notes)
 
 
 def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
     kind = type(source).__module__.partition(".")[0]
     if kind == "anndata":
-        from manifolia.tables.annotated import from_anndata
+        from manifolia.tables.anndata import from_anndata
 
         return from_anndata(source, layer=layer, obsm=obsm)
     if layer is not None or obsm is not None:
@@ -213,50 +164,11 @@ def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
         raise TableError(message)
     if isinstance(source, Table):
         return source
-    if is_sparse(source):
-        return _matrix_table(to_csr(source), source="the sparse matrix")
-    frame = as_frame(source)
-    if frame is not None:
-        return _frame_table(frame, source="the table")
-    values = np.asarray(source)
-    if values.ndim != 2:
-        message = (
-            f"source must be a path, a table or a two-dimensional array, got {type(source).__name__} of "
-            f"{values.ndim} dimensions. Pass one row for each thing to be mapped."
-        )
-        raise TableError(message)
-    if values.dtype.kind in "biuf":
-        return _matrix_table(values, source="the array")
-    columns = [f"x{i}" for i in range(values.shape[1])]
-    return _frame_table(pd.DataFrame(values, columns=columns).infer_objects(), source="the array")
-
-
-def as_frame(source: Any) -> pd.DataFrame | None:
-    """Return a pandas frame of a pandas, polars or Arrow table, or of a structured array."""
-    if isinstance(source, pd.DataFrame):
-        return source
-    if isinstance(source, pd.Series):
-        return source.to_frame()
-    if isinstance(source, np.ndarray):
-        return pd.DataFrame.from_records(source) if source.dtype.names and source.ndim == 1 else None
-    kind = type(source).__module__.partition(".")[0]
-    if kind == "polars" and hasattr(source, "collect"):
-        message = "source is a LazyFrame, which is not computed yet. Pass source.collect()."
-        raise TableError(message)
-    if kind not in ("polars", "pyarrow") and not hasattr(source, "__arrow_c_stream__"):
-        return None
-    pa = import_extra("pyarrow", extra="parquet", purpose=f"Taking a table of {kind}")
-    if isinstance(source, (pa.Table, pa.RecordBatch)):
-        table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
-    else:
-        table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
-    return _from_arrow(table)
-
-
-def _matrix_table(values: Any, *, source: str) -> Table:
-    n_rows, n_columns = values.shape
-    names = [f"x{i}" for i in range(n_columns)]
-    return Table(values, names, pd.DataFrame(index=range(n_rows)), default_row_names(n_rows), source)
+    found = take_source(source, "a path, a table or a two-dimensional array")
+    if isinstance(found.values, pd.DataFrame):
+        return _frame_table(found.values, source="the table" if found.named else "the array")
+    what = "the sparse matrix" if is_sparse(found.values) else "the array"
+    return make_table(found.values, found.names, what)
 
 
 def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
@@ -266,20 +178,14 @@ def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
         frame = frame.set_axis(names, axis=1)
     index = frame.index
     plain = isinstance(index, pd.RangeIndex) or (index.nlevels == 1 and index.dtype.kind in "iu" and index.name is None)
-    row_names = default_row_names(len(frame)) if plain else np.array(column_labels(index), dtype=object)
-    return Table(frame, names, pd.DataFrame(index=index), row_names, source)
-
-
-def column_labels(index: pd.Index) -> list[str]:
-    """Write the labels of an index as texts; they need not be distinct."""
-    return [" / ".join(map(str, label)) if isinstance(label, tuple) else str(label) for label in index]
+    return make_table(frame, names, source, row_names=None if plain else labels(index))
 
 
 def _mark_missing(table: Table, marks: list[str]) -> Table:
     frame = table.features.copy(deep=False)
     for name in frame.columns:
         column = frame[name]
-        if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        if is_text(column):
             found = column.isin(marks)
             if found.any():
                 frame[name] = column.mask(found)

@@ -38,10 +38,11 @@ from manifolia.tables.columns import (
     to_keys,
     to_moments,
     to_numbers,
+    to_places,
 )
 from manifolia.tables.naming import listing, repeated, unknown_name
+from manifolia.tables.number_formats import as_number, date_order, describe_writing, number_sign
 from manifolia.tables.text import reads_as_comma_numbers
-from manifolia.tables.written import as_number, date_order, describe_writing, number_sign
 
 __all__ = ["GIVEN", "LEFT_OUT", "ColumnPlan", "check_roles", "plan_column"]
 
@@ -69,7 +70,7 @@ class ColumnPlan(NamedTuple):
     pooled: Sequence[str] = ()  # Rare levels that share one column
     origin: str = ""  # The moment that is day 0
     note: str = ""  # What is to be told of it, after its name
-    # How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.written`
+    # How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.number_formats`
     writing: str = ""
 
 
@@ -251,15 +252,14 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
                 f"roles={{{name!r}: [lowest, …, highest]}}."
             )
             raise TableError(message)
-    place = {key: i for i, key in enumerate(levels)}
-    unknown = [key for i, key in enumerate(keys) if key not in place and (codes == i).any()]
+    unknown = [key for i, key in enumerate(keys) if key not in levels and (codes == i).any()]
     if unknown:
         message = (
             f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}. "
             f"roles[{name!r}] must list all of them."
         )
         raise TableError(message)
-    numbers = np.array([place.get(key, -1) for key in keys] + [np.nan], dtype=np.float64)[codes]
+    numbers = to_places(codes, keys, levels)
     if _is_constant(numbers):
         return ColumnPlan("constant")
     return ColumnPlan("ordered", numbers, levels=list(levels), note=note)
@@ -278,9 +278,7 @@ def _plan_categorical(column: pd.Series, name: str, max_levels: int, note: str) 
         seen, pooled = by_count[: max_levels - 1], by_count[max_levels - 1 :]
     levels = sorted((keys[i] for i in seen), key=_natural)
     rest = sorted((keys[i] for i in pooled), key=_natural)
-    place = {key: float(i) for i, key in enumerate(levels)} | dict.fromkeys(rest, float(len(levels)))
-    values = np.array([place.get(key, np.nan) for key in keys] + [np.nan])[codes]
-    return ColumnPlan("categorical", values, levels=levels, pooled=rest, note=note)
+    return ColumnPlan("categorical", to_places(codes, keys, levels, rest), levels=levels, pooled=rest, note=note)
 
 
 def _natural(key: str) -> tuple[int, float, str]:

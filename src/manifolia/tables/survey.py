@@ -1,20 +1,23 @@
-"""What ``fit`` learns of all columns together: blocks of numbers at once, other columns one by one."""
+"""What ``fit`` learns of all columns together, blocks of numbers at once and other columns one by one; and what the
+preparer says about it, in short sentences for the user of a command line as of a notebook.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
-from manifolia.tables.inputs import Source
-from manifolia.tables.naming import place_of_row
+from manifolia.tables.frames import Source
+from manifolia.tables.naming import Remark, counted, listing, place_of_row
 from manifolia.tables.roles import ColumnPlan, plan_column
 
-__all__ = ["Survey", "check_finite", "safe_scale", "survey"]
+__all__ = ["Survey", "check_finite", "describe", "safe_scale", "survey"]
 
 #: Numbers that are looked at together: 64 MiB.
 _CHUNK = 2**23
@@ -122,3 +125,79 @@ def check_finite(values: FloatArray, names: list[str]) -> None:
 def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:
     """Return standard deviations to divide by: 1 where a column does not vary."""
     return np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)
+
+
+def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) -> list[str]:
+    """Say what becomes of the columns."""
+    notes: list[str] = []
+
+    def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], after: str = "") -> None:
+        places = [i for i in range(len(names)) if wanted(i)]
+        if places:
+            texts = [Remark(names[i], detail(i)) for i in places]
+            notes.append(f"{before}: {listing(texts)}.{after}")
+
+    def plan_note(i: int) -> str:
+        return found.plans[i].note if i in found.plans else ""
+
+    def has(role: str) -> Callable[[int], bool]:
+        return lambda i: found.roles[i] == role
+
+    used = ~np.isnan(found.fill)
+    tell(
+        lambda i: found.roles[i] == "identifier" and bool(plan_note(i)),
+        "Left out, because there are too many different texts to be categories",
+        plan_note,
+        " Set the role 'categorical' to use such a column.",
+    )
+    tell(has("constant"), "Left out, because all rows have the same value", lambda i: "")
+    tell(has("missing"), "Left out, because no row has a value", lambda i: "")
+    tell(
+        lambda i: found.roles[i] == "drop" or (found.roles[i] == "identifier" and not plan_note(i)),
+        "Left out as asked",
+        lambda i: "",
+    )
+    tell(
+        has("categorical"),
+        "Categories, one column of 0 and 1 for each level",
+        lambda i: counted(len(found.plans[i].levels) + len(found.plans[i].pooled), "level"),
+    )
+    tell(
+        lambda i: found.roles[i] == "categorical" and bool(found.plans[i].pooled),
+        "Rare levels share the column 'other'",
+        lambda i: (
+            f"{len(found.plans[i].pooled):,} of {len(found.plans[i].levels) + len(found.plans[i].pooled):,} levels"
+        ),
+    )
+    tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(found.plans[i].levels)))
+    tell(
+        has("date"),
+        "Dates, as days since the earliest",
+        lambda i: ", ".join(filter(None, (f"since {_day(found.plans[i].origin)}", plan_note(i)))),
+    )
+    tell(lambda i: found.roles[i] == "numeric" and bool(plan_note(i)), "Taken as numbers", plan_note)
+    tell(
+        lambda i: bool(found.numbered[i]) and used[i],
+        "Used as a number, though it looks like a row's number",
+        lambda i: "",
+        " Set the role 'drop' if it says nothing about the row.",
+    )
+    kept = {
+        "keep": "Missing values stay missing",
+        "impute": "Missing values are filled by the median or the most frequent level, and a further column marks them",
+    }[missing]
+    tell(lambda i: used[i] and found.n_missing[i] > 0, kept, lambda i: counted(int(found.n_missing[i]), "row"))
+    if scale:
+        notes.append(
+            "Numbers are standardised to mean 0 and standard deviation 1; columns of 0 and 1 for levels are not."
+        )
+    return notes
+
+
+def _ends(levels: Sequence[str], limit: int = 5) -> list[str]:
+    return list(levels) if len(levels) <= limit else [*levels[:2], "…", levels[-1]]
+
+
+def _day(origin: str) -> str:
+    day, _, time = origin.partition("T")
+    return day if not time or (time.startswith("00:00:00") and not time.strip("0:.")) else origin

@@ -14,7 +14,7 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import listing, unknown_name
 
-__all__ = ["Table"]
+__all__ = ["Table", "make_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,3 +181,20 @@ class Table:
     def __repr__(self) -> str:
         kind = type(self.features).__name__
         return f"Table({self.source}: {self.n_rows:,} rows × {len(self.feature_names):,} columns, {kind})"
+
+
+def make_table(
+    features: Any,
+    feature_names: list[str],
+    source: str,
+    *,
+    meta: pd.DataFrame | None = None,
+    row_names: Iterable[object] | None = None,
+    notes: Iterable[str] = (),
+) -> Table:
+    """Make a table; without names, rows are numbered from 0."""
+    n_rows = int(features.shape[0])
+    if meta is None:
+        meta = pd.DataFrame(index=features.index if isinstance(features, pd.DataFrame) else range(n_rows))
+    names = [str(name) for name in (range(n_rows) if row_names is None else row_names)]
+    return Table(features, feature_names, meta, np.array(names, dtype=object), source, tuple(notes))

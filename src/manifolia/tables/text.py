@@ -20,9 +20,12 @@ import numpy as np
 import pandas as pd
 
 from manifolia.exceptions import TableError
-from manifolia.tables.naming import Remark, column_names, counted, listing, repeated
+from manifolia.tables.frames import is_text
+from manifolia.tables.naming import Remark, column_names, counted, listing
 
-__all__ = ["MISSING_TEXTS", "TextTable", "read_text", "reads_as_comma_numbers"]
+__all__ = ["MISSING_TEXTS", "READABLE", "TextTable", "read_text", "reads_as_comma_numbers"]
+
+READABLE = "CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files"
 
 #: What means "missing" in a text file: the empty cell and pandas' own list, but for "None", which tables use as a
 #: category (no veneer, no treatment). A list of our own does not change with the version of pandas.
@@ -193,7 +196,7 @@ def _encoding(path: Path) -> str:
     if (codes == 0).any() or control.mean() > _CONTROL_SHARE:
         message = (
             f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). These can be "
-            f"read: CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad)."
+            f"read: {READABLE}."
         )
         raise TableError(message)
     return "utf-8"
@@ -279,10 +282,7 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
     if not n_rows:
         message = f"{path} has a header and no rows. A table needs at least one row."
         raise TableError(message)
-    twice = [name for name in repeated(header) if name]
-    if twice:
-        message = f"{path} has several columns named {listing(twice)}. Give each column a name of its own."
-        raise TableError(message)
+    column_names([name for name in header if name], source=str(path))
     if longer:
         header = [*header, ""] if open_end else ["", *header]
     return _Layout(header, longer and not open_end, marks)
@@ -321,10 +321,6 @@ def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, m
     return frame
 
 
-def _is_text(column: pd.Series) -> bool:
-    return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
-
-
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
     """Tell whether texts are numbers with a comma before the decimals."""
     values = pd.Series(texts.unique()).astype(str).str.strip()
@@ -336,7 +332,7 @@ def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
     """Return the places of columns in which every text but None is a number, with whatever decimal sign."""
     found = []
     for i in frame.columns:
-        if not _is_text(frame[i]):
+        if not is_text(frame[i]):
             continue
         texts = pd.Series(frame[i].dropna().unique()).astype(str).str.strip()
         others = texts[texts != _NONE]
@@ -350,13 +346,13 @@ def _tell_marks(path: Path, frame: pd.DataFrame, layout: _Layout) -> list[str]:
     told = [
         Remark(layout.header[i] or f"column {i + 1}", f"{text!r} in {counted(count, 'row')}")
         for (i, text), count in sorted(layout.marks.items())
-        if _is_text(frame[i])
+        if is_text(frame[i])
     ]
     return [f"{path.name}: texts read as missing: {listing(told)}."] if told else []
 
 
 def _comma_columns(frame: pd.DataFrame) -> list[Any]:
-    texts = [name for name in frame.columns if _is_text(frame[name])]
+    texts = [name for name in frame.columns if is_text(frame[name])]
     return [name for name in texts if reads_as_comma_numbers(frame[name].dropna())]
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.files import draft
-from manifolia._core.optional import import_extra
 from manifolia._core.types import Array
 from manifolia.exceptions import TableError
+from manifolia.tables.frames import write_columnar
 from manifolia.tables.naming import column_names
 
 __all__ = ["WRITABLE", "replacing", "write"]
@@ -75,8 +75,7 @@ def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, d
         elif suffix == ".json":
             _write_json(table, draft)
         else:
-            import_extra("pyarrow", extra="parquet", purpose=f"Writing {suffix} files")
-            (table.to_parquet if suffix == ".parquet" else table.to_feather)(draft)
+            write_columnar(table, draft, suffix)
     return target
 
 

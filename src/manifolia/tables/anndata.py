@@ -16,7 +16,7 @@ from manifolia._core.types import ArrayLike
 from manifolia._core.validate import is_sparse, to_csr
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, distinct, listing, unknown_name
-from manifolia.tables.table import Table
+from manifolia.tables.table import Table, make_table
 from manifolia.tables.writing import replacing
 
 __all__ = ["from_anndata", "read_anndata", "write_anndata"]
@@ -68,8 +68,8 @@ def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None
         names = distinct(names)
     meta = data.obs.reset_index(drop=True)
     meta.columns = pd.Index(column_names(meta.columns, source=f"obs of {source}"))
-    rows = np.array([str(name) for name in data.obs_names], dtype=object)
-    return Table(to_csr(values) if is_sparse(values) else np.asarray(values), names, meta, rows, source, tuple(notes))
+    values = to_csr(values) if is_sparse(values) else np.asarray(values)
+    return make_table(values, names, source, meta=meta, row_names=data.obs_names, notes=notes)
 
 
 def write_anndata(

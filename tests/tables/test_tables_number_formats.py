@@ -11,7 +11,7 @@ import pytest
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.tables import TableError, TablePreparer
-from manifolia.tables.written import as_date, as_number, date_order, number_sign, read_number
+from manifolia.tables.number_formats import as_date, as_number, date_order, number_sign, read_number
 
 N = 60
 PLAIN = np.linspace(0, 1, N) ** 2
@@ -190,6 +190,3 @@ def test_a_model_keeps_how_columns_are_written(tmp_path):
     preparer = TablePreparer().fit(frame)
     mf.save(preparer, tmp_path / "model.mfa")
     assert mf.load(tmp_path / "model.mfa").transform(frame).tobytes() == preparer.transform(frame).tobytes()
-    del preparer.written_  # as in a model of a version that did not have it
-    plain = frame.assign(c=VALUES, day=pd.to_datetime(days, format="%m/%d/%Y"))
-    assert preparer.transform(plain).shape == (N, 3)

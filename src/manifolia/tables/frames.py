@@ -1,0 +1,194 @@
+"""Tables in memory and in columnar files: the one place that knows pandas from polars from Arrow.
+
+Whatever a user passes becomes a `Source`: a pandas frame, an array of numbers or a sparse matrix, with names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.optional import import_extra
+from manifolia._core.types import FloatArray
+from manifolia._core.validate import is_sparse, to_csr
+from manifolia.exceptions import TableError
+from manifolia.tables.naming import column_names, complex_numbers
+from manifolia.tables.table import Table
+
+__all__ = ["Source", "as_frame", "is_text", "open_source", "read_columnar", "take_source", "write_columnar"]
+
+_PARQUET = (".parquet", ".pq")
+
+
+def as_frame(source: Any) -> pd.DataFrame | None:
+    """Return a pandas frame of a pandas, polars or Arrow table, or of a structured array."""
+    if isinstance(source, pd.DataFrame):
+        return source
+    if isinstance(source, pd.Series):
+        return source.to_frame()
+    if isinstance(source, np.ndarray):
+        return pd.DataFrame.from_records(source) if source.dtype.names and source.ndim == 1 else None
+    kind = type(source).__module__.partition(".")[0]
+    if kind == "polars" and hasattr(source, "collect"):
+        message = "source is a LazyFrame, which is not computed yet. Pass source.collect()."
+        raise TableError(message)
+    if kind not in ("polars", "pyarrow") and not hasattr(source, "__arrow_c_stream__"):
+        return None
+    pa = import_extra("pyarrow", extra="parquet", purpose=f"Taking a table of {kind}")
+    if isinstance(source, (pa.Table, pa.RecordBatch)):
+        table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
+    else:
+        table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
+    return _from_arrow(table)
+
+
+def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
+    """Read a Parquet or Arrow file."""
+    import_extra("pyarrow", extra="parquet", purpose=f"Reading {suffix} files")
+    import pyarrow as pa
+
+    try:
+        if suffix in _PARQUET:
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(path) as stored:
+                return _from_arrow(stored.read())
+        with pa.memory_map(str(path)) as stream:
+            try:
+                return _from_arrow(pa.ipc.open_file(stream).read_all())
+            except pa.ArrowInvalid:
+                stream.seek(0)
+                return _from_arrow(pa.ipc.open_stream(stream).read_all())
+    except (pa.ArrowException, OSError, ValueError) as error:
+        what = "a Parquet file" if suffix in _PARQUET else "an Arrow file"
+        message = f"{path} cannot be read as {what}: {error}"
+        raise TableError(message.rstrip(".") + ".") from error
+
+
+def _from_arrow(table: Any) -> pd.DataFrame:
+    names = [str(name) for name in table.column_names]
+    column_names(names)  # pandas' own message on repeated names does not name them
+    return _signed(table).to_pandas(date_as_object=False)
+
+
+def _signed(table: Any) -> Any:
+    """Return an Arrow table whose categories are numbered by signed integers, as older versions need it."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) and pa.types.is_unsigned_integer(field.type.index_type):
+            column = table.column(i).unify_dictionaries()
+            signed = [
+                pa.DictionaryArray.from_arrays(
+                    chunk.indices.cast(pa.int64()), chunk.dictionary, ordered=field.type.ordered
+                )
+                for chunk in column.chunks
+            ]
+            table = table.set_column(i, field.name, pa.chunked_array(signed) if signed else column.cast(pa.string()))
+    return table
+
+
+def write_columnar(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    """Write a Parquet or Arrow file."""
+    import_extra("pyarrow", extra="parquet", purpose=f"Writing {suffix} files")
+    (frame.to_parquet if suffix in _PARQUET else frame.to_feather)(path)
+
+
+def is_text(column: pd.Series) -> bool:
+    """Tell whether a column may hold texts."""
+    return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
+
+
+class Source(NamedTuple):
+    """A raw table at the preparer's door."""
+
+    values: Any  # The cells. An array holds numbers or booleans only
+    names: list[str]  # The columns' names; x0, x1, … where there are none
+    named: bool  # Whether the names are the user's
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return rows and columns."""
+        return int(self.values.shape[0]), int(self.values.shape[1])
+
+    def numeric(self) -> np.ndarray:
+        """Tell which columns are numbers or booleans that NumPy holds."""
+        if not isinstance(self.values, pd.DataFrame):
+            return np.ones(self.shape[1], dtype=bool)
+        kinds = [isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.values.dtypes]
+        return np.array(kinds, dtype=bool)
+
+    def booleans(self) -> np.ndarray:
+        """Tell which columns are booleans that NumPy holds."""
+        if not isinstance(self.values, pd.DataFrame):
+            return np.full(self.shape[1], self.values.dtype == bool)
+        return np.array([dtype == np.dtype(bool) for dtype in self.values.dtypes], dtype=bool)
+
+    def dtype(self) -> Any:
+        """Return the type of the numbers that come out: float32 if every column is, else float64."""
+        if isinstance(self.values, pd.DataFrame):
+            single = all(dtype == np.float32 for dtype in self.values.dtypes)
+        else:
+            single = self.values.dtype == np.float32
+        return np.float32 if single else np.float64
+
+    def block(self, positions: np.ndarray, dtype: Any = np.float64) -> FloatArray:
+        """Return some numeric columns as a new array."""
+        if isinstance(self.values, pd.DataFrame):
+            return np.array(self.values.iloc[:, positions].to_numpy(dtype=dtype), order="C")
+        return np.array(self.some(positions), dtype=dtype, order="C")
+
+    def some(self, positions: np.ndarray) -> Any:
+        """Return some columns of an array or a sparse matrix; all of them in their order without a copy."""
+        whole = len(positions) == self.shape[1] and bool((np.diff(positions) == 1).all())
+        return self.values if whole else self.values[:, positions]
+
+    def column(self, position: int) -> pd.Series:
+        """Return one column."""
+        if isinstance(self.values, pd.DataFrame):
+            return self.values.iloc[:, position].reset_index(drop=True)
+        return pd.Series(self.values[:, position])
+
+
+def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> Source:
+    """Take whatever a user passed; `wanted` says in a message what may be passed."""
+    if isinstance(X, Table):
+        return Source(X.features, X.feature_names, True)
+    if is_sparse(X):
+        return Source(to_csr(X), [f"x{i}" for i in range(X.shape[1])], False)
+    frame = as_frame(X)
+    if frame is not None:
+        return Source(frame, column_names(frame.columns), True)
+    values = X if isinstance(X, np.ndarray) else np.asarray(X)
+    if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        values = np.asarray(X, dtype=object)  # a list keeps its numbers and its None beside texts
+    if values.ndim != 2:
+        message = (
+            f"Expected 2D array, got {values.ndim}D array instead. Pass {wanted}: one row for each thing to be mapped, "
+            f"one column for each feature."
+        )
+        raise TableError(message)
+    names = [f"x{i}" for i in range(values.shape[1])]
+    if values.dtype.kind == "c":
+        raise complex_numbers()
+    if values.dtype.kind in "biuf":
+        return Source(values, names, False)
+    return Source(pd.DataFrame(values, columns=names).infer_objects(), names, False)
+
+
+def open_source(X: Any) -> Source:
+    """Take what a user passed to ``fit`` or ``transform``."""
+    source = take_source(X)
+    if is_sparse(source.values) and source.values.dtype.kind not in "biuf":
+        message = f"Complex data not supported: the sparse matrix holds {source.values.dtype}. Pass real numbers."
+        raise TableError(message)
+    n_rows, n_columns = source.shape
+    # scikit-learn's words, which its own checks and users look for.
+    for count, what in ((n_rows, "sample"), (n_columns, "feature")):
+        if count == 0:
+            message = f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
+            raise TableError(message)
+    return source
