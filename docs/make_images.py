@@ -70,7 +70,7 @@ def draw_digits() -> None:
     model = mf.RFPHATE(random_state=0).fit(X, y)
     figure = Figure(figsize=(12.0, 5.0), layout="constrained")
     heat, plane = figure.subplots(1, 2, width_ratios=[1.05, 1.0])
-    ProximityDisplay.from_matrix(model.proximity_matrix(), y, max_cells=200, title="proximity").plot(heat)
+    ProximityDisplay.from_data(model.proximity_matrix(), y, max_cells=200, title="proximity").plot(heat)
     heat.set_title("Which digits speak for which, for a random forest")
     MapDisplay.from_estimator(model, y, X_new=X_new, y_new=y_new).plot(plane)
     plane.set_title(f"The map; diamonds are {len(X_new)} new digits")
@@ -106,7 +106,7 @@ def draw_rf_phate() -> None:
     left, right = figure.subplots(1, 2)
     components = PCA(2).fit(X)
     places = components.transform(X), components.transform(X_new)
-    MapDisplay.from_map(places[0], names, new=places[1], new_color=new_names).plot(left, legend=False)
+    MapDisplay.from_data(places[0], names, new=places[1], new_color=new_names).plot(left, legend=False)
     left.set_title("Principal components")
     model = mf.RFPHATE(random_state=0).fit(X, names)
     MapDisplay.from_estimator(model, names, X_new=X_new, y_new=new_names).plot(right)
@@ -119,10 +119,10 @@ def draw_phate() -> None:
     branch = np.array([f"branch {number}" for number in tree.target])
     figure = Figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    MapDisplay.from_map(PCA(2).fit_transform(tree.data), branch).plot(left, legend=False)
+    MapDisplay.from_data(PCA(2).fit_transform(tree.data), branch).plot(left, legend=False)
     left.set_title("Principal components")
     model = mf.PHATE(random_state=0).fit(tree.data)
-    MapDisplay.from_map(model.embedding_, branch).plot(right)
+    MapDisplay.from_data(model.embedding_, branch).plot(right)
     right.set_title("PHATE of the same rows")
     save(figure, "methods/phate")
 
@@ -134,7 +134,7 @@ def draw_forest_map() -> None:
     for ax, layout in zip(figure.subplots(2, 3).flat, ("phate", "mds", "isomap", "lle", "tsne", "umap"), strict=True):
         model = mf.ForestMap(layout, forest=forest, random_state=0).fit(X, y)
         forest = model.forest_
-        MapDisplay.from_map(model.embedding_, y, kind="class").plot(ax, legend=False)
+        MapDisplay.from_data(model.embedding_, y, kind="class").plot(ax, legend=False)
         ax.set_title(f'layout="{layout}"')
     save(figure, "methods/forest_map")
 
@@ -174,7 +174,7 @@ def draw_forest_features() -> None:
     for ax, (what, K) in zip(figure.subplots(1, 2), kernels.items(), strict=True):
         low, high = np.quantile(K[pairs], [0.02, 0.98])
         scaled = np.clip((K - low) / (high - low), 0.0, 1.0)
-        ProximityDisplay.from_matrix(scaled, new_names, title="likeness, scaled").plot(ax)
+        ProximityDisplay.from_data(scaled, new_names, title="likeness, scaled").plot(ax)
         ax.set_title(f"New wines, compared by their {what}")
     save(figure, "methods/forest_features")
 
@@ -188,12 +188,12 @@ def draw_baselines() -> None:
     for ax, name in zip(axes, ("supervised-pca", "pls-da", "supervised-isomap"), strict=True):
         model = registry.get(name)()
         Y = model.fit_transform(X, names)
-        MapDisplay.from_map(Y, names, new=model.transform(X_new), new_color=new_names).plot(ax, legend=False)
+        MapDisplay.from_data(Y, names, new=model.transform(X_new), new_color=new_names).plot(ax, legend=False)
         ax.set_title(f"{name}: wines")
     X, X_new, y, y_new = digits(0.4)
     network = registry.get("parametric-tsne")(random_state=0)
     Y = network.fit_transform(X)
-    MapDisplay.from_map(Y, y, kind="class", new=network.transform(X_new), new_color=y_new).plot(last, legend=False)
+    MapDisplay.from_data(Y, y, kind="class", new=network.transform(X_new), new_color=y_new).plot(last, legend=False)
     last.set_title("parametric-tsne: digits")
     save(figure, "methods/baselines")
 
@@ -205,8 +205,8 @@ def draw_tuner() -> None:
     tuner = mf.Tuner(mf.FeatureMAP(density_weight=0, n_epochs=200), space, "auc_r_nx", **options).fit(X)
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    ConvergenceDisplay.from_tuner(tuner).plot(left)
-    SettingDisplay.from_tuner(tuner).plot(right)
+    ConvergenceDisplay.from_estimator(tuner).plot(left)
+    SettingDisplay.from_estimator(tuner).plot(right)
     save(figure, "methods/tuner")
 
 
@@ -218,8 +218,8 @@ def draw_tuning() -> None:
     tuner = mf.Tuner(umap, space, "auc_r_nx", n_full=0, refit=False, **options).fit(X)
     figure = Figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    SettingDisplay.from_tuner(tuner).plot(left)
-    SensitivityDisplay.from_tuner(tuner).plot(right)
+    SettingDisplay.from_estimator(tuner).plot(left)
+    SensitivityDisplay.from_estimator(tuner).plot(right)
     save(figure, "concepts/tuning")
 
 

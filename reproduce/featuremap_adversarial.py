@@ -107,7 +107,7 @@ def _draw_maps(Y, y, said):
     for axes, labels, title in zip(
         figure.subplots(1, 2), (y, said), ("as they are", "as the classifier sees them"), strict=True
     ):
-        MapDisplay.from_map(Y, labels.astype(str)).plot(ax=axes)
+        MapDisplay.from_data(Y, labels.astype(str)).plot(ax=axes)
         axes.set_title(f"Attacked digits, {title}")
     save(figure, "fig6_maps")
 

@@ -83,7 +83,7 @@ def gradients_part(n_rows):
     row = int(np.random.default_rng(0).integers(len(X)))
     figure = Figure(figsize=(13.0, 8.4), layout="constrained")
     (a, b, c), (d, e, f) = figure.subplots(2, 3)
-    MapDisplay.from_map(model.embedding_, np.log(radii(X)), name="log local radius in the data").plot(a)
+    MapDisplay.from_data(model.embedding_, np.log(radii(X)), name="log local radius in the data").plot(a)
     a.scatter(*model.embedding_[row], s=60, c="#D55E00", edgecolors="white", zorder=9)
     top = TopArrowsDisplay.from_estimator(model, row, top=10, feature_names=PIXELS).plot(b, size=2.0, reach=0.36)
     group = top.groups[0]
@@ -129,7 +129,7 @@ def saliency_part(n_rows):
     rows = [int(rng.choice(np.flatnonzero(y == digit))) for digit in range(10)]
     figure = Figure(figsize=(10.0, 5.0), layout="constrained")
     left, right = figure.subplots(1, 2)
-    MapDisplay.from_map(model.embedding_, y).plot(left, legend=False, size=0.5)
+    MapDisplay.from_data(model.embedding_, y).plot(left, legend=False, size=0.5)
     left.set_title(f"MNIST, {len(X):,} rows", fontsize=10)
     SaliencyDisplay.from_estimator(model, rows, kind="gradient", titles=range(10)).plot(right, n_columns=5)
     right.set_title("One random image of each digit, and what varies about it", fontsize=10)
@@ -251,7 +251,7 @@ def _draw_densities(maps, in_data, inside, lines):
     figure = Figure(figsize=(11.0, 3.3 * len(shown)), layout="constrained")
     for axes, name in zip(np.atleast_2d(figure.subplots(len(shown), 3)), shown, strict=True):
         Y, near = maps[name], np.log(radii(maps[name]) + 1e-12)
-        MapDisplay.from_map(Y, in_data, name="log radius in the data").plot(axes[0], limits="robust", size=2.0)
+        MapDisplay.from_data(Y, in_data, name="log radius in the data").plot(axes[0], limits="robust", size=2.0)
         axes[0].set_title(name, fontsize=10)
         axes[1].scatter(in_data, near, s=1.5, c="#0072B2", alpha=0.25, linewidths=0, rasterized=True)
         slope, base = np.polyfit(in_data, near, 1)
@@ -261,7 +261,7 @@ def _draw_densities(maps, in_data, inside, lines):
         axes[1].set_title(f"correlation {lines[name]['radius']:.2f}", fontsize=10)
         axes[1].spines[["top", "right"]].set_visible(False)
         labels = np.where(inside, "sparse cluster", "others")
-        MapDisplay.from_map(Y, labels).plot(axes[2], labels=False, size=2.0)
+        MapDisplay.from_data(Y, labels).plot(axes[2], labels=False, size=2.0)
         axes[2].set_title(f"sparse cluster: radius {lines[name]['sparse']:.2f} × the others'", fontsize=10)
     save(figure, "fig10", dpi=62)
 
@@ -272,7 +272,7 @@ def _draw_members(X, inside):
     others = rng.permutation(np.flatnonzero(~inside))[:10]
     figure = Figure(figsize=(9.6, 2.6), layout="constrained")
     for ax, rows, title in zip(figure.subplots(2, 1), (members, others), ("sparse cluster", "others"), strict=True):
-        display = SaliencyDisplay.from_values(None, X[rows], titles=[f"image {row}" for row in rows])
+        display = SaliencyDisplay.from_data(None, X[rows], titles=[f"image {row}" for row in rows])
         display.plot(ax, cmap="gray_r", common_scale=True)
         ax.set_ylabel(title, fontsize=9)
     save(figure, "fig12")
@@ -305,12 +305,12 @@ def biplots_part(n_rows):
             number = {"PCA": 16, "UMAP": 17, "t-SNE": 18}[name]
             kind = "loadings" if name == "PCA" else "correlations"
             title = f"Fig. {number}: {name}, {kind}"
-            shown = FeatureTableDisplay.from_map(X, Y, arrows=loadings, feature_names=PIXELS, title=title)
+            shown = FeatureTableDisplay.from_data(X, Y, arrows=loadings, feature_names=PIXELS, title=title)
             one = correlation_arrows(X, Y) if loadings is None else loadings
             arrows = np.broadcast_to(one, (len(rows), *one.shape))
-            TopArrowsDisplay.from_map(X, Y, arrows=loadings, feature_names=PIXELS).plot(axes[0], size=2.0)
+            TopArrowsDisplay.from_data(X, Y, arrows=loadings, feature_names=PIXELS).plot(axes[0], size=2.0)
             alone = np.where(np.arange(784)[:, None] == PIXEL, one, 0.0)
-            drawn = TopArrowsDisplay.from_map(X, Y, arrows=alone, feature_names=PIXELS, color=X[:, PIXEL])
+            drawn = TopArrowsDisplay.from_data(X, Y, arrows=alone, feature_names=PIXELS, color=X[:, PIXEL])
             drawn.plot(axes[1], size=3.0, alpha=0.8)
             axes[0].set_title(f"{name}: ten largest {kind}", fontsize=10)
         axes[1].set_title(f"{name}: pixel {PIXEL}", fontsize=10)

@@ -46,7 +46,7 @@ def gallery_part(name):
     for ax, (method, (Y, y)) in zip(axes, maps.items(), strict=False):
         size = float(np.clip(6000 / len(Y), 0.15, 3.0))
         codes = {one: str(code) for one, code in names.items()}
-        MapDisplay.from_map(Y, [codes.get(one, one) for one in y]).plot(ax, legend=False, size=size)
+        MapDisplay.from_data(Y, [codes.get(one, one) for one in y]).plot(ax, legend=False, size=size)
         ax.set(xlabel="", ylabel="")
         ax.set_title(label(method) + ("" if len(Y) == most else f", {len(Y):,} rows"), fontsize=11)
     for ax in axes[len(maps) :]:

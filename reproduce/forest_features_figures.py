@@ -107,7 +107,7 @@ def densities(folder):
                 title += ", first two principal components of the training rows"
             low, high = np.quantile(Y, (0.01, 0.99), axis=0)
             inside = ((low <= Y) & (high >= Y)).all(axis=1)  # a few rows far away would leave a dot in an empty frame
-            display = DensityDisplay.from_map(Y[inside], y_test[inside], class_names=more.GROUPS)
+            display = DensityDisplay.from_data(Y[inside], y_test[inside], class_names=more.GROUPS)
             display.plot(part.subplots(1, 2), theme="light")
             part.suptitle(title, fontsize=11)
         save(figure, folder, name)

@@ -36,7 +36,7 @@ def draw_maps(name, found, path):
         train = one["train"]
         shown = ((f"{method}: {len(train):,} training rows", train), (f"all {len(one['y']):,} rows", slice(None)))
         for ax, (title, rows) in zip(line, shown, strict=True):
-            MapDisplay.from_map(one["Y"][rows], color=one["y"][rows], kind="class").plot(
+            MapDisplay.from_data(one["Y"][rows], color=one["y"][rows], kind="class").plot(
                 ax, theme="light", legend=False
             )
             ax.set_title(title, fontsize=10)

@@ -131,7 +131,7 @@ def draw_map(ax, title, Y, y, highlight=None):
     """One map; with ``highlight`` these classes in colour and the others grey."""
     Y, y = np.asarray(Y), np.asarray(y).astype(str)
     if highlight is None:
-        MapDisplay.from_map(Y, color=y, kind="class").plot(ax, theme="light", legend=False)
+        MapDisplay.from_data(Y, color=y, kind="class").plot(ax, theme="light", legend=False)
     else:
         size = 6 if len(Y) < 5000 else 3
         ax.scatter(*Y.T, s=size / 2, color="0.85", linewidths=0)

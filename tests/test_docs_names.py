@@ -81,7 +81,7 @@ PROMISED = {
 LONG = {
     "manifolia.persist.files",
     "manifolia.explorer.widget",
-    "manifolia.show.proximity_display",
+    "manifolia.show.forest",
     "manifolia.tune.sampler",
     "manifolia.tune.tuner",
 }

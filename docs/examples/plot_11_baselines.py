@@ -41,7 +41,7 @@ for ax, name in zip(axes, METHODS, strict=True):
     model = registry.get(name)(**settings(name))
     Y = model.fit_transform(X, names)
     Y_new = model.transform(X_new)
-    display = MapDisplay.from_map(Y, names, new=Y_new, new_color=new_names)
+    display = MapDisplay.from_data(Y, names, new=Y_new, new_color=new_names)
     display.plot(ax=ax, legend=False)
     ax.set_title(name)
 plt.show()

@@ -50,15 +50,15 @@ print(f"luckiest mean: {tuner.trials_['auc_r_nx'].max():.3f}")
 print(tuner.trials_[["n_neighbors", "min_dist", "auc_r_nx", "n_runs"]].round(3).tail(5))
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-ConvergenceDisplay.from_tuner(tuner).plot(axes[0])
-SettingDisplay.from_tuner(tuner).plot(axes[1])
+ConvergenceDisplay.from_estimator(tuner).plot(axes[0])
+SettingDisplay.from_estimator(tuner).plot(axes[1])
 plt.show()
 
 # %%
 # Which of the two matters? Sobol indices and Shapley effects of the surrogate, with
 # intervals; where the trials do not support such a table, the reason is drawn instead.
 
-SensitivityDisplay.from_tuner(tuner).plot()
+SensitivityDisplay.from_estimator(tuner).plot()
 plt.show()
 
 # %%
@@ -77,11 +77,11 @@ both = mf.Tuner(
 )
 both.fit(X)
 print(both.pareto_[["n_neighbors", "min_dist", "q_local", "q_global"]].round(3))
-ParetoDisplay.from_tuner(both).plot()
+ParetoDisplay.from_estimator(both).plot()
 plt.show()
 
 # %%
 # The map of all rows with the setting that was found.
 
-MapDisplay.from_map(tuner.embedding_, y.astype(str)).plot()
+MapDisplay.from_data(tuner.embedding_, y.astype(str)).plot()
 plt.show()

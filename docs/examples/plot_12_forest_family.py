@@ -44,7 +44,7 @@ for ax, layout in zip(axes.flat, ("phate", "mds", "isomap", "umap"), strict=True
         wine.data, partial
     )
     forest = model.forest_
-    MapDisplay.from_map(model.embedding_, color=partial, kind="class").plot(
+    MapDisplay.from_data(model.embedding_, color=partial, kind="class").plot(
         ax, legend=ax is axes[0, 1]
     )
     ax.set_title(layout)
@@ -58,13 +58,13 @@ labelled = np.flatnonzero(~hidden)
 X, known = wine.data[labelled], y[labelled].astype(str)
 trees = mf.RFPHATE(n_trees=300, random_state=0).fit(X, known).forest_
 K = proximity(trees, X, kind="oob")
-outliers = OutlierDisplay.from_matrix(K, known).plot()
+outliers = OutlierDisplay.from_data(K, known).plot()
 print("in the whole table:", labelled[outliers.named_])
 
 # %%
 # Typical rows
 # ------------
-PrototypeDisplay.from_matrix(K, X, known, feature_names=wine.feature_names, top=8).plot()
+PrototypeDisplay.from_data(K, X, known, feature_names=wine.feature_names, top=8).plot()
 
 # %%
 # Evidence
@@ -73,9 +73,7 @@ PrototypeDisplay.from_matrix(K, X, known, feature_names=wine.feature_names, top=
 # A row whose label is hidden, and the labelled rows that the forest holds for alike.
 row = int(np.flatnonzero(hidden)[13])
 model = mf.ForestMap("phate", n_trees=300, random_state=0).fit(wine.data, partial)
-EvidenceDisplay.from_matrix(
-    model.proximity_matrix(), model.embedding_, partial, row
-).plot()
+EvidenceDisplay.from_data(model.proximity_matrix(), model.embedding_, partial, row).plot()
 print("true label:", y[row])
 
 # %%
@@ -90,7 +88,7 @@ median = np.nanmedian(np.where(gaps, np.nan, X), axis=0)
 for name, filled in (("proximity", found.X), ("median", np.where(gaps, median, X))):
     error = np.sqrt((((filled - X) / spread)[gaps] ** 2).mean())
     print(f"{name}: {error:.2f} standard deviations off")
-ImputationDisplay.from_imputed(found, feature_names=wine.feature_names, top=6).plot()
+ImputationDisplay.from_data(found, feature_names=wine.feature_names, top=6).plot()
 
 # %%
 # Which features shape the map

@@ -29,7 +29,7 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 maps = {"principal components": (pca.transform(X), pca.transform(tree.data[new]))}
 maps["PHATE"] = model.embedding_, model.transform(tree.data[new])
 for ax, (name, (Y, Y_new)) in zip(axes, maps.items(), strict=True):
-    display = MapDisplay.from_map(
+    display = MapDisplay.from_data(
         Y, branch, kind="class", new=Y_new, new_color=tree.branch[new]
     )
     display.plot(ax, legend=False)

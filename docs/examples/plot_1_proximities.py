@@ -35,7 +35,7 @@ print(f"largest entry on the diagonal: {P.diagonal().max():.0f}")
 # for their own kind. Dark spots elsewhere are digits that the forest mixes up, and
 # lines through a block are rows that stand apart in their class.
 
-display = ProximityDisplay.from_matrix(P, y, title="RF-GAP proximity")
+display = ProximityDisplay.from_data(P, y, title="RF-GAP proximity")
 fig, ax = plt.subplots(figsize=(7, 6), layout="constrained")
 display.plot(ax)
 ax.set_title("Digits: proximities ordered by class")

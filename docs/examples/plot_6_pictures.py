@@ -97,5 +97,5 @@ rng = np.random.default_rng(0)
 group = rng.integers(0, 40, 3000)
 Y = 6 * rng.normal(size=(40, 2))[group] + 0.5 * rng.normal(size=(3000, 2))
 labels = np.array([f"type {i}" for i in range(40)])[group]
-MapDisplay.from_map(Y, labels).plot()
+MapDisplay.from_data(Y, labels).plot()
 plt.show()

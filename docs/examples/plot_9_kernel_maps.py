@@ -30,7 +30,7 @@ for mapping in ("kernel", "mode"):
     accuracy = knn_accuracy(Y, y, 1, test=(formula.transform(X_new), y_new))
     print(f"{mapping:7s} new rows beside a row of their own class: {accuracy:.3f}")
 
-MapDisplay.from_map(
+MapDisplay.from_data(
     Y, y.astype(str), new=formula.transform(X_new), new_color=y_new.astype(str)
 ).plot()
 plt.show()
@@ -61,7 +61,7 @@ for name, rows in (("new digits", X_new), ("mirrored", turned)):
 smooth = mf.KernelMap().fit(X, Y)
 places = smooth.transform(X_new)
 sensitivity = smooth.sensitivity(X_new)
-MapDisplay.from_map(places, np.log10(sensitivity), name="log10 of sensitivity").plot()
+MapDisplay.from_data(places, np.log10(sensitivity), name="log10 of sensitivity").plot()
 plt.show()
 torn = sensitivity >= np.quantile(sensitivity, 0.9)
 for name, rows in (("most sensitive tenth", torn), ("all others", ~torn)):

@@ -18,7 +18,7 @@ from manifolia._core.progress import ProgressEvent
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.runs.tuning import tune_table
-from manifolia.show.tuning_display import write_study_picture
+from manifolia.show.tuning import write_study_picture
 
 __all__ = ["run_tune"]
 

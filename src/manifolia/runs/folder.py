@@ -113,7 +113,7 @@ def _write_rows(rows: Any, path: Path) -> None:
 
 
 def _draw(run: Run, folder: Path) -> None:
-    from manifolia.show.map_display import MapDisplay, write_map_picture
+    from manifolia.show.map import MapDisplay, write_map_picture
 
     names = [name for name in column_names(_n_components(run.coordinates)) if name in run.coordinates]
     if len(names) > _PICTURE_LIMIT:
@@ -121,7 +121,7 @@ def _draw(run: Run, folder: Path) -> None:
     targets = run.report["target"]["columns"]
     color = run.coordinates.iloc[:, 1 + len(names)] if targets else None
     is_classes = color is not None and run.report["target"]["task"] in ("classification", "multilabel")
-    display = MapDisplay.from_map(
+    display = MapDisplay.from_data(
         run.coordinates[names].to_numpy(),
         color,
         kind="class" if is_classes else "auto",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_number
 from manifolia.operators.tangent import row_numbers
@@ -48,23 +49,23 @@ class Plane(NamedTuple):
 
 def explained_model(estimator: Any, purpose: str) -> Any:
     """Take the fitted FeatureMAP out of what was given."""
-    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    last = last_step(estimator)
     if not hasattr(last, "arrow_reliability"):
         message = (
             f"{purpose} needs arrows or importances of features, which {type(last).__name__} does not have. Pass a "
-            f"fitted FeatureMAP; TopArrowsDisplay.from_map and FeatureTableDisplay.from_map take any map."
+            f"fitted FeatureMAP; TopArrowsDisplay.from_data and FeatureTableDisplay.from_data take any map."
         )
         raise TypeError(message)
     check_is_fitted(last, "embedding_")
     return last
 
 
-def name_features(estimator: Any, names: Sequence[Any] | None, n_features: int) -> list[str]:
-    """Name all features."""
-    if names is None and hasattr(estimator, "steps") and len(estimator.steps) > 1:
-        names = estimator[:-1].get_feature_names_out()
-    elif names is None:
-        names = getattr(estimator, "feature_names_in_", None)
+def name_features(source: Any, names: Sequence[Any] | None, n_features: int) -> list[str]:
+    """Name all features: as said, or as the estimator or the data frame knows them."""
+    if names is None:
+        before = before_last(source)
+        fitted = getattr(source, "feature_names_in_", getattr(source, "columns", None))
+        names = fitted if before is None else before.get_feature_names_out()
     found = [f"feature {i}" for i in range(n_features)] if names is None else [str(name) for name in names]
     if len(found) != n_features:
         message = f"feature_names has {len(found)} entries and there are {n_features} features. Pass one for each."
@@ -126,11 +127,13 @@ def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float
     arrows, importance, reliability, values = np.zeros((p, c)), np.zeros(p), np.zeros(p), np.zeros(p)
     for start in range(0, points.size, _BLOCK_ROWS):
         part = points[start : start + _BLOCK_ROWS]
-        trust = model.arrow_reliability(part)
-        arrows += (model.feature_gradients(part, smooth=smooth) * (trust >= min_reliability)[:, :, None]).sum(axis=0)
-        importance += model.feature_importance(part, kind=kind).sum(axis=0)
+        trust = model.arrow_reliability(rows=part)
+        arrows += (model.feature_gradients(rows=part, smooth=smooth) * (trust >= min_reliability)[:, :, None]).sum(
+            axis=0
+        )
+        importance += model.feature_importance(rows=part, kind=kind).sum(axis=0)
         reliability += trust.sum(axis=0)
-        values += model.feature_values(part).sum(axis=0)
+        values += model.feature_values(rows=part).sum(axis=0)
     n = points.size
     return FeatureMeans(arrows / n, importance / n, reliability / n, values / n, n)
 

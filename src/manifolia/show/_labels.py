@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia.show._style import matplotlib_part, plain, shorten
+from manifolia.show.palette import Theme
 
-__all__ = ["anchors", "push_apart"]
+__all__ = ["anchors", "keep_clear", "push_apart", "text_sizes", "tie", "write_name"]
 
 _CELLS = 24  # of the longer side of the map; a group spans several
 _ROUNDS = 200
@@ -67,3 +72,37 @@ def push_apart(
         over = (sizes[i] + sizes[:i]) / 2 - np.abs(places[i] - places[:i])
         clear[i] = not ((over > 1.0).all(axis=1) & clear[:i]).any()
     return places, clear
+
+
+def write_name(ax: Any, place: Any, name: Any, longest: int, theme: Theme, *, rim: float, **style: Any) -> Any:
+    """Write a name on the map as it is, with a rim in the colour of the background."""
+    text = ax.text(*place, "", ha="center", va="center", **style)
+    plain(text)
+    halo = [matplotlib_part("patheffects").withStroke(linewidth=rim, foreground=theme.background)]
+    text.set(text=shorten(name, longest), path_effects=halo, in_layout=False)
+    return text
+
+
+def text_sizes(texts: list[Any]) -> FloatArray:
+    """Measure names in pixels, with a little room around them."""
+    return np.array([[box.width + 3.0, box.height + 1.0] for box in (text.get_window_extent() for text in texts)])
+
+
+def keep_clear(
+    ax: Any, texts: list[Any], centres: FloatArray, sizes: FloatArray, margin: float
+) -> Iterator[tuple[int, FloatArray]]:
+    """Push names apart and remove those without room; yield the number and the centre in pixels of each that stays."""
+    room = ax.get_window_extent().padded(-margin)
+    moved, clear = push_apart(centres, sizes, (room.x0, room.y0, room.x1, room.y1))
+    for i, text in enumerate(texts):
+        if clear[i]:
+            text.set_position(ax.transData.inverted().transform(moved[i]))
+            yield i, moved[i]
+        else:
+            text.remove()
+
+
+def tie(ax: Any, start: FloatArray, end: FloatArray, **style: Any) -> None:
+    """Draw a line between two places in pixels."""
+    ends = ax.transData.inverted().transform([start, end])
+    ax.plot(*ends.T, scalex=False, scaley=False, **style)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,12 +25,17 @@ from manifolia.show.palette import (
 __all__ = [
     "LEGEND_NAME",
     "THEMES",
+    "Display",
     "apply_theme",
     "axis_names",
     "choose_components",
+    "color_bar",
     "color_map",
-    "new_axes",
+    "legend_beside",
+    "matplotlib_part",
+    "name_ticks",
     "plain",
+    "plain_legend",
     "point_alpha",
     "point_size",
     "resolve_theme",
@@ -47,11 +52,31 @@ _SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # points of 30 pt² for 150 ro
 _SIZE_SIDE = 320.0  # on axes of so many points a side
 
 
-def new_axes(purpose: str, size: tuple[float, float], *, three: bool = False) -> Any:
-    """Make axes in a new figure that pyplot knows, so that ``plt.show()`` shows it."""
-    pyplot = import_extra("matplotlib.pyplot", extra="plot", purpose=purpose)
-    figure = pyplot.figure(figsize=size, layout="constrained")
-    return figure.add_subplot(projection="3d") if three else figure.add_subplot()
+def matplotlib_part(name: str = "", purpose: str = "a picture") -> Any:
+    """Import a part of matplotlib, or say which extra brings it."""
+    return import_extra(f"matplotlib.{name}".rstrip("."), extra="plot", purpose=purpose)
+
+
+class Display:
+    """A picture: ``from_*`` computes what it shows, ``plot`` draws it and keeps the axes."""
+
+    def _need_matplotlib(self) -> None:
+        matplotlib_part(purpose=f"{type(self).__name__}.plot")
+
+    def _new_figure(self, size: tuple[float, float] | None) -> Any:
+        """Make a figure that pyplot knows, so that ``plt.show()`` shows it; without a size, as pyplot would."""
+        self._need_matplotlib()
+        return matplotlib_part("pyplot").figure(figsize=size, layout="constrained" if size else None)
+
+    def _open(
+        self, ax: Any, theme: str, size: tuple[float, float] | None = None, *, projection: str | None = None
+    ) -> tuple[Any, Theme]:
+        """Take the axes, or make new ones, and put a theme on them."""
+        ax = self._new_figure(size).add_subplot(projection=projection) if ax is None else ax
+        chosen = resolve_theme(theme, ax)
+        apply_theme(ax, chosen, backgrounds=theme != "auto")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax, chosen
 
 
 def resolve_theme(theme: str, ax: Any) -> Theme:
@@ -59,7 +84,7 @@ def resolve_theme(theme: str, ax: Any) -> Theme:
     check_option(theme, "theme", THEMES)
     if theme != "auto":
         return LIGHT if theme == "light" else DARK
-    to_rgba = import_extra("matplotlib.colors", extra="plot", purpose="a theme").to_rgba
+    to_rgba = matplotlib_part("colors").to_rgba
     *rgb, alpha = to_rgba(ax.get_facecolor())
     back = to_rgba(ax.figure.get_facecolor())
     seen = alpha * np.array(rgb) + (1 - alpha) * (back[3] * np.array(back[:3]) + (1 - back[3]))
@@ -80,13 +105,12 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
 
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:
     """Make our scale for that background a matplotlib Colormap."""
-    colors = import_extra("matplotlib.colors", extra="plot", purpose="a colour scale")
     dark = theme is DARK
     if diverging:
         stops, name = (DIVERGING_DARK if dark else DIVERGING), "manifolia-diverging"
     else:
         stops, name = (CONTINUOUS_DARK if dark else CONTINUOUS), "manifolia-continuous"
-    return colors.LinearSegmentedColormap.from_list(name, stops)
+    return matplotlib_part("colors").LinearSegmentedColormap.from_list(name, stops)
 
 
 def luminance(color: str) -> float:
@@ -140,10 +164,10 @@ def shorten(name: Any, longest: int) -> str:
 
 def _drawable(character: str) -> str:
     """Return the character, or what stands for it if no font of the present settings has it."""
-    manager = import_extra("matplotlib.font_manager", extra="plot", purpose="text in a picture")
+    manager = matplotlib_part("font_manager")
     families = tuple(manager.FontProperties().get_family())
     generic = {
-        name: tuple(import_extra("matplotlib", extra="plot", purpose="text").rcParams[f"font.{name}"])
+        name: tuple(matplotlib_part().rcParams[f"font.{name}"])
         for name in families
         if name in ("serif", "sans-serif", "cursive", "fantasy", "monospace")
     }
@@ -158,7 +182,7 @@ def _drawable(character: str) -> str:
 @lru_cache(maxsize=16)
 def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files that draw these families: the first that is found of each, as matplotlib would take it."""
-    manager = import_extra("matplotlib.font_manager", extra="plot", purpose="text in a picture")
+    manager = matplotlib_part("font_manager")
     found = []
     for family in families:
         try:
@@ -166,6 +190,38 @@ def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError:
             continue
     return tuple(dict.fromkeys(found)) or (manager.findfont(manager.FontProperties()),)
+
+
+def name_ticks(axis: Any, places: Any, names: Iterable[Any], longest: int, **options: Any) -> None:
+    """Write names as plain text at the ticks of an axis."""
+    axis.set_ticks(places, [shorten(name, longest) for name in names], **options)
+    for text in axis.get_ticklabels():
+        plain(text)
+
+
+def legend_beside(ax: Any, theme: Theme) -> None:
+    """Write the legend to the right of the axes."""
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    ax.legend(frameon=False, fontsize=8, labelcolor=theme.text, **beside)
+
+
+def plain_legend(ax: Any, handles: Sequence[Any], names: Sequence[str], theme: Theme, **options: Any) -> Any:
+    """Write a legend whose names are shown as they are."""
+    # Names that begin with "_" would be left out, and "$" read as mathematics: write them after the fact.
+    stand_ins = [f"name {i}" for i in range(len(names))]
+    legend = ax.legend(handles, stand_ins, frameon=False, labelcolor=theme.text, **options)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        plain(text)
+        text.set_text(name)
+    return legend
+
+
+def color_bar(ax: Any, image: Any, label: str, theme: Theme, **options: Any) -> Any:
+    """Add a colour bar in the colours of the theme."""
+    bar = ax.figure.colorbar(image, ax=ax, **options)
+    bar.set_label(label, color=theme.text)
+    bar.ax.tick_params(which="both", colors=theme.muted, labelcolor=theme.text)
+    return bar
 
 
 # --- points ---------------------------------------------------------------------------------------------------------

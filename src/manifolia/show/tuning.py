@@ -1,32 +1,43 @@
-"""How a study went on, and what a parameter does; `show.tuning_answer_display` has what it found."""
+"""Pictures of a study: its course, what a parameter does, the front of two metrics, and which parameters matter."""
 
 from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from manifolia._core.optional import import_extra
 from manifolia._core.types import FloatArray
-from manifolia._core.validate import check_option
-from manifolia.show._study_axes import metric_name, study_axes
-from manifolia.show._style import color_map
-from manifolia.show.tuning_answer_display import ParetoDisplay, SensitivityDisplay
+from manifolia._core.validate import check_is_fitted, check_option
+from manifolia.show._style import Display, color_map, matplotlib_part
+from manifolia.show.palette import DARK, Theme, class_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ConvergenceDisplay", "SettingDisplay", "write_study_picture"]
+__all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
 
 _GRID = 40  # points a side of a heat map
+_LINE = 58  # characters a line of a refusal, which then fits half a picture
 
 
-class ConvergenceDisplay:
-    """The least loss so far, trial by trial, of one study or of several; make one with `from_tuner`.
+class _StudyDisplay(Display):
+    """A picture of a study, on axes without a box, in up to three colours."""
+
+    def _open_study(self, ax: Any, theme: str) -> tuple[Any, Theme, list[str]]:
+        ax, chosen = self._open(ax, theme, (6.0, 4.0))
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax, chosen, class_colors(3, dark=chosen is DARK)
+
+
+@dataclass(eq=False, repr=False)
+class ConvergenceDisplay(_StudyDisplay):
+    """The least loss so far, trial by trial, of one study or of several; make one with `from_estimator`.
 
     Parameters
     ----------
@@ -45,13 +56,15 @@ class ConvergenceDisplay:
         After `plot`: the curve, or the mean of several.
     """
 
-    def __init__(self, best: FloatArray, metric: str, *, reference: float | None = None) -> None:
-        self.best = best
-        self.metric = metric
-        self.reference = reference
+    best: FloatArray
+    metric: str
+    _: KW_ONLY
+    reference: float | None = None
 
     @classmethod
-    def from_tuner(cls, tuner: Any, *, metric: str | None = None, reference: float | None = None) -> ConvergenceDisplay:
+    def from_estimator(
+        cls, tuner: Any, *, metric: str | None = None, reference: float | None = None
+    ) -> ConvergenceDisplay:
         """Take the trials of a fitted tuner, or of several of the same plan.
 
         Parameters
@@ -69,7 +82,7 @@ class ConvergenceDisplay:
             Ready to `plot`. The curve is of losses as seen; the least of noisy losses is too good.
         """
         tuners = tuner if isinstance(tuner, (list, tuple)) else [tuner]
-        name = metric_name(tuners[0], metric)
+        name = _metric_name(tuners[0], metric)
         curves = [np.fmin.accumulate(one.trials_[f"{name}_loss"].to_numpy(dtype=float)) for one in tuners]
         longest = max(len(curve) for curve in curves)
         padded = [np.concatenate((curve, np.full(longest - len(curve), curve[-1]))) for curve in curves]
@@ -90,7 +103,7 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             Itself.
         """
-        ax, chosen, (blue, orange, _) = study_axes(ax, "ConvergenceDisplay.plot", theme)
+        ax, chosen, (blue, orange, _) = self._open_study(ax, theme)
         trials = np.arange(1, self.best.shape[1] + 1)
         mean = self.best.mean(axis=0)
         several = len(self.best) > 1
@@ -102,21 +115,20 @@ class ConvergenceDisplay:
         if self.reference is not None:
             ax.axhline(self.reference, color=orange, linestyle="--", linewidth=1.2, label=f"grid: {self.reference:.3g}")
         ax.set(xlabel="trial", ylabel=f"loss by {self.metric}, least so far")
-        ticker = import_extra("matplotlib.ticker", extra="plot", purpose="ConvergenceDisplay.plot")
-        ax.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(matplotlib_part("ticker").MaxNLocator(integer=True))
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class SettingDisplay:
+@dataclass(eq=False, repr=False)
+class SettingDisplay(_StudyDisplay):
     """A metric over one parameter, as boxes of runs, or the expected loss over two, as a heat map.
 
     Parameters
     ----------
     table : DataFrame
         A row per run (one parameter) or per trial (two), with a column per parameter.
-    parameters : sequence of str
+    parameters : list of str
         One or two.
     metric : str
         Name of the metric.
@@ -134,23 +146,15 @@ class SettingDisplay:
         After `plot`: boxes, or the heat map.
     """
 
-    def __init__(
-        self,
-        table: pd.DataFrame,
-        parameters: Sequence[str],
-        metric: str,
-        *,
-        expected: pd.DataFrame | None = None,
-        others: bool = False,
-    ) -> None:
-        self.others = others
-        self.table = table
-        self.parameters = list(parameters)
-        self.metric = metric
-        self.expected = expected
+    table: pd.DataFrame
+    parameters: list[str]
+    metric: str
+    _: KW_ONLY
+    expected: pd.DataFrame | None = None
+    others: bool = False
 
     @classmethod
-    def from_tuner(
+    def from_estimator(
         cls, tuner: Any, parameters: str | Sequence[str] | None = None, *, metric: str | None = None
     ) -> SettingDisplay:
         """Take the runs of a fitted tuner.
@@ -174,7 +178,7 @@ class SettingDisplay:
         ValueError
             If more than two parameters are left to choose from, or one is not a number.
         """
-        name = metric_name(tuner, metric)
+        name = _metric_name(tuner, metric)
         space = tuner._space
         given = [parameters] if isinstance(parameters, str) else list(parameters or space.names)
         for one in given:
@@ -219,12 +223,11 @@ class SettingDisplay:
         SettingDisplay
             Itself.
         """
-        ax, chosen, (blue, orange, _) = study_axes(ax, "SettingDisplay.plot", theme)
+        ax, chosen, (blue, orange, _) = self._open_study(ax, theme)
         if len(self.parameters) == 1:
             self._boxes(ax, chosen, blue, orange)
         else:
             self._heat(ax, chosen, orange)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _boxes(self, ax: Any, chosen: Any, blue: str, orange: str) -> None:
@@ -282,15 +285,202 @@ class SettingDisplay:
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **above)
 
 
+@dataclass(eq=False, repr=False)
+class ParetoDisplay(_StudyDisplay):
+    """Trials by two metrics, with the expected front and its knee; make one with `from_estimator`.
+
+    Parameters
+    ----------
+    trials : DataFrame
+        Trials that worked, with a column per metric.
+    front : DataFrame
+        Those on the expected front.
+    metrics : tuple of str
+        Two.
+    knee : dict
+        Setting at the knee.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`: where it was drawn.
+    front_ : matplotlib PathCollection
+        After `plot`: the points of the front.
+    """
+
+    trials: pd.DataFrame
+    front: pd.DataFrame
+    metrics: tuple[str, str]
+    knee: dict[str, Any]
+
+    @classmethod
+    def from_estimator(cls, tuner: Any, metrics: tuple[str, str] | None = None) -> ParetoDisplay:
+        """Take the trials of a tuner with several metrics.
+
+        Parameters
+        ----------
+        tuner : Tuner
+            Fitted.
+        metrics : tuple of str or None, default=None
+            Two of its metrics; None takes the first two.
+
+        Returns
+        -------
+        ParetoDisplay
+            Ready to `plot`.
+
+        Raises
+        ------
+        ValueError
+            If the tuner has one metric.
+        """
+        check_is_fitted(tuner, "best_params_")
+        names = [one.name for one in tuner._metrics]
+        if len(names) < 2:
+            message = f"a front needs two metrics, and the tuner has {names[0]!r} alone. Pass a list of metrics to it."
+            raise ValueError(message)
+        chosen = tuple(check_option(one, "metrics", names) for one in (metrics or names[:2]))
+        worked = tuner.trials_[tuner.trials_["error"] == ""]
+        return cls(worked, tuner.pareto_, (chosen[0], chosen[1]), tuner.knee_)
+
+    def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> ParetoDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        theme : {"auto", "light", "dark"}, default="auto"
+            "light" and "dark" also set backgrounds.
+
+        Returns
+        -------
+        ParetoDisplay
+            Itself.
+        """
+        ax, chosen, (blue, orange, _) = self._open_study(ax, theme)
+        x, y = self.metrics
+        ax.scatter(self.trials[x], self.trials[y], s=24, color=chosen.muted, label="tried")
+        ordered = self.front.sort_values(x)
+        ax.plot(ordered[x], ordered[y], color=blue, linewidth=1.0, zorder=1)
+        sizes = 30 + 60 * ordered["chance"]
+        self.front_: Any = ax.scatter(ordered[x], ordered[y], s=sizes, color=blue, label="front; larger: surer")
+        at = self.front[np.all([self.front[k] == v for k, v in self.knee.items()], axis=0)]
+        ax.scatter(at[x], at[y], s=160, facecolors="none", edgecolors=orange, linewidths=2, label="knee")
+        ax.set(xlabel=x, ylabel=y)
+        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
+        return self
+
+
+@dataclass(eq=False, repr=False)
+class SensitivityDisplay(_StudyDisplay):
+    """Which parameters matter, as bars with intervals, or why that cannot be told; make one with `from_estimator`.
+
+    Parameters
+    ----------
+    table : DataFrame or None
+        A row per parameter with S1, ST, Shapley and the ends of their intervals.
+    r2 : float
+        Leave-one-out R² of the surrogate; NaN without a table.
+    refusal : str, default=""
+        Why there is no table.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`: where it was drawn.
+    bars_ : list
+        After `plot`: one container of bars per index.
+    """
+
+    table: pd.DataFrame | None
+    r2: float
+    _: KW_ONLY
+    refusal: str = ""
+
+    @classmethod
+    def from_estimator(cls, tuner: Any, *, metric: str | None = None) -> SensitivityDisplay:
+        """Take the sensitivities of a fitted tuner, or its refusal.
+
+        Parameters
+        ----------
+        tuner : Tuner
+            Fitted.
+        metric : str or None, default=None
+            One of its metrics; None is the first.
+
+        Returns
+        -------
+        SensitivityDisplay
+            Ready to `plot`.
+        """
+        name = _metric_name(tuner, metric)
+        try:
+            found = tuner.sensitivity(name)
+        except ValueError as refusal:
+            return cls(None, math.nan, refusal=str(refusal))
+        return cls(found.table, found.r2)
+
+    def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> SensitivityDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        theme : {"auto", "light", "dark"}, default="auto"
+            "light" and "dark" also set backgrounds.
+
+        Returns
+        -------
+        SensitivityDisplay
+            Itself.
+        """
+        ax, chosen, colors = self._open_study(ax, theme)
+        self.bars_: list[Any] = []
+        if self.table is None:
+            middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
+            said = textwrap.fill(self.refusal[:1].upper() + self.refusal[1:], _LINE)
+            ax.text(0.5, 0.5, said, color=chosen.text, fontsize=9, **middle)
+            ax.set_title("Which parameters matter cannot be told", color=chosen.text)
+            ax.set_axis_off()
+            return self
+        places = np.arange(len(self.table))
+        shown = [name for name in ("S1", "ST", "Shapley") if self.table[name].notna().all()]
+        labels = {"S1": "alone (S1)", "ST": "with interactions (ST)", "Shapley": "Shapley effect"}
+        for i, (name, color) in enumerate(zip(shown, colors, strict=False)):
+            values = self.table[name].to_numpy()
+            low = np.maximum(values - self.table[f"{name} low"].to_numpy(), 0)
+            high = np.maximum(self.table[f"{name} high"].to_numpy() - values, 0)
+            height = 0.8 / len(shown)
+            at = places + (i - (len(shown) - 1) / 2) * height
+            style = {"ecolor": chosen.text, "elinewidth": 1.0, "capsize": 2}
+            self.bars_.append(
+                ax.barh(at, values, height * 0.92, xerr=[low, high], color=color, label=labels[name], error_kw=style)
+            )
+        ax.set_yticks(places, self.table.index)
+        ax.invert_yaxis()
+        ax.set(xlabel="share of the loss's variance, with 90 % intervals", title=f"surrogate's R² {self.r2:.2f}")
+        ax.title.set_color(chosen.text)
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": len(shown)}
+        ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **below)
+        return self
+
+
+def _metric_name(tuner: Any, metric: str | None) -> str:
+    """Choose a metric of a fitted tuner."""
+    check_is_fitted(tuner, "best_params_")
+    names = [one.name for one in tuner._metrics]
+    return names[0] if metric is None else str(check_option(metric, "metric", names))
+
+
 def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
     """Write a picture of a study: how it went on, and its front or which parameters matter."""
-    figure = import_extra("matplotlib.figure", extra="plot", purpose="a picture of a study").Figure(
-        figsize=(11, 4), layout="constrained"
-    )
+    figure = matplotlib_part("figure", "a picture of a study").Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    ConvergenceDisplay.from_tuner(tuner).plot(left, theme="light")
+    ConvergenceDisplay.from_estimator(tuner).plot(left, theme="light")
     second: Any = ParetoDisplay if hasattr(tuner, "pareto_") else SensitivityDisplay
-    second.from_tuner(tuner).plot(right, theme="light")
+    second.from_estimator(tuner).plot(right, theme="light")
     figure.savefig(path, dpi=120)
 
 
@@ -306,12 +496,11 @@ def _value_of_loss(metric: Any) -> tuple[float, float]:
 
 def _logarithmic(set_scale: Any, axis: Any) -> None:
     """A logarithmic axis with plain numbers at 1, 2 and 5: its own labels lie on each other over one or two decades."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
+    ticker = matplotlib_part("ticker")
     set_scale("log")
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def _is_wide(values: FloatArray) -> bool:

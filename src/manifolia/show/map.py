@@ -8,33 +8,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifolia._core.optional import import_extra
+from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray
-from manifolia._core.validate import (
-    check_bool,
-    check_is_fitted,
-    check_map,
-    check_number,
-    check_option,
+from manifolia._core.validate import check_bool, check_is_fitted, check_map, check_number, check_option
+from manifolia.show._colors import Classes, Values, are_classes, class_codes, scale_values
+from manifolia.show._style import (
+    LEGEND_NAME,
+    Display,
+    axis_names,
+    choose_components,
+    matplotlib_part,
+    resolve_theme,
+    shorten,
 )
-from manifolia.show._map_colors import Classes, Values, are_classes, class_codes, scale_values
-from manifolia.show._style import LEGEND_NAME, THEMES, axis_names, choose_components, new_axes, shorten
+from manifolia.show.palette import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Classes", "MapDisplay", "Values", "write_map_picture"]
+__all__ = ["Classes", "MapDisplay", "OverMap", "Values", "write_map_picture"]
 
 _KINDS = ("auto", "class", "continuous")
 _SQUARE = 4.8  # inches of a new figure, without what stands beside the map
 
 
-class MapDisplay:
-    """Picture of a map; make one with `from_estimator` or `from_map`.
+@dataclass(eq=False, repr=False)
+class MapDisplay(Display):
+    """Picture of a map; make one with `from_estimator` or `from_data`.
 
     Parameters
     ----------
@@ -81,20 +86,12 @@ class MapDisplay:
     ['setosa', 'versicolor', 'virginica']
     """
 
-    def __init__(
-        self,
-        Y: FloatArray,
-        *,
-        color: Classes | Values | None = None,
-        new: FloatArray | None = None,
-        name: str | None = None,
-        axis_names: list[str] | None = None,
-    ) -> None:
-        self.Y = Y
-        self.color = color
-        self.new = new
-        self.name = name
-        self.axis_names = axis_names
+    Y: FloatArray
+    _: KW_ONLY
+    color: Classes | Values | None = None
+    new: FloatArray | None = None
+    name: str | None = None
+    axis_names: list[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -105,10 +102,7 @@ class MapDisplay:
         X_new: ArrayLike | None = None,
         y_new: ArrayLike | None = None,
         predicted: ArrayLike | str | None = None,
-        kind: str = "auto",
-        name: str | None = None,
-        class_names: Sequence[Any] | Mapping[Any, Any] | None = None,
-        components: Sequence[int] | None = None,
+        **options: Any,
     ) -> MapDisplay:
         """Take the map of a fitted estimator, and place new rows with its ``transform``.
 
@@ -126,14 +120,8 @@ class MapDisplay:
             Predicted classes, of the new rows if there are any, else of the rows of the map; where they differ from
             the label, the point gets a ring in the colour of the prediction. ``"oob"``: those of the trees that left
             a row out of their bag.
-        kind : {"auto", "class", "continuous"}, default="auto"
-            As for `from_map`.
-        name : str, default=None
-            What the colours stand for; None takes the name of `y`, if it has one.
-        class_names : sequence or mapping, default=None
-            As for `from_map`.
-        components : sequence of int, default=None
-            As for `from_map`.
+        **options : object
+            Passed on to `from_data`: ``kind``, ``name``, ``class_names``, ``components``.
 
         Returns
         -------
@@ -145,7 +133,7 @@ class MapDisplay:
         ValueError
             If lengths differ, or predictions come with a continuous colour.
         """
-        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        last = last_step(estimator)
         check_is_fitted(last, "embedding_")
         if isinstance(predicted, str):
             check_option(predicted, "predicted", ("oob",))
@@ -154,20 +142,11 @@ class MapDisplay:
                 message = "predicted='oob' is for the rows of the map. Pass the predictions of the rows of X_new."
                 raise ValueError(message)
             predicted = last.oob_prediction_
-        return cls.from_map(
-            last.embedding_,
-            y,
-            new=None if X_new is None else estimator.transform(X_new),
-            new_color=y_new,
-            predicted=predicted,
-            kind=kind,
-            name=name,
-            class_names=class_names,
-            components=components,
-        )
+        new = None if X_new is None else estimator.transform(X_new)
+        return cls.from_data(last.embedding_, y, new=new, new_color=y_new, predicted=predicted, **options)
 
     @classmethod
-    def from_map(
+    def from_data(
         cls,
         Y: ArrayLike,
         color: ArrayLike | None = None,
@@ -309,23 +288,20 @@ class MapDisplay:
         ValueError
             If `ax` is flat and the map has 3 components.
         """
-        import_extra("matplotlib", extra="plot", purpose="MapDisplay.plot")
-        from manifolia.show._draw_map import MapPainter
+        from manifolia.show._draw import MapPainter
 
-        check_option(theme, "theme", THEMES)
         check_bool(legend, "legend")
         check_option(labels, "labels", (True, False, "auto"))
         check_number(rasterize_above, "rasterize_above", low=0, integer=True)
         three = self.Y.shape[1] == 3
-        if ax is None:
-            ax = new_axes("MapDisplay.plot", self._figure_size(legend=legend), three=three)
-        elif three and ax.name != "3d":
+        if three and ax is not None and ax.name != "3d":
             message = (
                 "the map has 3 components and ax is flat. Make it with figure.add_subplot(projection='3d'), or choose "
                 "two components: components=(0, 1)."
             )
             raise ValueError(message)
-        painter = MapPainter(self, ax, theme=theme, size=size, alpha=alpha, rasterize_above=rasterize_above)
+        ax, chosen = self._open(ax, theme, self._figure_size(legend=legend), projection="3d" if three else None)
+        painter = MapPainter(self, ax, theme=chosen, size=size, alpha=alpha, rasterize_above=rasterize_above)
         painter.points(shuffle=shuffle, cmap=cmap, limits=limits, center=center)
         painter.frame()
         painter.key(legend=legend)
@@ -334,7 +310,6 @@ class MapDisplay:
         self.order_, self.points_, self.new_points_ = painter.order, painter.drawn, painter.new
         self.wrong_points_, self.labels_ = painter.wrong, painter.texts
         self.legend_, self.colorbar_ = painter.legend, painter.colorbar
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _figure_size(self, *, legend: bool) -> tuple[float, float]:
@@ -351,6 +326,33 @@ class MapDisplay:
             return width, _SQUARE
         n_lanes = len(self.color.names) if isinstance(self.color, Classes) else 4
         return 7.0, float(np.clip(0.9 + 0.35 * n_lanes, 2.0, 10.0))
+
+
+class OverMap(Display):
+    """A picture that stands on the rows of a map."""
+
+    def _open_map(
+        self,
+        ax: Any,
+        theme: str,
+        Y: FloatArray,
+        color: ArrayLike | None,
+        axis_names: list[str] | None,
+        *,
+        name: str | None = None,
+        kind: str = "auto",
+        **options: Any,
+    ) -> tuple[Any, Theme]:
+        """Draw the rows, grey without a colour, and return the axes with their theme."""
+        self._need_matplotlib()
+        self.map_ = MapDisplay.from_data(Y, color, name=name, kind=kind)
+        self.map_.axis_names = axis_names
+        self.map_.plot(ax, theme=theme, **options)
+        self.ax_, self.figure_ = self.map_.ax_, self.map_.figure_
+        chosen = resolve_theme(theme, self.ax_)
+        if color is None:
+            self.map_.points_.set_facecolor(chosen.muted)
+        return self.ax_, chosen
 
 
 def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
@@ -371,4 +373,4 @@ def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str
             figure.savefig(path, dpi=200)
     finally:
         # pyplot keeps every figure that it made until it is told to let it go.
-        import_extra("matplotlib.pyplot", extra="plot", purpose="the picture of a map").close(figure)
+        matplotlib_part("pyplot").close(figure)

@@ -6,26 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from manifolia._core.optional import import_extra
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_number, check_option
-from manifolia.show._labels import anchors, push_apart
-from manifolia.show._map_colors import Classes, Values
+from manifolia.show._colors import Classes, Values
+from manifolia.show._labels import anchors, keep_clear, text_sizes, tie, write_name
 from manifolia.show._style import (
     LEGEND_NAME,
-    apply_theme,
     axes_points,
     color_map,
     drawing_order,
     legible,
+    matplotlib_part,
+    name_ticks,
     plain,
+    plain_legend,
     point_alpha,
     point_size,
-    resolve_theme,
     shorten,
     steal_room,
 )
-from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, class_colors
+from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, Theme, class_colors
 
 __all__ = ["MapPainter"]
 
@@ -37,25 +37,20 @@ _HOLLOW = 0.8  # pt, the line of points of which nothing is known
 _LANE = 0.32  # half the height of the strip in which a class of a map on a line is spread
 
 
-def _part(name: str) -> Any:
-    return import_extra(f"matplotlib.{name}", extra="plot", purpose="MapDisplay.plot")
-
-
 class MapPainter:
     """Draws a `MapDisplay` on axes, step by step."""
 
     def __init__(
-        self, display: Any, ax: Any, *, theme: str, size: float | None, alpha: float | None, rasterize_above: int
+        self, display: Any, ax: Any, *, theme: Theme, size: float | None, alpha: float | None, rasterize_above: int
     ) -> None:
-        self.mcolors: Any = _part("colors")
+        self.mcolors: Any = matplotlib_part("colors")
         self.ax = ax
         self.display = display
         self.Y: FloatArray = display.Y
         self.n = self.Y.shape[0]
         self.classes: Any = display.color if isinstance(display.color, Classes) else None
         self.values: Any = display.color if isinstance(display.color, Values) else None
-        self.theme = resolve_theme(theme, ax)
-        apply_theme(ax, self.theme, backgrounds=theme != "auto")
+        self.theme = theme
         usual = point_size(self.n, ax, line=self.Y.shape[1] == 1)
         self.size = usual if size is None else check_number(size, "size", low=0.0, open_low=True)
         self.alpha = point_alpha(self.n) if alpha is None else check_number(alpha, "alpha", low=0.0, high=1.0)
@@ -162,7 +157,7 @@ class MapPainter:
         own = color_map(self.theme, diverging=center is not None)
         self.scale = own if cmap is None else cmap
         if isinstance(cmap, str):
-            self.scale = import_extra("matplotlib", extra="plot", purpose="a colour scale").colormaps[cmap]
+            self.scale = matplotlib_part().colormaps[cmap]
         below, above = bool((known < low).any()), bool((known > high).any())
         self.extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[(below, above)]
         self.any_known = bool(known.size)
@@ -239,13 +234,10 @@ class MapPainter:
             ax.set_yticks([])
             ax.set_ylim(-1.2, 1.2)
             return
-        names = [shorten(name, LEGEND_NAME) for name in self.classes.names]
         nameless = bool((self.classes.codes < 0).any()) or (self.new is not None and self.classes.new_codes is None)
-        names += ["no label"] * nameless
-        ax.set_yticks(np.arange(len(names)), names)
+        names = [*self.classes.names, *["no label"] * nameless]
+        name_ticks(ax.yaxis, np.arange(len(names)), names, LEGEND_NAME)
         ax.tick_params(axis="y", length=0)
-        for text in ax.get_yticklabels():
-            plain(text)
         ax.set_ylim(len(names) - 0.4, -0.6)  # the first class on top, as in a legend
 
     # --- legend and colour bar --------------------------------------------------------------------------------------
@@ -293,7 +285,7 @@ class MapPainter:
         return entries
 
     def _handle(self, marker: str, face: str, *, edge: str = "none", width: float = 0.9) -> Any:
-        return _part("lines").Line2D(
+        return matplotlib_part("lines").Line2D(
             [],
             [],
             linestyle="",
@@ -325,24 +317,12 @@ class MapPainter:
         self._make_legend(entries, fontsize=9.0, ncols=len(entries), loc="upper left", bbox_to_anchor=(0.0, 0.0))
 
     def _make_legend(self, entries: list[tuple[Any, str]], *, title: str | None = None, **options: Any) -> None:
-        # Names that begin with "_" would be left out, and "$" read as mathematics: write them after the fact.
-        stand_ins = [f"class {i}" for i in range(len(entries))]
-        self.legend = self.ax.legend(
-            [handle for handle, _ in entries],
-            stand_ins,
-            frameon=False,
-            borderaxespad=0.3,
-            handletextpad=0.3,
-            columnspacing=1.0,
-            labelspacing=0.35,
-            labelcolor=self.theme.text,
-            alignment="left",
-            title="name" if title else None,
-            **options,
+        handles, names = zip(*entries, strict=True)
+        tight = {"borderaxespad": 0.3, "handletextpad": 0.3, "columnspacing": 1.0, "labelspacing": 0.35}
+        heading = "name" if title else None
+        self.legend = plain_legend(
+            self.ax, handles, names, self.theme, alignment="left", title=heading, **tight, **options
         )
-        for text, (_, name) in zip(self.legend.get_texts(), entries, strict=True):
-            plain(text)
-            text.set_text(name)
         if title:
             text = self.legend.get_title()
             plain(text)
@@ -350,7 +330,7 @@ class MapPainter:
 
     def _colorbar(self) -> None:
         bar = self.ax.figure.colorbar(
-            _part("cm").ScalarMappable(self.norm, self.scale),
+            matplotlib_part("cm").ScalarMappable(self.norm, self.scale),
             ax=self.ax,
             extend=self.extend,
             shrink=0.75,
@@ -359,9 +339,9 @@ class MapPainter:
         )
         bar.outline.set_visible(False)
         if self.values.dates:
-            locator = _part("dates").AutoDateLocator()
+            locator = matplotlib_part("dates").AutoDateLocator()
             bar.ax.yaxis.set_major_locator(locator)
-            bar.ax.yaxis.set_major_formatter(_part("dates").ConciseDateFormatter(locator, show_offset=False))
+            bar.ax.yaxis.set_major_formatter(matplotlib_part("dates").ConciseDateFormatter(locator, show_offset=False))
         bar.ax.tick_params(colors=self.theme.muted, labelcolor=self.theme.text, length=2.5, labelsize=9)
         if self.display.name is not None:
             bar.set_label(shorten(self.display.name, LEGEND_NAME + 16), color=self.theme.text)
@@ -394,34 +374,17 @@ class MapPainter:
         counts = np.bincount(codes[codes >= 0], minlength=n_own)[:n_own]
         groups = [int(group) for group in np.argsort(-counts, kind="stable") if counts[group]]
         font = 10.0 if n_own <= 12 else 8.5 if n_own <= 24 else 7.5
-        halo = [_part("patheffects").withStroke(linewidth=3.0, foreground=self.theme.background)]
         texts = []
         for group in groups:
-            text = self.ax.text(
-                *places[group], "", fontsize=font, fontweight="bold", ha="center", va="center", zorder=6
-            )
-            plain(text)
-            text.set(text=shorten(self.classes.names[group], _MAP_NAME), path_effects=halo, in_layout=False)
-            text.set_color(legible(self.colors[group], self.theme))
-            texts.append(text)
-        self._arrange(texts, places[groups])
-
-    def _arrange(self, texts: list[Any], places: FloatArray) -> None:
-        """Push names apart, tie those that went far to their place, and take away those without room."""
-        boxes = [text.get_window_extent() for text in texts]
-        sizes = np.array([[box.width + 3.0, box.height + 1.0] for box in boxes])
-        transform = self.ax.transData
+            color = legible(self.colors[group], self.theme)
+            look: dict[str, Any] = {"fontsize": font, "fontweight": "bold", "color": color, "zorder": 6}
+            name = self.classes.names[group]
+            texts.append(write_name(self.ax, places[group], name, _MAP_NAME, self.theme, rim=3.0, **look))
+        sizes = text_sizes(texts)
         # Above their place, so that a small group is not hidden under its own name.
-        centres = transform.transform(places) + np.column_stack([np.zeros(len(texts)), 0.8 * sizes[:, 1]])
-        room = self.ax.get_window_extent().padded(-3.0)
-        moved, clear = push_apart(centres, sizes, (room.x0, room.y0, room.x1, room.y1))
-        back = transform.inverted()
-        for text, place, start, height, is_clear in zip(texts, moved, centres, sizes[:, 1], clear, strict=True):
-            if not is_clear:
-                text.remove()
-                continue
-            text.set_position(back.transform(place))
-            self.texts.append(text)
-            if np.hypot(*(place - start)) > _TIE_FROM * height:
-                ends = back.transform([start, place])
-                self.ax.plot(*ends.T, color=text.get_color(), linewidth=0.8, zorder=5, scalex=False, scaley=False)
+        above = np.column_stack([np.zeros(len(texts)), 0.8 * sizes[:, 1]])
+        centres = self.ax.transData.transform(places[groups]) + above
+        for i, place in keep_clear(self.ax, texts, centres, sizes, margin=3.0):
+            self.texts.append(texts[i])
+            if np.hypot(*(place - centres[i])) > _TIE_FROM * sizes[i, 1]:
+                tie(self.ax, centres[i], place, color=texts[i].get_color(), linewidth=0.8, zorder=5)

@@ -18,7 +18,7 @@ from manifolia.exceptions import MissingExtraError
 from manifolia.show import MapDisplay
 from manifolia.show._labels import anchors, push_apart
 from manifolia.show._style import shorten
-from manifolia.show.map_display import Classes, Values
+from manifolia.show.map import Classes, Values
 from manifolia.show.palette import (
     CONTINUOUS,
     CONTINUOUS_DARK,
@@ -63,7 +63,7 @@ def texts(legend):
 
 def test_every_row_is_a_point_of_its_class_colour(blobs, ax):
     Y, y = blobs
-    display = MapDisplay.from_map(Y, y)
+    display = MapDisplay.from_data(Y, y)
     assert display.plot(ax) is display
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
@@ -75,29 +75,29 @@ def test_every_row_is_a_point_of_its_class_colour(blobs, ax):
 
 def test_the_order_is_shuffled_the_same_way_each_time_or_not_at_all(blobs, ax):
     Y, y = blobs
-    first, again = (MapDisplay.from_map(Y, y).plot(Figure().subplots()).order_ for _ in range(2))
+    first, again = (MapDisplay.from_data(Y, y).plot(Figure().subplots()).order_ for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert (np.diff(y[first]) != 0).sum() > 10  # classes that come in blocks are mixed
-    np.testing.assert_array_equal(MapDisplay.from_map(Y, y).plot(ax, shuffle=False).order_, np.arange(60))
+    np.testing.assert_array_equal(MapDisplay.from_data(Y, y).plot(ax, shuffle=False).order_, np.arange(60))
 
 
 def test_the_legend_names_and_counts_the_classes(blobs, ax):
     Y, y = blobs
-    display = MapDisplay.from_map(Y, pd.Series(y, name="species"), class_names=["a", "b", "c"]).plot(ax)
+    display = MapDisplay.from_data(Y, pd.Series(y, name="species"), class_names=["a", "b", "c"]).plot(ax)
     assert texts(display.legend_) == ["a (30)", "b (20)", "c (10)"]
     assert [handle.get_color() for handle in display.legend_.legend_handles] == class_colors(3)
     assert display.legend_.get_title().get_text() == "species"
-    named = MapDisplay.from_map(Y, y, name="kind", class_names={1: "one"}).plot(Figure().subplots())
+    named = MapDisplay.from_data(Y, y, name="kind", class_names={1: "one"}).plot(Figure().subplots())
     assert texts(named.legend_) == ["0 (30)", "one (20)", "2 (10)"]
     assert named.legend_.get_title().get_text() == "kind"
-    assert MapDisplay.from_map(Y, y).plot(Figure().subplots(), legend=False).legend_ is None
+    assert MapDisplay.from_data(Y, y).plot(Figure().subplots(), legend=False).legend_ is None
 
 
 def test_rows_without_a_label_are_hollow_and_beneath(blobs, ax):
     Y, y = blobs
     labels = y.astype(float)
     labels[[3, 40]] = np.nan
-    display = MapDisplay.from_map(Y, labels).plot(ax)
+    display = MapDisplay.from_data(Y, labels).plot(ax)
     assert set(display.order_[:2]) == {3, 40}
     assert (display.points_.get_facecolor()[:2, 3] == 0).all()
     assert (display.points_.get_facecolor()[2:, 3] > 0).all()
@@ -109,7 +109,7 @@ def test_rows_without_a_label_are_hollow_and_beneath(blobs, ax):
 def test_legends_of_many_classes_stay_inside_the_figure(rng, n_classes):
     y = np.arange(20 * n_classes) % n_classes
     names = [f"class {i}" for i in range(n_classes)]
-    display = MapDisplay.from_map(rng.normal(size=(len(y), 2)), y, kind="class", class_names=names)
+    display = MapDisplay.from_data(rng.normal(size=(len(y), 2)), y, kind="class", class_names=names)
     for figure in (Figure(figsize=(9, 5)), Figure(figsize=(9, 5), layout="constrained")):
         display.plot(figure.subplots())
         figure.draw_without_rendering()
@@ -123,7 +123,7 @@ def test_legends_of_many_classes_stay_inside_the_figure(rng, n_classes):
 
 def test_more_classes_than_colours_are_pooled(rng, ax):
     y = np.repeat(np.arange(45), np.arange(2, 47))
-    display = MapDisplay.from_map(rng.normal(size=(len(y), 2)), y, kind="class").plot(ax)
+    display = MapDisplay.from_data(rng.normal(size=(len(y), 2)), y, kind="class").plot(ax)
     assert display.color.pooled == ["5", "4", "3", "2", "1", "0"]
     pooled = y <= 5
     assert {face for face, row in zip(faces(display.points_), display.order_, strict=True) if pooled[row]} == {
@@ -139,7 +139,7 @@ def test_more_classes_than_colours_are_pooled(rng, ax):
 
 def test_new_rows_are_diamonds_of_their_class_colour(blobs, ax):
     Y, y = blobs
-    display = MapDisplay.from_map(Y, y, new=Y[:4] + 1, new_color=[2, 1, 0, 3]).plot(ax)
+    display = MapDisplay.from_data(Y, y, new=Y[:4] + 1, new_color=[2, 1, 0, 3]).plot(ax)
     np.testing.assert_array_equal(display.new_points_.get_offsets(), Y[:4] + 1)
     assert faces(display.new_points_) == [class_colors(4)[i] for i in (2, 1, 0, 3)]
     (path,) = display.new_points_.get_paths()
@@ -149,9 +149,9 @@ def test_new_rows_are_diamonds_of_their_class_colour(blobs, ax):
     assert (display.new_points_.get_sizes() > display.points_.get_sizes()).all()
     # A class that only new rows have is named, without rows of the map.
     assert texts(display.legend_) == ["0 (30)", "1 (20)", "2 (10)", "3 (0)", "new rows (4)"]
-    hollow = MapDisplay.from_map(Y, y, new=Y[:4]).plot(Figure().subplots())
+    hollow = MapDisplay.from_data(Y, y, new=Y[:4]).plot(Figure().subplots())
     assert len(hollow.new_points_.get_facecolor()) == 0
-    guessed = MapDisplay.from_map(Y, y, new=Y[:2], predicted=[1, 0]).plot(Figure().subplots())
+    guessed = MapDisplay.from_data(Y, y, new=Y[:2], predicted=[1, 0]).plot(Figure().subplots())
     assert faces(guessed.new_points_) == [class_colors(2)[1], class_colors(2)[0]]
     assert guessed.color.wrong is None
 
@@ -160,12 +160,12 @@ def test_wrong_predictions_get_a_ring_of_the_predicted_colour(blobs, ax):
     Y, y = blobs
     predicted = y.copy()
     predicted[[5, 31, 59]] = [1, 2, 0]
-    display = MapDisplay.from_map(Y, y, predicted=predicted).plot(ax)
+    display = MapDisplay.from_data(Y, y, predicted=predicted).plot(ax)
     np.testing.assert_array_equal(np.flatnonzero(display.color.wrong), [5, 31, 59])
     np.testing.assert_array_equal(display.wrong_points_.get_offsets(), Y[[5, 31, 59]])
     assert rings(display.wrong_points_) == [class_colors(3)[i] for i in (1, 2, 0)]
     assert texts(display.legend_)[-1] == "3 of 60 wrong\n(ring: predicted)"
-    right = MapDisplay.from_map(Y, y, predicted=y).plot(Figure().subplots())
+    right = MapDisplay.from_data(Y, y, predicted=y).plot(Figure().subplots())
     assert right.wrong_points_ is None
     assert texts(right.legend_)[-1] == "none of 60 wrong"
 
@@ -173,7 +173,7 @@ def test_wrong_predictions_get_a_ring_of_the_predicted_colour(blobs, ax):
 def test_predictions_of_new_rows_are_compared_with_their_labels(blobs, ax):
     Y, y = blobs
     labels = np.array(["a", "b", "c"], dtype=object)[y]
-    display = MapDisplay.from_map(
+    display = MapDisplay.from_data(
         Y, labels, new=Y[:3], new_color=["a", None, "c"], predicted=np.array(["b", "a", "c"])
     ).plot(ax)
     assert display.color.wrong.tolist() == [True, False, False]  # what has no label is not wrong
@@ -185,7 +185,7 @@ def test_pooled_classes_are_compared_before_they_are_pooled(rng):
     y = np.repeat(np.arange(45), np.arange(2, 47))
     predicted = y.copy()
     predicted[0] = 1  # both in "other"
-    color = MapDisplay.from_map(rng.normal(size=(len(y), 2)), y, predicted=predicted).color
+    color = MapDisplay.from_data(rng.normal(size=(len(y), 2)), y, predicted=predicted).color
     assert color.codes[0] == color.predicted[0] == 39
     assert np.flatnonzero(color.wrong).tolist() == [0]
 
@@ -196,7 +196,7 @@ def test_pooled_classes_are_compared_before_they_are_pooled(rng):
 def test_values_are_read_off_the_scale(blobs, ax):
     Y, _ = blobs
     values = np.linspace(-3, 5, 60)
-    display = MapDisplay.from_map(Y, pd.Series(values, name="age")).plot(ax)
+    display = MapDisplay.from_data(Y, pd.Series(values, name="age")).plot(ax)
     assert isinstance(display.color, Values)
     shown = dict(zip(display.order_, faces(display.points_), strict=True))
     assert (shown[0], shown[59]) == (CONTINUOUS[0], CONTINUOUS[-1])
@@ -206,7 +206,7 @@ def test_values_are_read_off_the_scale(blobs, ax):
     assert shown[17] == to_hex(scale.to_rgba(values[17])).upper()
     assert display.colorbar_.ax.get_ylabel() == "age"
     assert display.legend_ is None
-    dark = MapDisplay.from_map(Y, values).plot(Figure().subplots(), theme="dark")
+    dark = MapDisplay.from_data(Y, values).plot(Figure().subplots(), theme="dark")
     assert faces(dark.points_)[list(dark.order_).index(59)] == CONTINUOUS_DARK[-1]
 
 
@@ -214,13 +214,13 @@ def test_missing_values_are_hollow_beneath_and_counted(blobs, ax):
     Y, _ = blobs
     values = np.linspace(0, 1, 60)
     values[[1, 7, 9]] = np.nan
-    display = MapDisplay.from_map(Y, values, new=Y[:2], new_color=[0.5, np.nan]).plot(ax)
+    display = MapDisplay.from_data(Y, values, new=Y[:2], new_color=[0.5, np.nan]).plot(ax)
     assert set(display.order_[:3]) == {1, 7, 9}
     assert (display.points_.get_facecolor()[:3, 3] == 0).all()
     assert rings(display.points_)[:3] == [MISSING_COLOR] * 3
     assert texts(display.legend_) == ["missing (3)", "new rows (2)"]
     assert faces(display.new_points_)[1] == MISSING_COLOR
-    nothing = MapDisplay.from_map(Y, np.full(60, np.nan), kind="continuous").plot(Figure().subplots())
+    nothing = MapDisplay.from_data(Y, np.full(60, np.nan), kind="continuous").plot(Figure().subplots())
     assert nothing.colorbar_ is None
 
 
@@ -229,16 +229,16 @@ def test_the_ends_of_the_scale(blobs):
     values = np.append(np.linspace(0.0, 1.0, 59), 1000.5)
 
     def clim(**options):
-        display = MapDisplay.from_map(Y, values).plot(Figure().subplots(), **options)
+        display = MapDisplay.from_data(Y, values).plot(Figure().subplots(), **options)
         return display.colorbar_.mappable.get_clim(), display.colorbar_.extend
 
     assert clim() == ((0.0, 1000.5), "neither")
     assert clim(limits="robust") == (tuple(np.percentile(values, [1, 99])), "both")
     assert clim(limits=(0, 0.5)) == ((0, 0.5), "max")
     assert clim(center=400) == ((-200.5, 1000.5), "neither")
-    infinite = MapDisplay.from_map(Y, np.append(values[:-1], np.inf)).plot(Figure().subplots())
+    infinite = MapDisplay.from_data(Y, np.append(values[:-1], np.inf)).plot(Figure().subplots())
     assert infinite.colorbar_.mappable.get_clim() == (0.0, 1.0)
-    constant = MapDisplay.from_map(Y, np.full(60, 2.5)).plot(Figure().subplots())
+    constant = MapDisplay.from_data(Y, np.full(60, 2.5)).plot(Figure().subplots())
     assert constant.colorbar_.mappable.get_clim() == (2.0, 3.0)
 
 
@@ -246,12 +246,12 @@ def test_a_diverging_scale_has_its_middle_at_the_center(blobs, ax):
     Y, _ = blobs
     values = np.linspace(-0.5, 2, 60)
     values[7] = 0.0
-    display = MapDisplay.from_map(Y, values).plot(ax, center=0)
+    display = MapDisplay.from_data(Y, values).plot(ax, center=0)
     shown = dict(zip(display.order_, faces(display.points_), strict=True))
     assert shown[59] == DIVERGING[-1]
     middle = np.array(to_rgba(shown[7])) - to_rgba(DIVERGING[8])
     assert np.abs(middle).max() < 0.02
-    named = MapDisplay.from_map(Y, values).plot(Figure().subplots(), cmap="cividis")
+    named = MapDisplay.from_data(Y, values).plot(Figure().subplots(), cmap="cividis")
     assert named.colorbar_.cmap.name == "cividis"
 
 
@@ -259,7 +259,7 @@ def test_dates_are_a_scale_with_dates_on_it(blobs, ax):
     Y, _ = blobs
     days = pd.Series(pd.date_range("2020-01-01", periods=60, freq="30D"))
     days[3] = pd.NaT
-    display = MapDisplay.from_map(Y, days).plot(ax)
+    display = MapDisplay.from_data(Y, days).plot(ax)
     assert display.color.dates
     assert display.color.values[0] == (pd.Timestamp("2020-01-01") - pd.Timestamp(0)).days
     assert np.isnan(display.color.values[3])
@@ -283,17 +283,17 @@ def test_dates_are_a_scale_with_dates_on_it(blobs, ax):
         (pd.Series(["x", "y", "x", "y"], dtype="string"), True),
     ],
 )
-def test_classes_are_told_from_values(color, is_class, rng):
+def test_classes_are_told_from_data(color, is_class, rng):
     Y = rng.normal(size=(4, 2))
-    assert isinstance(MapDisplay.from_map(Y, color).color, Classes if is_class else Values)
+    assert isinstance(MapDisplay.from_data(Y, color).color, Classes if is_class else Values)
 
 
 def test_many_whole_numbers_are_values_unless_said_otherwise(rng):
     Y = rng.normal(size=(50, 2))
-    assert isinstance(MapDisplay.from_map(Y, np.arange(50)).color, Values)
-    assert isinstance(MapDisplay.from_map(Y, np.arange(50) % 20).color, Classes)
-    assert isinstance(MapDisplay.from_map(Y, np.arange(50), kind="class").color, Classes)
-    assert isinstance(MapDisplay.from_map(Y, np.arange(50) % 2, kind="continuous").color, Values)
+    assert isinstance(MapDisplay.from_data(Y, np.arange(50)).color, Values)
+    assert isinstance(MapDisplay.from_data(Y, np.arange(50) % 20).color, Classes)
+    assert isinstance(MapDisplay.from_data(Y, np.arange(50), kind="class").color, Classes)
+    assert isinstance(MapDisplay.from_data(Y, np.arange(50) % 2, kind="continuous").color, Values)
 
 
 # Frame, themes, sizes
@@ -301,7 +301,7 @@ def test_many_whole_numbers_are_values_unless_said_otherwise(rng):
 
 def test_axes_have_no_ticks_and_one_scale(blobs, ax):
     Y, y = blobs
-    MapDisplay.from_map(Y * [1, 5], y).plot(ax)
+    MapDisplay.from_data(Y * [1, 5], y).plot(ax)
     assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
     ax.figure.draw_without_rendering()
     box = ax.get_window_extent()
@@ -314,15 +314,15 @@ def test_axes_have_no_ticks_and_one_scale(blobs, ax):
 
 def test_themes(blobs):
     Y, y = blobs
-    dark = MapDisplay.from_map(Y, y).plot(Figure().subplots(), theme="dark")
+    dark = MapDisplay.from_data(Y, y).plot(Figure().subplots(), theme="dark")
     assert to_hex(dark.ax_.get_facecolor()).upper() == to_hex(dark.figure_.get_facecolor()).upper() == DARK.background
     assert faces(dark.points_) == [class_colors(3, dark=True)[label] for label in y[dark.order_]]
     assert {to_hex(text.get_color()).upper() for text in dark.legend_.get_texts()} == {DARK.text}
-    light = MapDisplay.from_map(Y, y).plot(Figure().subplots(), theme="light")
+    light = MapDisplay.from_data(Y, y).plot(Figure().subplots(), theme="light")
     assert {to_hex(text.get_color()).upper() for text in light.legend_.get_texts()} == {LIGHT.text}
     # "auto" leaves backgrounds and follows them.
     figure = Figure(facecolor="black")
-    followed = MapDisplay.from_map(Y, y).plot(figure.add_subplot(facecolor="none"))
+    followed = MapDisplay.from_data(Y, y).plot(figure.add_subplot(facecolor="none"))
     assert to_hex(figure.get_facecolor()) == "#000000"
     assert {to_hex(text.get_color()).upper() for text in followed.legend_.get_texts()} == {DARK.text}
 
@@ -330,14 +330,14 @@ def test_themes(blobs):
 def test_many_rows_are_smaller_fainter_and_an_image(rng):
     shown = {}
     for n in (100, 3_000, 6_000):
-        shown[n] = MapDisplay.from_map(rng.normal(size=(n, 2))).plot(Figure().subplots()).points_
+        shown[n] = MapDisplay.from_data(rng.normal(size=(n, 2))).plot(Figure().subplots()).points_
     sizes = [shown[n].get_sizes()[0] for n in shown]
     alphas = [shown[n].get_facecolor()[0, 3] for n in shown]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > 4 * sizes[2]
     assert alphas[0] > alphas[1] > alphas[2]
     assert [bool(shown[n].get_rasterized()) for n in shown] == [False, False, True]
-    own = MapDisplay.from_map(rng.normal(size=(50, 2))).plot(
+    own = MapDisplay.from_data(rng.normal(size=(50, 2))).plot(
         Figure().subplots(), size=7.0, alpha=0.25, rasterize_above=49
     )
     assert own.points_.get_sizes()[0] == 7.0
@@ -347,7 +347,7 @@ def test_many_rows_are_smaller_fainter_and_an_image(rng):
 
 def test_vector_files_of_large_maps_are_small_and_keep_their_text(rng, tmp_path):
     y = np.arange(8_000) % 3
-    display = MapDisplay.from_map(rng.normal(size=(8_000, 2)), y, class_names=["alpha", "beta", "gamma"])
+    display = MapDisplay.from_data(rng.normal(size=(8_000, 2)), y, class_names=["alpha", "beta", "gamma"])
     sizes = {}
     for above in (5_000, 10_000):
         figure = Figure(layout="constrained")
@@ -363,7 +363,7 @@ def test_vector_files_of_large_maps_are_small_and_keep_their_text(rng, tmp_path)
 def test_a_map_on_a_line_has_a_lane_for_each_class(rng, ax):
     y = np.repeat([0, 1, 2], 20)
     Y = rng.normal(size=(60, 1))
-    display = MapDisplay.from_map(Y, y, new=Y[:2], new_color=[2, 2], class_names=["a", "_b", "$c"]).plot(ax)
+    display = MapDisplay.from_data(Y, y, new=Y[:2], new_color=[2, 2], class_names=["a", "_b", "$c"]).plot(ax)
     drawn = np.asarray(display.points_.get_offsets())
     np.testing.assert_array_equal(drawn[:, 0], Y[display.order_, 0])
     np.testing.assert_array_equal(np.round(drawn[:, 1]), y[display.order_])
@@ -372,7 +372,7 @@ def test_a_map_on_a_line_has_a_lane_for_each_class(rng, ax):
     assert len(ax.get_xticks()) == 0
     assert texts(display.legend_) == ["new rows (2)"]
     ax.figure.draw_without_rendering()
-    plain = MapDisplay.from_map(Y, rng.normal(size=60)).plot(Figure().subplots())
+    plain = MapDisplay.from_data(Y, rng.normal(size=60)).plot(Figure().subplots())
     assert np.abs(np.asarray(plain.points_.get_offsets())[:, 1]).max() < 0.5
 
 
@@ -380,7 +380,7 @@ def test_a_map_in_space(rng):
     Y = rng.normal(size=(40, 3))
     y = np.arange(40) % 2
     flat = Figure().subplots()
-    display = MapDisplay.from_map(Y, y, new=Y[:2], new_color=[0, 1], predicted=[1, 1])
+    display = MapDisplay.from_data(Y, y, new=Y[:2], new_color=[0, 1], predicted=[1, 1])
     with pytest.raises(ValueError, match="3 components and ax is flat"):
         display.plot(flat)
     ax = Figure().add_subplot(projection="3d")
@@ -389,14 +389,14 @@ def test_a_map_in_space(rng):
     assert len(display.labels_) == 0
     assert texts(display.legend_) == ["0 (20)", "1 (20)", "new rows (2)", "1 of 2 wrong\n(ring: predicted)"]
     ax.figure.draw_without_rendering()
-    chosen = MapDisplay.from_map(Y, y, new=Y[:2], components=(2, 0))
+    chosen = MapDisplay.from_data(Y, y, new=Y[:2], components=(2, 0))
     np.testing.assert_array_equal(chosen.Y, Y[:, [2, 0]])
     np.testing.assert_array_equal(chosen.new, Y[:2, [2, 0]])
-    part = MapDisplay.from_map(rng.normal(size=(9, 5)))
+    part = MapDisplay.from_data(rng.normal(size=(9, 5)))
     assert part.Y.shape == (9, 2)
     assert part.plot(Figure().subplots()).ax_.get_ylabel() == "component 2 of 5"  # a part of the map says so
     assert display.ax_.get_zlabel() == ""
-    three = MapDisplay.from_map(rng.normal(size=(9, 5)), components=(4, 0, 1))
+    three = MapDisplay.from_data(rng.normal(size=(9, 5)), components=(4, 0, 1))
     three.plot(Figure().add_subplot(projection="3d"))
     assert (three.ax_.get_xlabel(), three.ax_.get_zlabel()) == ("component 5 of 5", "component 2 of 5")
 
@@ -429,7 +429,7 @@ def test_hostile_names_are_shown_as_text(rng, theme, tmp_path):
     labels = np.array(HOSTILE, dtype=object)[y]
     Y = rng.normal(size=(len(HOSTILE), 2))[y] * 9
     figure = Figure(figsize=(9, 6), layout="constrained")
-    display = MapDisplay.from_map(Y, labels, name="$t_0$ _title").plot(figure.subplots(), theme=theme)
+    display = MapDisplay.from_data(Y, labels, name="$t_0$ _title").plot(figure.subplots(), theme=theme)
     figure.savefig(tmp_path / "map.png")  # warnings are errors
     figure.savefig(tmp_path / "map.svg")
     shown = texts(display.legend_)
@@ -441,7 +441,7 @@ def test_hostile_names_are_shown_as_text(rng, theme, tmp_path):
     assert display.legend_.get_title().get_text() == "$t_0$ _title"
     everything = [*display.legend_.get_texts(), display.legend_.get_title(), *display.labels_]
     assert not any(text.get_parse_math() or text.get_usetex() for text in everything)
-    hostile_values = MapDisplay.from_map(Y, rng.normal(size=len(Y)), name="$x_1 \\frac{").plot(figure.subplots())
+    hostile_values = MapDisplay.from_data(Y, rng.normal(size=len(Y)), name="$x_1 \\frac{").plot(figure.subplots())
     assert hostile_values.colorbar_.ax.get_ylabel() == "$x_1 \\frac{"
     figure.savefig(tmp_path / "map.png")
 
@@ -487,7 +487,7 @@ def test_boxes_are_pushed_apart(rng):
 def test_names_on_the_map_do_not_overlap_and_stay_inside(rng, ax):
     y = np.arange(600) % 30
     Y = rng.normal(size=(30, 2))[y] * 3 + 0.2 * rng.normal(size=(600, 2))
-    display = MapDisplay.from_map(Y, y, kind="class", class_names=[f"cluster {i}" for i in range(30)]).plot(ax)
+    display = MapDisplay.from_data(Y, y, kind="class", class_names=[f"cluster {i}" for i in range(30)]).plot(ax)
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in display.labels_]
     room = ax.get_window_extent()
@@ -498,14 +498,14 @@ def test_names_on_the_map_do_not_overlap_and_stay_inside(rng, ax):
         for other in boxes[:i]:
             overlap = min(box.x1, other.x1) - max(box.x0, other.x0), min(box.y1, other.y1) - max(box.y0, other.y0)
             assert min(overlap) < 2.0
-    few = MapDisplay.from_map(Y, y % 3, class_names=["a", "b", "c"])
+    few = MapDisplay.from_data(Y, y % 3, class_names=["a", "b", "c"])
     assert sorted(text.get_text() for text in few.plot(Figure().subplots()).labels_) == ["a", "b", "c"]
     assert few.plot(Figure().subplots(), labels=False).labels_ == []
 
 
 def test_a_name_stands_over_its_class(blobs, ax):
     Y, y = blobs
-    display = MapDisplay.from_map(Y, y, class_names=["a", "b", "c"]).plot(ax)
+    display = MapDisplay.from_data(Y, y, class_names=["a", "b", "c"]).plot(ax)
     for text in display.labels_:
         group = "abc".index(text.get_text())
         gaps = np.linalg.norm(np.array([Y[y == k].mean(axis=0) for k in range(3)]) - text.get_position(), axis=1)
@@ -544,7 +544,7 @@ def test_without_axes_a_figure_is_made(blobs):
 
     plt.switch_backend("agg")
     before = dict(matplotlib.rcParams)
-    display = MapDisplay.from_map(*blobs).plot()
+    display = MapDisplay.from_data(*blobs).plot()
     try:
         assert display.ax_ in display.figure_.axes
         assert plt.get_fignums() == [display.figure_.number]
@@ -556,7 +556,7 @@ def test_without_axes_a_figure_is_made(blobs):
 def test_given_axes_need_no_pyplot():
     code = (
         "import sys, numpy as np; from matplotlib.figure import Figure; from manifolia.show import MapDisplay;"
-        "MapDisplay.from_map(np.eye(4)[:, :2], list('abca')).plot(Figure().subplots(), theme='dark');"
+        "MapDisplay.from_data(np.eye(4)[:, :2], list('abca')).plot(Figure().subplots(), theme='dark');"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "MPLBACKEND": "agg"}, timeout=60)
@@ -564,21 +564,21 @@ def test_given_axes_need_no_pyplot():
 
 def test_a_map_is_made_without_matplotlib_and_drawing_says_what_is_missing(blobs, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    display = MapDisplay.from_map(*blobs)
+    display = MapDisplay.from_data(*blobs)
     with pytest.raises(MissingExtraError, match=r"MapDisplay\.plot needs the package 'matplotlib'.*manifolia\[plot\]"):
         display.plot()
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_tiny_maps_can_be_drawn(n):
-    display = MapDisplay.from_map(np.zeros((n, 2)), ["a", "b"][:n]).plot(Figure().subplots())
+    display = MapDisplay.from_data(np.zeros((n, 2)), ["a", "b"][:n]).plot(Figure().subplots())
     display.figure_.draw_without_rendering()
     assert len(display.points_.get_offsets()) == n
 
 
 def test_refusals(blobs):
     Y, y = blobs
-    make = MapDisplay.from_map
+    make = MapDisplay.from_data
     with pytest.raises(ValueError, match=r"color must have one entry for each of 60 rows, got shape \(59,\)"):
         make(Y, y[1:])
     with pytest.raises(ValueError, match=r"new_color must have one entry for each of 2 rows"):

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifolia._core.optional import import_extra
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_number, check_option
 from manifolia.show._features import explained_model, group_rows
-from manifolia.show._style import apply_theme, new_axes, plain, resolve_theme, shorten
+from manifolia.show._style import Display, matplotlib_part, plain, shorten
 from manifolia.show.palette import DARK
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ _SALIENT = ("#FFFFFF", "#FDE3DC", "#F8A58F", "#DD513A", "#9B1B1E", "#4D0711")  #
 _SALIENT_DARK = ("#15181D", "#4A1512", "#8F2A1C", "#D9573A", "#F9A98F", "#FFF1EC")
 
 
-class SaliencyDisplay:
-    """Images and their saliency maps; make one with `from_estimator` or `from_values`.
+@dataclass(eq=False, repr=False)
+class SaliencyDisplay(Display):
+    """Images and their saliency maps; make one with `from_estimator` or `from_data`.
 
     Parameters
     ----------
@@ -64,10 +65,10 @@ class SaliencyDisplay:
     (3, 8, 8)
     """
 
-    def __init__(self, images: FloatArray | None, saliency: FloatArray, *, titles: list[str] | None = None) -> None:
-        self.images = images
-        self.saliency = saliency
-        self.titles = titles
+    images: FloatArray | None
+    saliency: FloatArray
+    _: KW_ONLY
+    titles: list[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -121,24 +122,24 @@ class SaliencyDisplay:
                 message = "groups are averages over training rows. Pass rows (and X) without groups, or groups alone."
                 raise ValueError(message)
             members = group_rows(groups, model.embedding_.shape[0], max_rows)
-            images = [model.feature_values(inside).mean(axis=0) for _, inside in members]
-            maps = [model.feature_importance(inside, kind=kind).mean(axis=0) for _, inside in members]
+            images = [model.feature_values(rows=inside).mean(axis=0) for _, inside in members]
+            maps = [model.feature_importance(rows=inside, kind=kind).mean(axis=0) for _, inside in members]
             names = [name for name, _ in members] if titles is None else titles
-            return cls.from_values(images, maps, shape=shape, titles=names)
+            return cls.from_data(images, maps, shape=shape, titles=names)
         if X is None:
             n = model.embedding_.shape[0]
             points: Any = np.arange(n)[: min(10, n)] if rows is None else np.atleast_1d(np.arange(n)[rows])
-            pixels = model.feature_values(points)
+            pixels = model.feature_values(rows=points)
         else:
             new = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
             points = np.arange(len(new)) if rows is None else np.atleast_1d(np.arange(len(new))[rows])
             pixels = new[points]
-        found = model.feature_importance(points, X=X, kind=kind)
+        found = model.feature_importance(rows=points, X=X, kind=kind)
         names = [f"row {row}" for row in points] if titles is None else titles
-        return cls.from_values(pixels, found, shape=shape, titles=names)
+        return cls.from_data(pixels, found, shape=shape, titles=names)
 
     @classmethod
-    def from_values(
+    def from_data(
         cls,
         images: ArrayLike | None,
         saliency: ArrayLike,
@@ -228,8 +229,6 @@ class SaliencyDisplay:
         MissingExtraError
             If matplotlib is not installed.
         """
-        import_extra("matplotlib", extra="plot", purpose="SaliencyDisplay.plot")
-        colors = import_extra("matplotlib.colors", extra="plot", purpose="SaliencyDisplay.plot")
         check_number(n_columns, "n_columns", low=1, integer=True)
         check_bool(common_scale, "common_scale")
         m, height, width = self.saliency.shape
@@ -238,15 +237,13 @@ class SaliencyDisplay:
         n_kinds = 1 + (self.images is not None)
         step_x = width * (1.0 + _GAP)
         step_y = n_kinds * (height + width * _GAP) + width * (_TITLE if self.titles is not None else _GAP)
-        if ax is None:
-            inch = float(np.clip(9.6 / across, 0.55, 1.6))
-            size = (max(inch * across, 2.0), max(inch * down * step_y / step_x, 1.2))
-            ax = new_axes("SaliencyDisplay.plot", size)
-        chosen = resolve_theme(theme, ax)
-        apply_theme(ax, chosen, backgrounds=theme != "auto")
+        inch = float(np.clip(9.6 / across, 0.55, 1.6))
+        figure_size = (max(inch * across, 2.0), max(inch * down * step_y / step_x, 1.2))
+        ax, chosen = self._open(ax, theme, figure_size)
         dark = chosen is DARK
         if cmap is None:
-            cmap = colors.LinearSegmentedColormap.from_list("manifolia-saliency", _SALIENT_DARK if dark else _SALIENT)
+            stops = _SALIENT_DARK if dark else _SALIENT
+            cmap = matplotlib_part("colors").LinearSegmentedColormap.from_list("manifolia-saliency", stops)
         if image_cmap is None:
             image_cmap = "gray" if dark else "gray_r"
         largest = float(self.saliency.max()) or 1.0
@@ -269,9 +266,7 @@ class SaliencyDisplay:
             own = largest if common_scale else (float(self.saliency[i].max()) or 1.0)
             self.saliency_tiles_.append(_tile(ax, self.saliency[i], x, y, cmap, limits=(0.0, own)))
         ax.set(xlim=(0.0, across * step_x), ylim=(down * step_y, 0.0), xticks=[], yticks=[], aspect="equal")
-        for spine in ax.spines.values():
-            spine.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        ax.spines[:].set_visible(False)
         return self
 
 

@@ -1,4 +1,7 @@
-"""The features that say most about a map, in three bars each: contribution, importance and value.
+"""Which features matter: bars of importance, and a table of contribution, importance and value.
+
+`ImportanceDisplay` has one bar per feature, the largest on top, with its spread over the trees. `FeatureTableDisplay`
+has three:
 
 =============  ==================================================  ==================================================
 bar            of a FeatureMAP                                     of any map
@@ -12,31 +15,212 @@ value          mean of the feature over the rows                   the same
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manifolia._core.optional import import_extra
+from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_map, check_matrix, check_number, check_option
+from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.operators.tangent import row_numbers
 from manifolia.show._features import explained_model, feature_means, name_features, sample_rows
-from manifolia.show._style import apply_theme, new_axes, plain, resolve_theme, shorten
+from manifolia.show._style import Display, name_ticks, plain, shorten
 from manifolia.show.palette import DARK, class_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FeatureTableDisplay"]
+__all__ = ["FeatureTableDisplay", "ImportanceDisplay"]
 
-_NAME = 24
+_NAME = 36  # characters of a feature's name
+_TABLE_NAME = 24
+_BY_PERMUTATION = "growth of the error when the feature is permuted"
 _COLUMNS = ("contribution", "importance", "value")
 _STEP = 1.3  # from column to column; the longest bar of each has length 1
 
 
-class FeatureTableDisplay:
-    """Bars of contribution, importance and value; make one with `from_estimator` or `from_map`.
+@dataclass(eq=False, repr=False)
+class ImportanceDisplay(Display):
+    """Bars of importance; make one with `from_estimator` or `from_data`.
+
+    Parameters
+    ----------
+    names : list of str
+        Features, the most important first.
+    values : ndarray of shape (n_shown,)
+        Their importance.
+    spread : ndarray of shape (n_shown,) or None, default=None
+        Half the length of the line on each bar.
+    rows : ndarray of int of shape (n_shown,) or None, default=None
+        Their places among all features.
+    n_features : int or None, default=None
+        How many features there are, with those not shown; None is as many as are shown.
+    label : str, default="importance"
+        What the bars measure.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        After `plot`: where it was drawn.
+    figure_ : matplotlib Figure
+        After `plot`: the figure of `ax_`.
+    bars_ : matplotlib BarContainer
+        After `plot`: the bars, the most important first.
+
+    Examples
+    --------
+    >>> from manifolia.show import ImportanceDisplay
+    >>> display = ImportanceDisplay.from_data([0.1, 0.5, 0.3], names=["age", "sex", "fare"], top=2)
+    >>> display.names
+    ['sex', 'fare']
+    """
+
+    names: list[str]
+    values: FloatArray
+    _: KW_ONLY
+    spread: FloatArray | None = None
+    rows: IntArray | None = None
+    n_features: int | None = None
+    label: str = "importance"
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, feature_names: Sequence[Any] | None = None, *, top: int = 20
+    ) -> ImportanceDisplay:
+        """Take the importances of a fitted estimator, with their standard deviations over trees.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted, with ``feature_importances_`` and, if it has them, ``importances_std_``; of a pipeline, its last
+            step.
+        feature_names : sequence of str, default=None
+            Names of the features; None takes those that the estimator was fitted with.
+        top : int, default=20
+            How many to show.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Ready to `plot`.
+
+        Raises
+        ------
+        AttributeError
+            If the estimator has no importances.
+        """
+        last = last_step(estimator)
+        check_is_fitted(last)
+        values = np.asarray(last.feature_importances_, dtype=np.float64)
+        std = getattr(last, "importances_std_", None)
+        names = name_features(estimator, feature_names, len(values))
+        label = "importance" if std is None else _BY_PERMUTATION
+        return cls.from_data(values, std, names=names, top=top, label=label)
+
+    @classmethod
+    def from_data(
+        cls,
+        values: ArrayLike,
+        std: ArrayLike | None = None,
+        *,
+        names: Sequence[Any] | None = None,
+        top: int = 20,
+        label: str = "importance",
+    ) -> ImportanceDisplay:
+        """Take importances.
+
+        Parameters
+        ----------
+        values : array-like of shape (d,)
+            Importance of each feature.
+        std : array-like of shape (d,), default=None
+            Spread of each.
+        names : sequence of str, default=None
+            Names; None counts the features from 0.
+        top : int, default=20
+            How many to show.
+        label : str, default="importance"
+            What the bars measure.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Ready to `plot`.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or a number is not finite.
+        """
+        check_number(top, "top", low=1, integer=True)
+        checked = np.asarray(values, dtype=np.float64)
+        if checked.ndim != 1 or not checked.size or not np.isfinite(checked).all():
+            message = f"values must be one row of finite numbers, one for each feature, got shape {checked.shape}."
+            raise ValueError(message)
+        d = checked.shape[0]
+        spread = None if std is None else np.asarray(std, dtype=np.float64)
+        if spread is not None and (spread.shape != (d,) or not (spread >= 0).all()):
+            message = f"std must have one number, not below 0, for each of {d} features, got shape {spread.shape}."
+            raise ValueError(message)
+        texts = name_features(None, names, d)
+        order = np.argsort(-checked, kind="stable")[:top]
+        return cls(
+            [texts[i] for i in order],
+            checked[order],
+            spread=None if spread is None else spread[order],
+            rows=order,
+            n_features=d,
+            label=label,
+        )
+
+    def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> ImportanceDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        theme : {"auto", "light", "dark"}, default="auto"
+            "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Itself, with `ax_`, `figure_` and `bars_`.
+
+        Raises
+        ------
+        MissingExtraError
+            If matplotlib is not installed.
+        """
+        n = len(self.names)
+        ax, chosen = self._open(ax, theme, (6.4, float(np.clip(1.1 + 0.26 * n, 2.0, 14.0))))
+        places = np.arange(n)
+        self.bars_ = ax.barh(places, self.values, height=0.72, color=class_colors(1, dark=chosen is DARK)[0])
+        if self.spread is not None:
+            look: dict[str, Any] = {"fmt": "none", "ecolor": chosen.muted, "elinewidth": 1.1, "capthick": 1.1}
+            ax.errorbar(self.values, places, xerr=self.spread, capsize=2.0, **look)
+        ax.axvline(0.0, color=chosen.muted, linewidth=0.8)
+        name_ticks(ax.yaxis, places, self.names, _NAME, fontsize=9 if n <= 30 else 7)
+        ax.set(ylim=(n - 0.4, -0.6), xlabel=self._words())
+        ax.tick_params(axis="y", length=0)
+        ax.spines[["top", "right", "left"]].set_visible(False)
+        ax.margins(x=0.02)
+        return self
+
+    def _words(self) -> str:
+        text = self.label
+        if self.spread is not None:
+            text += "\n(line: ± standard deviation over trees)"
+        hidden = (self.n_features or len(self.names)) - len(self.names)
+        return text + (f"\n{hidden:,} more features not shown" if hidden else "")
+
+
+@dataclass(eq=False, repr=False)
+class FeatureTableDisplay(Display):
+    """Bars of contribution, importance and value; make one with `from_estimator` or `from_data`.
 
     Parameters
     ----------
@@ -66,26 +250,17 @@ class FeatureTableDisplay:
     >>> from manifolia.show import FeatureTableDisplay
     >>> X = np.array([[0.0, 1.0, 5.0], [1.0, 1.0, 3.0], [2.0, 0.0, 5.0], [3.0, 0.0, 1.0]])
     >>> Y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0], [3.0, 1.0]])
-    >>> FeatureTableDisplay.from_map(X, Y, top=2, feature_names=["a", "b", "c"]).names
+    >>> FeatureTableDisplay.from_data(X, Y, top=2, feature_names=["a", "b", "c"]).names
     ['c', 'a']
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        contribution: FloatArray,
-        importance: FloatArray,
-        value: FloatArray,
-        *,
-        features: IntArray | None = None,
-        title: str | None = None,
-    ) -> None:
-        self.names = names
-        self.contribution = contribution
-        self.importance = importance
-        self.value = value
-        self.features = features
-        self.title = title
+    names: list[str]
+    contribution: FloatArray
+    importance: FloatArray
+    value: FloatArray
+    _: KW_ONLY
+    features: IntArray | None = None
+    title: str | None = None
 
     @classmethod
     def from_estimator(
@@ -138,7 +313,7 @@ class FeatureTableDisplay:
         return cls._ranked(names, columns, top, by, title)
 
     @classmethod
-    def from_map(
+    def from_data(
         cls,
         X: ArrayLike,
         Y: ArrayLike,
@@ -178,7 +353,6 @@ class FeatureTableDisplay:
         ValueError
             If shapes do not fit.
         """
-        given = getattr(X, "columns", None) if feature_names is None else feature_names
         places = check_map(Y)
         correlations = correlation_arrows(X, places)
         found = correlations if arrows is None else np.asarray(arrows, dtype=np.float64)
@@ -186,8 +360,8 @@ class FeatureTableDisplay:
             message = f"arrows must be of shape {correlations.shape}, one a feature, got shape {found.shape}."
             raise ValueError(message)
         data = check_matrix(X, accept_sparse=True)
-        columns = np.linalg.norm(found, axis=1), _explained(correlations, places), _mean(data)
-        return cls._ranked(name_features(None, given, data.shape[1]), columns, top, by, title)
+        columns = np.linalg.norm(found, axis=1), _explained(correlations, places), np.asarray(data.mean(axis=0)).ravel()
+        return cls._ranked(name_features(X, feature_names, data.shape[1]), columns, top, by, title)
 
     @classmethod
     def _ranked(
@@ -228,12 +402,8 @@ class FeatureTableDisplay:
         MissingExtraError
             If matplotlib is not installed.
         """
-        import_extra("matplotlib", extra="plot", purpose="FeatureTableDisplay.plot")
         n = len(self.names)
-        if ax is None:
-            ax = new_axes("FeatureTableDisplay.plot", (6.8, float(np.clip(0.9 + 0.27 * n, 1.8, 14.0))))
-        chosen = resolve_theme(theme, ax)
-        apply_theme(ax, chosen, backgrounds=theme != "auto")
+        ax, chosen = self._open(ax, theme, (6.8, float(np.clip(0.9 + 0.27 * n, 1.8, 14.0))))
         places = np.arange(n)
         self.bars_: dict[str, Any] = {}
         self.numbers_: dict[str, list[Any]] = {}
@@ -251,16 +421,12 @@ class FeatureTableDisplay:
                 bar.set_alpha(0.45)  # the numbers stand on the bars
             ax.text(start, -0.75, column, ha="left", va="bottom", fontsize=9, fontweight="bold", color=chosen.text)
             ax.axvline(start, color=chosen.muted, linewidth=0.8)
-        ax.set_yticks(places, [shorten(name, _NAME) for name in self.names], fontsize=9)
-        for text in ax.get_yticklabels():
-            plain(text)
+        name_ticks(ax.yaxis, places, self.names, _TABLE_NAME, fontsize=9)
         ax.set(ylim=(n - 0.4, -1.6), xlim=(-0.03, 2 * _STEP + 1.05), xticks=[])
         ax.tick_params(axis="y", length=0)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+        ax.spines[:].set_visible(False)
         if self.title is not None:
             plain(ax.set_title(shorten(self.title, 48), color=chosen.text, fontsize=10))
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
@@ -271,7 +437,3 @@ def _explained(correlations: FloatArray, Y: FloatArray) -> FloatArray:
     unit = np.divide(centred, length, out=np.zeros_like(centred), where=length > 0.0)
     between = np.linalg.pinv(unit.T @ unit, hermitian=True)
     return np.clip(np.einsum("fa,ab,fb->f", correlations, between, correlations), 0.0, 1.0)
-
-
-def _mean(data: Any) -> FloatArray:
-    return np.asarray(data.mean(axis=0), dtype=np.float64).ravel()

@@ -6,22 +6,24 @@ import sys
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from manifolia import metrics
 from manifolia.exceptions import MissingExtraError
-from manifolia.show import MetricsDisplay
-from manifolia.show.metrics_display import Coranking, Curves, Shepard, _rank_edges
-from manifolia.show.palette import class_colors
+from manifolia.show import CorankingDisplay, MetricsDisplay, ShepardDisplay
+from manifolia.show.palette import DARK, class_colors
+from manifolia.show.quality import Coranking, Curves, Shepard, _rank_edges
 
 
 @pytest.fixture
 def ax():
-    from matplotlib.figure import Figure
-
     return Figure().subplots()
 
 
@@ -36,7 +38,7 @@ def pair(rng):
 
 def test_curves_are_those_of_the_metrics(pair):
     X, Y = pair
-    data = MetricsDisplay.from_curves(X, {"noisy": Y, "same": X}).data
+    data = MetricsDisplay.from_data(X, {"noisy": Y, "same": X}).data
     assert isinstance(data, Curves)
     assert list(data.values) == ["noisy", "same"]
     np.testing.assert_array_equal(data.values["noisy"], metrics.r_nx(X, Y))
@@ -44,7 +46,7 @@ def test_curves_are_those_of_the_metrics(pair):
     np.testing.assert_array_equal(data.low["noisy"], data.values["noisy"])
     assert data.areas["noisy"] == metrics.auc_r_nx(X, Y)
     np.testing.assert_array_equal(data.baseline, np.zeros(58))
-    shares = MetricsDisplay.from_curves(X, Y, curve="q_nx").data
+    shares = MetricsDisplay.from_data(X, Y, curve="q_nx").data
     assert list(shares.values) == ["map"]
     np.testing.assert_array_equal(shares.values["map"], metrics.q_nx(X, Y))
     np.testing.assert_array_equal(shares.baseline, metrics.random_baseline(60))
@@ -52,7 +54,7 @@ def test_curves_are_those_of_the_metrics(pair):
 
 def test_lines_show_the_curves_with_their_names_and_areas(pair, ax):
     X, Y = pair
-    display = MetricsDisplay.from_curves(X, {"noisy": Y, "same": X})
+    display = MetricsDisplay.from_data(X, {"noisy": Y, "same": X})
     assert display.plot(ax) is display
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
@@ -71,7 +73,7 @@ def test_lines_show_the_curves_with_their_names_and_areas(pair, ax):
 
 def test_samples_have_a_band(pair, ax):
     X, Y = pair
-    display = MetricsDisplay.from_curves(X, {"noisy": Y}, sample=40).plot(ax, legend=False)
+    display = MetricsDisplay.from_data(X, {"noisy": Y}, sample=40).plot(ax, legend=False)
     assert (display.data.low["noisy"] < display.data.high["noisy"]).any()
     assert len(ax.collections) == 1
     assert ax.get_legend() is None
@@ -79,7 +81,7 @@ def test_samples_have_a_band(pair, ax):
 
 def test_many_maps_have_lines_of_their_own(pair, ax):
     X, Y = pair
-    display = MetricsDisplay.from_curves(X, {f"map {i}": Y for i in range(12)}).plot(ax)
+    display = MetricsDisplay.from_data(X, {f"map {i}": Y for i in range(12)}).plot(ax)
     looks = {(line.get_color(), line.get_linestyle()) for line in display.artists_[:-1]}
     assert len(looks) == 12
 
@@ -89,7 +91,7 @@ def test_many_maps_have_lines_of_their_own(pair, ax):
 
 def test_pairs_are_counted_by_their_distances(pair):
     X, Y = pair
-    data = MetricsDisplay.from_shepard(X, Y).data
+    data = ShepardDisplay.from_data(X, Y).data
     assert isinstance(data, Shepard)
     assert data.n_pairs == data.counts.sum() == 60 * 59 // 2
     counts, _, _ = np.histogram2d(pdist(X), pdist(Y), bins=[data.x_edges, data.y_edges])
@@ -101,7 +103,7 @@ def test_pairs_are_counted_by_their_distances(pair):
 
 def test_a_perfect_map_lies_on_the_diagonal():
     X = np.arange(12.0)[:, None] ** 1.5
-    data = MetricsDisplay.from_shepard(X, 2 * X).data
+    data = ShepardDisplay.from_data(X, 2 * X).data
     np.testing.assert_allclose(data.medians[:, 1], 2 * data.medians[:, 0])
     assert data.goodness == pytest.approx(1.0)
     assert np.count_nonzero(data.counts - np.diag(np.diag(data.counts))) == 0
@@ -109,28 +111,50 @@ def test_a_perfect_map_lies_on_the_diagonal():
 
 def test_many_pairs_are_drawn_at_random(pair):
     X, Y = pair
-    data = MetricsDisplay.from_shepard(X, Y, max_pairs=500).data
+    data = ShepardDisplay.from_data(X, Y, max_pairs=500).data
     assert data.n_pairs == data.counts.sum() == 500
-    again = MetricsDisplay.from_shepard(X, Y, max_pairs=500).data
+    again = ShepardDisplay.from_data(X, Y, max_pairs=500).data
     np.testing.assert_array_equal(data.counts, again.counts)
-    other = MetricsDisplay.from_shepard(X, Y, max_pairs=500, random_state=1).data
+    other = ShepardDisplay.from_data(X, Y, max_pairs=500, random_state=1).data
     assert not np.array_equal(data.counts, other.counts)
 
 
-def test_the_shepard_image_shows_the_counts(pair, ax):
-    display = MetricsDisplay.from_shepard(*pair).plot(ax)
-    shown = display.artists_[0].get_array()
-    np.testing.assert_array_equal(shown.filled(0), display.data.counts.T)
-    np.testing.assert_array_equal(display.artists_[2].get_xydata(), display.data.medians)
-    assert f"{display.data.goodness:.3f}" in ax.get_title()
-    assert "1,770 pairs" in ax.get_title()
-    assert len(ax.figure.axes) == 2  # with its colour bar
-
-
 def test_a_constant_map_can_be_drawn(pair, ax):
-    display = MetricsDisplay.from_shepard(pair[0], np.zeros((60, 2))).plot(ax, colorbar=False)
+    display = ShepardDisplay.from_data(pair[0], np.zeros((60, 2))).plot(ax, colorbar=False)
     assert display.data.goodness == 0.0
     assert len(ax.figure.axes) == 1
+
+
+def test_the_numbers_are_those_of_the_metrics(pair):
+    X, Y = pair
+    data = ShepardDisplay.from_data(X, Y).data
+    assert data.goodness == pytest.approx(metrics.shepard_goodness(X, Y), abs=1e-12)
+    assert data.stress == pytest.approx(metrics.normalized_stress(X, Y), abs=1e-9)
+
+
+def test_stress_at_its_ends(pair):
+    X, _ = pair
+    assert ShepardDisplay.from_data(X, 7 * X).data.stress == pytest.approx(0.0, abs=1e-7)
+    assert ShepardDisplay.from_data(X, np.zeros((60, 2))).data.stress == 1.0
+    assert ShepardDisplay.from_data(np.ones((5, 2)), np.zeros((5, 2))).data.stress == 0.0
+    assert ShepardDisplay.from_data(np.ones((5, 2)), np.arange(10.0).reshape(5, 2)).data.stress == 1.0
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_shows_the_counts_and_the_numbers(pair, theme):
+    display = ShepardDisplay.from_data(*pair)
+    ax = Figure().subplots()
+    assert display.plot(ax, theme=theme) is display
+    assert (display.ax_, display.figure_) == (ax, ax.figure)
+    image, under, over = display.artists_
+    np.testing.assert_array_equal(image.get_array().filled(0), display.data.counts.T)
+    np.testing.assert_array_equal(over.get_xydata(), display.data.medians)
+    np.testing.assert_array_equal(under.get_xydata(), display.data.medians)
+    assert f"rank correlation {display.data.goodness:.3f}, stress {display.data.stress:.3f}" in ax.get_title()
+    assert "1,770 pairs" in ax.get_title()
+    assert len(ax.figure.axes) == 2
+    dark = to_hex(ax.figure.get_facecolor()).upper() == DARK.background
+    assert dark == (theme == "dark") == (ax.title.get_color() == DARK.text)
 
 
 # Co-ranking matrix
@@ -138,7 +162,7 @@ def test_a_constant_map_can_be_drawn(pair, ax):
 
 def test_cells_add_up_to_the_matrix(pair):
     X, Y = pair
-    data = MetricsDisplay.from_coranking(X, Y, max_cells=8).data
+    data = CorankingDisplay.from_data(X, Y, max_cells=8).data
     assert isinstance(data, Coranking)
     Q = metrics.coranking_matrix(X, Y)
     for a in range(len(data.edges) - 1):
@@ -151,9 +175,9 @@ def test_cells_add_up_to_the_matrix(pair):
 
 def test_a_perfect_map_has_only_a_diagonal_and_a_random_one_is_flat(rng):
     X = rng.normal(size=(400, 3))
-    perfect = MetricsDisplay.from_coranking(X, X, max_cells=10).data.ratios
+    perfect = CorankingDisplay.from_data(X, X, max_cells=10).data.ratios
     assert np.count_nonzero(perfect - np.diag(np.diag(perfect))) == 0
-    random = MetricsDisplay.from_coranking(X, rng.normal(size=(400, 2)), max_cells=4).data.ratios
+    random = CorankingDisplay.from_data(X, rng.normal(size=(400, 2)), max_cells=4).data.ratios
     assert np.abs(random - 1).max() < 0.35
 
 
@@ -169,14 +193,14 @@ def test_cells_cover_every_rank_once(n):
 def test_many_points_are_thinned_also_as_distances(rng):
     X = rng.normal(size=(50, 3))
     D = np.linalg.norm(X[:, None] - X, axis=2)
-    data = MetricsDisplay.from_coranking(X, X[:, :2], max_points=30).data
+    data = CorankingDisplay.from_data(X, X[:, :2], max_points=30).data
     assert data.n == 30
-    same = MetricsDisplay.from_coranking(D, X[:, :2], max_points=30, metric="precomputed").data
+    same = CorankingDisplay.from_data(D, X[:, :2], max_points=30, metric="precomputed").data
     np.testing.assert_array_equal(data.ratios, same.ratios)
 
 
 def test_the_coranking_image_shows_the_ratios(pair, ax):
-    display = MetricsDisplay.from_coranking(*pair).plot(ax)
+    display = CorankingDisplay.from_data(*pair).plot(ax)
     shown = display.artists_[0].get_array()
     np.testing.assert_array_equal(shown.filled(0), display.data.ratios)
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # rank 1 at the top
@@ -196,21 +220,24 @@ class Fitted(BaseEstimator):
         return self
 
 
-@pytest.mark.parametrize("kind", ["curves", "shepard", "coranking"])
-def test_an_estimator_is_judged_by_its_embedding(pair, kind):
+@pytest.mark.parametrize("display", [MetricsDisplay, ShepardDisplay, CorankingDisplay])
+def test_an_estimator_is_judged_by_its_embedding(pair, display):
     X, Y = pair
-    display = MetricsDisplay.from_estimator(Fitted(Y), X, kind=kind)
-    direct = getattr(MetricsDisplay, f"from_{kind}")(X, {"Fitted": Y} if kind == "curves" else Y)
-    assert type(display.data) is type(direct.data)
-    for one, other in zip(display.data, direct.data, strict=True):
-        np.testing.assert_equal(one, other)
+    direct = display.from_data(X, {"Fitted": Y} if display is MetricsDisplay else Y)
+    for estimator in (Fitted(Y), make_pipeline(StandardScaler(), Fitted(Y))):
+        found = display.from_estimator(estimator, X)
+        assert type(found.data) is type(direct.data)
+        for one, other in zip(found.data, direct.data, strict=True):
+            np.testing.assert_equal(one, other)
+    few = ShepardDisplay.from_estimator(Fitted(Y), X, max_pairs=100, random_state=3).data
+    assert few.n_pairs == 100
 
 
 def test_without_axes_a_figure_is_made(pair):
     import matplotlib.pyplot as plt
 
     plt.switch_backend("agg")
-    display = MetricsDisplay.from_curves(*pair).plot()
+    display = MetricsDisplay.from_data(*pair).plot()
     try:
         assert display.figure_.axes == [display.ax_]
     finally:
@@ -220,27 +247,26 @@ def test_without_axes_a_figure_is_made(pair):
 def test_refusals(pair):
     X, Y = pair
     with pytest.raises(ValueError, match="curve must be one of 'r_nx', 'q_nx', got 'auc'"):
-        MetricsDisplay.from_curves(X, Y, curve="auc")
+        MetricsDisplay.from_data(X, Y, curve="auc")
     with pytest.raises(ValueError, match="maps is empty"):
-        MetricsDisplay.from_curves(X, {})
-    with pytest.raises(ValueError, match="kind must be one of"):
-        MetricsDisplay.from_estimator(Fitted(Y), X, kind="lines")
+        MetricsDisplay.from_data(X, {})
     with pytest.raises(ValueError, match="max_pairs must be at least 2"):
-        MetricsDisplay.from_shepard(X, Y, max_pairs=1)
+        ShepardDisplay.from_data(X, Y, max_pairs=1)
     with pytest.raises(ValueError, match="max_points must be at least 3"):
-        MetricsDisplay.from_coranking(X, Y, max_points=2)
+        CorankingDisplay.from_data(X, Y, max_points=2)
     with pytest.raises(ValueError, match="NaN"):
-        MetricsDisplay.from_coranking(np.where(X > 1, np.nan, X), Y)
+        CorankingDisplay.from_data(np.where(X > 1, np.nan, X), Y)
     with pytest.raises(ValueError, match="Y has 59 rows and the data has 60"):
-        MetricsDisplay.from_shepard(X, Y[1:])
+        ShepardDisplay.from_data(X, Y[1:])
     unfitted = Fitted(Y)
     del unfitted.embedding_
-    with pytest.raises(NotFittedError):
-        MetricsDisplay.from_estimator(unfitted, X)
+    for display in (MetricsDisplay, ShepardDisplay, CorankingDisplay):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(unfitted, X)
 
 
 def test_a_missing_matplotlib_names_the_extra(pair, monkeypatch):
-    display = MetricsDisplay.from_curves(*pair)  # computing needs no matplotlib
+    display = MetricsDisplay.from_data(*pair)  # computing needs no matplotlib
 
     class NotInstalled:
         @staticmethod

@@ -1,10 +1,11 @@
-"""Bars of importance: which features, in which order, how long."""
+"""Bars of importance, contribution and value: which features, in which order, how long."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from matplotlib.figure import Figure
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -13,8 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import manifolia as mf
-from manifolia.show import ImportanceDisplay
+from manifolia.explain.gradients import correlation_arrows
+from manifolia.show import FeatureTableDisplay, ImportanceDisplay
+from manifolia.show._features import feature_means
 from manifolia.show.palette import DARK
+from show.sheets import NAMES, sheet
 
 VALUES = [0.1, 0.5, -0.2, 0.3, 0.5]
 
@@ -24,7 +28,7 @@ def names_shown(ax):
 
 
 def test_bars_are_sorted_and_equal_ones_keep_their_order():
-    display = ImportanceDisplay.from_values(VALUES, [0.01, 0.02, 0.03, 0.04, 0.05], names=list("abcde"), top=4)
+    display = ImportanceDisplay.from_data(VALUES, [0.01, 0.02, 0.03, 0.04, 0.05], names=list("abcde"), top=4)
     assert display.names == ["b", "e", "d", "a"]
     assert display.rows.tolist() == [1, 4, 3, 0]
     ax = Figure().subplots()
@@ -43,18 +47,18 @@ def test_bars_are_sorted_and_equal_ones_keep_their_order():
 
 def test_without_spread_and_names():
     ax = Figure().subplots()
-    display = ImportanceDisplay.from_values(VALUES, label="gain").plot(ax)
+    display = ImportanceDisplay.from_data(VALUES, label="gain").plot(ax)
     assert names_shown(ax) == ["feature 1", "feature 4", "feature 3", "feature 0", "feature 2"]
     assert display.bars_[4].get_width() == -0.2
     assert ax.get_xlabel() == "gain"
     assert not ax.collections
-    dark = ImportanceDisplay.from_values(VALUES).plot(Figure().subplots(), theme="dark")
+    dark = ImportanceDisplay.from_data(VALUES).plot(Figure().subplots(), theme="dark")
     assert dark.ax_.xaxis.label.get_color() == DARK.text
 
 
 def test_hostile_names_are_shown_as_text(tmp_path):
     figure = Figure(layout="constrained")
-    ImportanceDisplay.from_values([4, 3, 2, 1], names=["$x_1$", "_y", "\\frac{$ 😀\U0010ffff", "z" * 99]).plot(
+    ImportanceDisplay.from_data([4, 3, 2, 1], names=["$x_1$", "_y", "\\frac{$ 😀\U0010ffff", "z" * 99]).plot(
         figure.subplots()
     )
     figure.savefig(tmp_path / "bars.png")
@@ -88,16 +92,57 @@ def test_a_pipeline_names_the_columns_that_reach_the_last_step():
 
 
 def test_refusals():
-    make = ImportanceDisplay.from_values
+    make = ImportanceDisplay.from_data
     with pytest.raises(ValueError, match="values must be one row of finite numbers"):
         make([1.0, np.nan])
     with pytest.raises(ValueError, match=r"std must have one number, not below 0, for each of 5 features"):
         make(VALUES, [1.0])
     with pytest.raises(ValueError, match=r"std must have one number, not below 0"):
         make(VALUES, [1, 1, 1, 1, -1])
-    with pytest.raises(ValueError, match=r"feature_names \(names\) has 2 entries and there are 5 features"):
+    with pytest.raises(ValueError, match=r"feature_names has 2 entries and there are 5 features"):
         make(VALUES, names=["a", "b"])
     with pytest.raises(ValueError, match="top must be"):
         make(VALUES, top=0)
     with pytest.raises(NotFittedError):
         ImportanceDisplay.from_estimator(mf.RFPHATE())
+
+
+# The table of features
+
+
+def test_three_bars_a_feature(model, ax):
+    display = FeatureTableDisplay.from_estimator(model, top=2, title="sheet")
+    means = feature_means(model, None, smooth=False, min_reliability=0.2, kind="gradient")
+    assert set(display.names) <= set(NAMES)
+    lengths = np.linalg.norm(means.arrows, axis=1)
+    np.testing.assert_array_equal(display.features, np.argsort(-lengths)[:2])
+    np.testing.assert_allclose(display.contribution, lengths[display.features])
+    np.testing.assert_allclose(display.importance, means.importance[display.features])
+    np.testing.assert_allclose(display.value, sheet()[:, display.features].mean(axis=0))
+    display.plot(ax)
+    for column in ("contribution", "importance", "value"):
+        widths = np.array([bar.get_width() for bar in display.bars_[column]])
+        numbers = getattr(display, column)
+        np.testing.assert_allclose(widths, np.abs(numbers) / np.abs(numbers).max())
+        assert [text.get_text() for text in display.numbers_[column]] == [f"{number:.3g}" for number in numbers]
+    assert [text.get_text() for text in ax.get_yticklabels()] == display.names
+    assert ax.get_title() == "sheet"
+
+
+def test_importance_of_any_map_is_the_share_of_variance(rng):
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=300)
+    Y = X[:, :2] @ np.array([[1.0, 0.3], [0.2, 2.0]])
+    display = FeatureTableDisplay.from_data(X, Y, by="importance", top=3)
+    A = np.column_stack([Y, np.ones(300)])
+    for feature, share in zip(display.features, display.importance, strict=True):
+        residual = X[:, feature] - A @ np.linalg.lstsq(A, X[:, feature], rcond=None)[0]
+        assert share == pytest.approx(1.0 - residual.var() / X[:, feature].var())
+    np.testing.assert_allclose(display.contribution, np.linalg.norm(correlation_arrows(X, Y)[display.features], axis=1))
+    sparse = FeatureTableDisplay.from_data(sp.csr_array(X), Y, by="importance", top=3)
+    np.testing.assert_allclose(sparse.importance, display.importance)
+    np.testing.assert_allclose(sparse.value, display.value)
+    with pytest.raises(ValueError, match="by must be one of"):
+        FeatureTableDisplay.from_data(X, Y, by="value")
+    with pytest.raises(ValueError, match=r"arrows must be of shape \(3, 2\)"):
+        FeatureTableDisplay.from_data(X, Y, arrows=np.ones((2, 2)))
