@@ -53,8 +53,9 @@ REFERENCE: dict[str, list[str]] = {
     ],
     "manifolia.registry": ["Card", "card_of", "default_method", "find", "get", "names", "register"],
     "manifolia.show": [
-        *["ConvergenceDisplay", "DensityDisplay", "EntropyDisplay", "EvidenceDisplay", "FeatureFieldDisplay"],
+        *["ConvergenceDisplay", "CorankingDisplay", "DensityDisplay", "EntropyDisplay", "EvidenceDisplay"],
         *[
+            "FeatureFieldDisplay",
             "FeatureTableDisplay",
             "GaugeDisplay",
             "ImportanceDisplay",

@@ -11,6 +11,7 @@ from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_number
 from manifolia.operators.tangent import row_numbers
+from manifolia.registry import card_of
 from manifolia.show._style import axis_names, choose_components
 
 __all__ = [
@@ -50,7 +51,7 @@ class Plane(NamedTuple):
 def explained_model(estimator: Any, purpose: str) -> Any:
     """Take the fitted FeatureMAP out of what was given."""
     last = last_step(estimator)
-    if not hasattr(last, "arrow_reliability"):
+    if not card_of(last).arrows:
         message = (
             f"{purpose} needs arrows or importances of features, which {type(last).__name__} does not have. Pass a "
             f"fitted FeatureMAP; TopArrowsDisplay.from_data and FeatureTableDisplay.from_data take any map."

@@ -25,6 +25,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.operators.tangent import row_numbers
+from manifolia.registry import card_of
 from manifolia.show._features import explained_model, feature_means, name_features, sample_rows
 from manifolia.show._style import Display, name_ticks, plain, shorten
 from manifolia.show.palette import DARK, class_colors
@@ -36,7 +37,6 @@ __all__ = ["FeatureTableDisplay", "ImportanceDisplay"]
 
 _NAME = 36  # characters of a feature's name
 _TABLE_NAME = 24
-_BY_PERMUTATION = "growth of the error when the feature is permuted"
 _COLUMNS = ("contribution", "importance", "value")
 _STEP = 1.3  # from column to column; the longest bar of each has length 1
 
@@ -114,9 +114,10 @@ class ImportanceDisplay(Display):
         last = last_step(estimator)
         check_is_fitted(last)
         values = np.asarray(last.feature_importances_, dtype=np.float64)
-        std = getattr(last, "importances_std_", None)
+        card = card_of(last)
+        std = last.importances_std_ if card.forest else None
         names = name_features(estimator, feature_names, len(values))
-        label = "importance" if std is None else _BY_PERMUTATION
+        label = card.importance if card.forest else "importance"
         return cls.from_data(values, std, names=names, top=top, label=label)
 
     @classmethod
