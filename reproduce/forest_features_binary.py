@@ -15,9 +15,8 @@ from sklearn.svm import SVC
 
 from manifolia import ForestFeatures, datasets
 from manifolia.forest.grow import STEP, grow_until_stable
-from manifolia.forest.node_paths import single_precision
-from manifolia.forest.node_table import table_of_trees
 from manifolia.forest.path_kernels import path_kernel
+from manifolia.forest.trees import read_trees, single_precision
 from manifolia.metrics import target_alignment
 
 COSTS = (0.01, 0.1, 1, 10, 100, 1000)
@@ -90,7 +89,7 @@ def both_sizes(X, y, held_out, seed):
     while None in sizes and n_trees < _MOST:
         grown, n_trees = n_trees, n_trees + STEP
         model.set_params(n_estimators=n_trees).fit(X, y)
-        kappa = kappa + path_kernel(table_of_trees(model.estimators_[grown:]), rows, normalize=None, missing="native")
+        kappa = kappa + path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
         own = np.diag(kappa)
         now = [rootless(kappa, own, own, roots) for roots in (0, n_trees)]
         for i in range(2):

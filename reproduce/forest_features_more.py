@@ -39,7 +39,7 @@ def multilabel(name, seed, n_train=None):
     model = ForestFeatures(size, random_state=seed).fit(X[train], Y[train])
     codes = model.transform(X[train]), model.transform(X[~train])
     seen = Y[~train].ravel()
-    out = {"trees": size, "nodes": model._table.n_nodes}
+    out = {"trees": size, "nodes": model._trees.n_nodes}
     white = StandardScaler().fit(X[train])
     spaces = {
         "induced": (codes, "euclidean"),

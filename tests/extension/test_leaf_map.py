@@ -12,7 +12,8 @@ from manifolia import forest as F
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
 from manifolia.forest.grow import contrast_forest
-from manifolia.forest.leaf_tables import check_forest_input, leaf_ids, leaf_table
+from manifolia.forest.leaf_tables import leaf_ids, leaf_table
+from manifolia.forest.trees import check_forest_input
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def diabetes():
 
 
 def new_leaves(model, X, table):
-    return leaf_ids(model, check_forest_input(model, X), table.trees)
+    return leaf_ids(table.trees, check_forest_input(model, X))
 
 
 def test_new_rows_get_the_forest_probabilities(iris):

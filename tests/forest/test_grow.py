@@ -20,9 +20,11 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from manifolia.forest.grow import grow_forest, training_weights
+from manifolia.forest.bags import training_weights
+from manifolia.forest.grow import grow_forest
 from manifolia.forest.leaf_tables import leaf_table
-from manifolia.forest.targets import Target, check_forest, read_target
+from manifolia.forest.targets import Target, read_target
+from manifolia.forest.trees import check_forest
 
 N = 60
 LETTERS = np.array(list("abc") * 20)

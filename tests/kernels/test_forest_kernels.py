@@ -27,18 +27,6 @@ def parts_of(counts):
     return {"every": np.ones_like(counts), "in-bag": counts, "out-of-bag": (counts == 0).astype(np.uint8)}
 
 
-@pytest.mark.parametrize("max_leaf_nodes", [None, 5])
-def test_leaf_intervals(max_leaf_nodes):
-    X, y = load_iris(return_X_y=True)
-    model = RandomForestClassifier(4, max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
-    for estimator in model.estimators_:
-        tree = estimator.tree_
-        got, expected = np.zeros((2, 2, tree.node_count), dtype=np.int64)
-        n = kernels.leaf_intervals(tree.children_left, tree.children_right, *got)
-        assert n == naive.leaf_intervals(tree.children_left, tree.children_right, *expected) == tree.n_leaves
-        np.testing.assert_array_equal(got, expected)
-
-
 @pytest.mark.parametrize("role", ["every", "in-bag", "out-of-bag"])
 @pytest.mark.parametrize("weighted", ["none", "counts", "rows"])
 def test_members_of_leaves(role, weighted):
@@ -124,25 +112,17 @@ def test_leaf_apply(roles):
     np.testing.assert_allclose(got, expected, atol=1e-12)
 
 
-def test_paths():
+def test_path_apply():
     X, y = load_iris(return_X_y=True)
     X, y = X[::6], y[::6]
     table = leaf_table(RandomForestClassifier(4, max_leaf_nodes=7, random_state=0).fit(X, y), X)
     trees, n = table.trees, table.n_rows
-    order = np.argsort(table.leaf, axis=None, kind="stable")
-    members = (order % n).astype(np.int32)
-    starts = np.searchsorted(table.leaf.ravel()[order], np.arange(trees.n_leaves + 1))
-    query = np.ascontiguousarray(table.leaf.T[:7])
-    got, expected = np.zeros((2, 7, n))
-    for module, out in ((kernels, got), (naive, expected)):
-        module.path_rows(query, starts, members, trees.leaf_node, trees.parent, trees.low, trees.high, out)
-    np.testing.assert_array_equal(got, expected)
     generator = np.random.default_rng(0)
     in_row, out_row = generator.uniform(size=(2, n))
     V = generator.normal(size=(n, 3))
     got, expected = np.zeros((2, n, 3))
     for module, out in ((kernels, got), (naive, expected)):
-        module.path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, in_row, out_row, V, out)
+        module.path_apply(table.leaf, trees.leaf_node, trees.parent, trees.roots, in_row, out_row, V, out)
     np.testing.assert_allclose(got, expected, atol=1e-10)
 
 

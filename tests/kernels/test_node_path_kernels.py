@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from manifolia.forest.node_table import node_table
+from manifolia.forest.trees import find_leaves, read_trees
 from manifolia.kernels import node_paths as kernels
 from reference import node_paths as naive
 
@@ -22,7 +22,7 @@ def grown(kind, n=30, d=4):
         X[rng.random((n, d)) < 0.25] = np.nan
     y = np.zeros(n) if kind == "roots only" else np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 0.7
     model = RandomForestClassifier(4, max_leaf_nodes=5 if kind == "best first" else None, random_state=0).fit(X, y)
-    return node_table(model), X
+    return read_trees(model), X
 
 
 def both(function, outputs, *arguments):
@@ -35,30 +35,14 @@ def both(function, outputs, *arguments):
     return ours
 
 
-def leaves(table, X, hashes=None):
-    hashes = np.empty(0, dtype=np.uint64) if hashes is None else hashes
-    walk = table.tests, table.limits, table.missing_left, table.roots, X, hashes, np.uint64(7), table.depth
-    outputs = np.zeros((table.n_trees, len(X)), dtype=np.int32), np.zeros(len(X), dtype=np.int64)
-    return both("find_leaves", outputs, *walk)
-
-
-def test_row_hashes():
-    _, X = grown("missing")
-    X[0, 0] = -0.0
-    (found,) = both("row_hashes", [np.zeros(len(X), dtype=np.uint64)], X, X.view(np.uint32))
-    assert len(np.unique(found)) == len(np.unique(np.nan_to_num(X, nan=9e9), axis=0))
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_find_leaves_and_fill_paths(kind):
-    table, X = grown(kind)
-    for hashes in (None, np.arange(len(X), dtype=np.uint64)):
-        leaf, lengths = leaves(table, X, hashes)
-        assert table.is_leaf[leaf].all()
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        outputs = starts[:-1], np.zeros(starts[-1], dtype=np.int32)
-        cursor, _ = both("fill_paths", outputs, leaf, table.parent, table.depth)
-        np.testing.assert_array_equal(cursor, starts[1:])
+def test_fill_paths(kind):
+    trees, X = grown(kind)
+    leaf, lengths = find_leaves(trees, X)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    outputs = starts[:-1], np.zeros(starts[-1], dtype=np.int32)
+    cursor, _ = both("fill_paths", outputs, leaf, trees.parent, trees.depth)
+    np.testing.assert_array_equal(cursor, starts[1:])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,11 +74,9 @@ def test_hash_and_fold(signed, weighted):
 @pytest.mark.parametrize("kind", KINDS)
 def test_shared_paths(kind):
     table, X = grown(kind)
-    leaf, _ = leaves(table, X)
-    outputs = np.zeros(table.n_nodes, dtype=np.int32), np.zeros(table.n_nodes, dtype=np.int32)
-    low, high = both("leaf_ranks", outputs, table.tests, table.roots)
-    n_leaves = int(high.max())
-    outputs = np.zeros(n_leaves + 1, np.int64), np.zeros(leaf.size, np.int32), np.zeros(leaf.size, np.int32)
+    leaf, _ = find_leaves(table, X)
+    low, high = table.low, table.high
+    outputs = np.zeros(table.n_leaves + 1, np.int64), np.zeros(leaf.size, np.int32), np.zeros(leaf.size, np.int32)
     starts, members, lengths = both("sort_members", outputs, leaf, low, table.depth)
     for shown in (lengths, lengths[:0]):
         ours, twin = np.zeros((7, len(X))), np.zeros((7, len(X)))

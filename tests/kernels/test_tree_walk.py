@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 
-from manifolia.forest.splits import forest_splits
+from manifolia.forest.trees import read_trees
 from manifolia.kernels import tree_walk as kernels
 from reference import tree_walk as naive
 
@@ -40,18 +40,62 @@ KINDS = ["plain", "missing", "regression", "extra", "stump"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_naive_way_is_scikit_learns(kind):
     model, X, _, _ = grown(kind, 0)
-    splits = forest_splits(model)
+    trees = read_trees(model)
     for t, estimator in enumerate(model.estimators_):
-        ends = [naive._way(splits, t, x)[-1] - splits.roots[t] for x in X]
+        ends = [naive._way(*trees.walk[:3], trees.roots[t], x)[-1] - trees.roots[t] for x in X]
         np.testing.assert_array_equal(ends, estimator.apply(X))
-    assert splits.n_trees == 4
+    assert trees.n_trees == 4
+
+
+def both(function, outputs, *arguments):
+    """Run kernel and twin on copies of the outputs; all that they write must be equal."""
+    ours, twins = [out.copy() for out in outputs], [out.copy() for out in outputs]
+    first, second = getattr(kernels, function)(*arguments, *ours), getattr(naive, function)(*arguments, *twins)
+    assert first == second
+    for got, expected in zip(ours, twins, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    return ours
+
+
+def test_row_hashes():
+    _, X, _, _ = grown("missing", 0)
+    X[0, 0] = -0.0
+    X[3] = X[4]
+    (found,) = both("row_hashes", [np.zeros(len(X), dtype=np.uint64)], X, X.view(np.uint32))
+    assert len(np.unique(found)) == len(np.unique(np.nan_to_num(X, nan=9e9), axis=0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_find_leaves(kind):
+    model, X, _, _ = grown(kind, 0)
+    trees = read_trees(model)
+    for hashes in (np.empty(0, dtype=np.uint64), np.arange(len(X), dtype=np.uint64)):
+        outputs = np.zeros((4, len(X)), dtype=np.int32), np.zeros(len(X), dtype=np.int64)
+        leaf, _ = both("find_leaves", outputs, *trees.walk, X, hashes, np.uint64(7), trees.depth)
+        assert trees.is_leaf[leaf].all()
+        if not len(hashes):
+            np.testing.assert_array_equal(leaf.T, model.apply(X) + trees.roots[:-1])
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 5])
+def test_leaf_ranks(max_leaf_nodes):
+    _, X, _, _ = grown("plain", 0)
+    model = RandomForestClassifier(4, max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, X[:, 0] > 0)
+    trees = read_trees(model)
+    outputs = np.zeros(trees.n_nodes, dtype=np.int32), np.zeros(trees.n_nodes, dtype=np.int32)
+    low, high = both("leaf_ranks", outputs, trees.tests, trees.roots)
+    np.testing.assert_array_equal(low, trees.low)
+    np.testing.assert_array_equal(high, trees.high)
+    assert trees.n_leaves == sum(estimator.tree_.n_leaves for estimator in model.estimators_)
+    np.testing.assert_array_equal(np.flatnonzero(trees.is_leaf), np.sort(trees.leaf_node))
+    np.testing.assert_array_equal(low[trees.leaf_node], np.arange(trees.n_leaves))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [True, False])
 def test_permuted_losses(kind, classes):
     model, X, counts, rng = grown(kind, 1)
-    splits = forest_splits(model)
+    trees = read_trees(model)
     d = X.shape[1]
     moved = rng.permutation(d)  # feature f stands in column moved[f]
     stored = np.empty_like(X)
@@ -60,11 +104,13 @@ def test_permuted_losses(kind, classes):
     for t in range(4):
         rows = rng.permutation(np.flatnonzero(counts[t] == 0))
         shift = rng.integers(0, len(rows), size=d)
-        leaf_value = rng.integers(0, 3, size=(splits.roots[t + 1] - splits.roots[t], 2)).astype(float)
+        leaf_value = rng.integers(0, 3, size=(trees.roots[t + 1] - trees.roots[t], 2)).astype(float)
         y = rng.integers(0, 3, size=(len(rows), 2)).astype(float)
         got, expected = np.zeros((2, d))
         for module, out in ((kernels, got), (naive, expected)):
-            module.permuted_losses(splits, t, stored, rows, moved, shift, leaf_value, y, classes, out)
+            module.permuted_losses(
+                *trees.walk[:3], trees.roots[t], stored, rows, moved, shift, leaf_value, y, classes, out
+            )
         np.testing.assert_array_equal(got, expected)  # whole numbers: sums are exact
         changed += np.count_nonzero(got)
     assert (changed > 0) == (kind != "stump")
@@ -73,8 +119,8 @@ def test_permuted_losses(kind, classes):
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_and_excess(kind):
     model, X, counts, rng = grown(kind, 2)
-    splits = forest_splits(model)
-    n_nodes = int(splits.roots[-1])
+    trees = read_trees(model)
+    n_nodes = int(trees.roots[-1])
     new = np.concatenate([X[:8], 10 * X[:8], rng.permuted(X, axis=0)[:8], np.full((1, 5), np.nan, dtype=np.float32)])
     if kind == "regression":
         new = new[:-1]
@@ -86,11 +132,11 @@ def test_ranges_and_excess(kind):
         high = -low
         for rows in (slice(0, 15), slice(15, 40)):  # ranges widen block by block
             for first, last in ((0, 1), (1, 4)):
-                module.node_ranges(splits, X[rows], counts[:, rows].copy(), first, last, low, high)
+                module.node_ranges(*trees.walk, X[rows], counts[:, rows].copy(), first, last, low, high)
         sums = []
         for Z, drawn in ((new, nobody), (X, counts)):
             out, n_asked = np.zeros((2, len(Z)))
-            module.path_excess(splits, low, high, span, Z, drawn, out, n_asked)
+            module.path_excess(*trees.walk, low, high, span, Z, drawn, out, n_asked)
             sums += [out, n_asked]
         results.append((low, high, *sums))
     for got, expected in zip(*results, strict=True):
@@ -101,15 +147,9 @@ def test_ranges_and_excess(kind):
 
 def test_ranges_without_rows_or_width():
     # Tree: x0 <= 1 ? leaf : (x1 <= 0 ? leaf : leaf); nobody came to the last leaf.
-    model, *_ = grown("plain", 0)
-    splits = forest_splits(model)._replace(
-        roots=np.array([0, 5]),
-        feature=np.array([0, -2, 1, -2, -2], dtype=np.int32),
-        threshold=np.array([1.0, -2.0, 0.0, -2.0, -2.0]),
-        left=np.array([1, -1, 3, -1, -1], dtype=np.int32),
-        right=np.array([2, -1, 4, -1, -1], dtype=np.int32),
-        missing_left=np.zeros(5, dtype=bool),
-    )
+    tests = np.array([[0, 0, 1, 2], [-1, 0, 1, 1], [1, 0, 3, 4], [-1, 0, 3, 3], [-1, 0, 4, 4]], dtype=np.int32)
+    tests.view(np.float32)[0, 1] = 1.0
+    walk = tests, tests.view(np.float32), np.zeros(5, dtype=bool), np.array([0, 5])
     inf = np.float32(np.inf)
     low = np.array([inf, 0, 2, -1, inf], dtype=np.float32)
     high = np.array([-inf, 1, 4, -1, -inf], dtype=np.float32)
@@ -118,5 +158,5 @@ def test_ranges_without_rows_or_width():
         for span, expected in (([4, 8], [0, 0.25, 1, 0, 0.25, 1, 1]), ([4, 0], [0, 0.25, 1, 0, 1, 1, 1])):
             out, n_asked = np.zeros((2, 7))
             arguments = (np.array(span, dtype=np.float32), X, np.empty((1, 0), dtype=np.uint8))
-            module.path_excess(splits, low, high, *arguments, out, n_asked)
+            module.path_excess(*walk, low, high, *arguments, out, n_asked)
             np.testing.assert_array_equal(out, expected)

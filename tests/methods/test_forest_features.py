@@ -34,7 +34,7 @@ import manifolia as mf
 from manifolia import ForestFeatures
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.forest.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
-from manifolia.forest.node_table import NodeTable, _depths, describe_node, linkage_table
+from manifolia.forest.trees import Trees, _depths, describe_node, linkage_trees
 
 X, Y = load_iris(return_X_y=True)
 GAPS = np.where(np.random.default_rng(0).random(X.shape) < 0.25, np.nan, X)
@@ -56,7 +56,9 @@ def test_the_example_of_figure_1():
         parent += up.tolist()
     roots = np.concatenate([[0], np.cumsum(sizes)])
     parents = np.array(parent, dtype=np.int32)
-    table = NodeTable(roots, np.zeros((34, 4), np.int32), np.zeros(34, bool), parents, _depths(parents, roots))
+    none = np.zeros(0, dtype=np.int32)
+    tests, left = np.zeros((34, 4), np.int32), np.zeros(34, bool)
+    table = Trees(roots, tests, left, parents, _depths(parents, roots), none, none, none)
     leaf = np.array([[6], [9 + 7], [17 + 7], [25 + 8]], dtype=np.int32)
     code = _codes_of_leaves(table, leaf, np.array([16]), nodes="path", dtype="float32", n_jobs=1)
     assert code.shape == (1, 34)
@@ -107,7 +109,7 @@ def test_masses_sum_to_one_in_each_tree():
     leaves = fitted(GAPS, missing="split", nodes="leaf")
     codes = leaves.transform(GAPS)
     np.testing.assert_array_equal(codes.sum(axis=1), leaves.n_trees_)
-    tree = np.repeat(np.arange(12), np.diff(leaves._table.roots))
+    tree = np.repeat(np.arange(12), np.diff(leaves._trees.roots))
     for t in range(12):
         np.testing.assert_array_equal(codes[:, tree == t].sum(axis=1), 1)
     assert set(np.unique(codes.data)) > {0.25, 0.5, 1.0}
@@ -122,7 +124,7 @@ def test_kernel_is_the_product_of_codes(missing):
     np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60], None), a @ b.T, rtol=1e-12)
     norm = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)
     np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60]), a @ b.T / norm, rtol=1e-12)
-    roots, expected = model._table.roots, 0
+    roots, expected = model._trees.roots, 0
     for t in range(12):
         part, other = a[:, roots[t] : roots[t + 1]], b[:, roots[t] : roots[t + 1]]
         expected += part @ other.T / np.maximum((part**2).sum(1)[:, None], (other**2).sum(1)) / 12
@@ -248,7 +250,7 @@ def test_other_ensembles(forest):
     shown = getattr(model.forest_, "estimators_features_", [slice(None)] * len(trees))
     leaves = [t.apply(X[:, f].astype(np.float32)) for t, f in zip(trees, shown, strict=True)]
     np.testing.assert_array_equal(
-        model.transform(X).indices.reshape(150, -1), np.column_stack(leaves) + model._table.roots[:-1]
+        model.transform(X).indices.reshape(150, -1), np.column_stack(leaves) + model._trees.roots[:-1]
     )
 
 
@@ -267,16 +269,16 @@ def test_what_has_no_nodes_is_refused(forest):
 def test_linkage_tree():
     rows = X[::10]
     children = AgglomerativeClustering(distance_threshold=0, n_clusters=None).fit(rows).children_
-    codes = linkage_codes(linkage_table(children)).toarray()
+    codes = linkage_codes(linkage_trees(children)).toarray()
     groups = [{i} for i in range(15)]
     groups += [set() for _ in children]
     for k, (a, b) in enumerate(children):
         groups[15 + k] = groups[a] | groups[b]
     expected = np.array([[i in groups[28 - c] for c in range(29)] for i in range(15)])
     np.testing.assert_array_equal(codes, expected)
-    np.testing.assert_array_equal(linkage_codes(linkage_table(children), [3, 3]).toarray(), codes[[3, 3]])
+    np.testing.assert_array_equal(linkage_codes(linkage_trees(children), [3, 3]).toarray(), codes[[3, 3]])
     with pytest.raises(ValueError, match="Z must join"):
-        linkage_table([[0, 1], [0, 2]])
+        linkage_trees([[0, 1], [0, 2]])
 
 
 def test_describe_tells_who_is_there():
@@ -295,7 +297,7 @@ def test_describe_tells_who_is_there():
     with pytest.raises(ValueError, match="feature must be"):
         model.describe("tree99_node0")
     native = fitted(GAPS, missing="native")
-    assert any("or missing" in describe_node(native._table, v, list("abcd"), missing=True) for v in range(20))
+    assert any("or missing" in describe_node(native._trees, v, list("abcd"), missing=True) for v in range(20))
 
 
 def test_describe_speaks_of_the_users_columns():
@@ -332,7 +334,7 @@ def test_categories_as_one_hot_columns_or_by_their_frequency():
         )
         assert pipe.score(frame[200:], y[200:]) > 0.95
         names = coded.get_feature_names_out()
-        table = pipe[1]._table
+        table = pipe[1]._trees
         assert any(asked in describe_node(table, v, names) for v in range(table.n_nodes))
 
 
@@ -382,9 +384,9 @@ def test_in_a_pipeline():
 
 
 def test_bounds_on_nodes():
-    assert fitted(max_depth=2)._table.depth.max() == 3
-    assert fitted(min_samples_leaf=20)._table.n_nodes < fitted()._table.n_nodes
-    assert fitted(ccp_alpha=0.05)._table.n_nodes < fitted()._table.n_nodes
+    assert fitted(max_depth=2)._trees.depth.max() == 3
+    assert fitted(min_samples_leaf=20)._trees.n_nodes < fitted()._trees.n_nodes
+    assert fitted(ccp_alpha=0.05)._trees.n_nodes < fitted()._trees.n_nodes
 
 
 def test_bytes():

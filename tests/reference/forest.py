@@ -7,22 +7,6 @@ import numpy as np
 # --- twins of manifolia.kernels.forest -------------------------------------------------------------------------------
 
 
-def leaf_intervals(left, right, low, high):
-    ranks = []
-
-    def visit(node):
-        start = len(ranks)
-        if left[node] < 0:
-            ranks.append(node)
-        else:
-            visit(left[node])
-            visit(right[node])
-        low[node], high[node] = start, len(ranks)
-
-    visit(0)
-    return len(ranks)
-
-
 def leaf_mass(leaf, parts, row_weight, first, last, mass, size):
     for t in range(first, last):
         for i in range(leaf.shape[1]):
@@ -92,18 +76,7 @@ def _path(node, parent):
     return set(nodes)
 
 
-def path_rows(query, starts, members, leaf_node, parent, low, high, out):
-    for i, leaves in enumerate(query):
-        for where in leaves:
-            mine = _path(leaf_node[where], parent)
-            root = min(mine)
-            for other in range(low[root], high[root]):
-                common = len(mine & _path(leaf_node[other], parent))
-                for k in range(starts[other], starts[other + 1]):
-                    out[i, members[k]] += common
-
-
-def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
+def path_apply(leaf, leaf_node, parent, roots, in_row, out_row, V, out):
     n_trees, n = leaf.shape
     for t in range(n_trees):
         for i in range(n):

@@ -30,29 +30,6 @@ def _path(parent, node):
     return way
 
 
-def row_hashes(X, words, out):
-    for i, row in enumerate(X):
-        h = 0
-        for j, x in enumerate(row):
-            word = 0x7FC00000 if math.isnan(x) else 0 if x == 0 else int(np.float32(x).view(np.uint32))
-            h = _bits(h, word, j)
-        out[i] = h
-
-
-def find_leaves(tests, limits, missing_left, roots, X, hashes, key, depth, leaf, lengths):
-    for i, row in enumerate(X):
-        for t, node in enumerate(roots[:-1]):
-            while tests[node, 0] >= 0:
-                x = row[tests[node, 0]]
-                if math.isnan(x):
-                    right = bool(_bits(key, hashes[i], node) >> 63) if len(hashes) else not missing_left[node]
-                else:
-                    right = x > limits[node, 1]
-                node = tests[node, 3 if right else 2]
-            leaf[t, i] = node
-            lengths[i] += depth[node]
-
-
 def fill_paths(leaf, parent, depth, cursor, out):
     for i in range(leaf.shape[1]):
         whole = [node for t in range(leaf.shape[0]) for node in _path(parent, leaf[t, i])]
@@ -97,22 +74,6 @@ def fold_rows(indptr, nodes, weights, columns, signs, n_columns, out_indptr, out
             used += 1
         out_indptr[i + 1] = used
     return used
-
-
-def leaf_ranks(tests, roots, low, high):
-    def visit(node, rank):
-        low[node] = rank
-        if tests[node, 0] < 0:
-            rank += 1
-        else:
-            rank = visit(tests[node, 3], visit(tests[node, 2], rank))
-        high[node] = rank
-        return rank
-
-    rank = 0
-    for root in roots[:-1]:
-        rank = visit(root, rank)
-    return rank
 
 
 def sort_members(leaf, low, depth, starts, members, lengths):

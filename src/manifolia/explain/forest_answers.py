@@ -15,10 +15,11 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, Sparse
 from manifolia._core.validate import check_is_fitted, validate_data
 from manifolia.forest.importances import Importance, contrast_importance, importance_from_counts
-from manifolia.forest.leaf_tables import LeafTable, check_forest_input, check_table, leaf_ids
+from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids
 from manifolia.forest.node_ranges import novelty, ranges_from_counts
 from manifolia.forest.proximities import proximity_from_leaves
-from manifolia.forest.targets import Target, check_forest
+from manifolia.forest.targets import Target
+from manifolia.forest.trees import check_forest, check_forest_input, read_trees
 
 __all__ = ["ForestAnswers"]
 
@@ -69,7 +70,7 @@ class ForestAnswers:
         with threads(self.n_jobs):
             if X is not None:
                 checked = check_forest_input(self.forest_, self._check_new(X))
-                new_leaf = leaf_ids(self.forest_, checked, self._table.trees)
+                new_leaf = leaf_ids(self._table.trees, checked)
             return proximity_from_leaves(
                 self._table, kind=self.proximity, new_leaf=new_leaf, sample_weight=self._weight
             )
@@ -161,7 +162,7 @@ class ForestAnswers:
                 f"Ask for it once before saving, or fit again."
             )
             raise AttributeError(message)
-        leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, X), self._table.trees)
+        leaf = leaf_ids(self._table.trees, check_forest_input(self.forest_, X))
         if not np.array_equal(leaf, self._table.leaf):
             message = (
                 f"{name}: the array that was given to fit has been changed in place since. "
@@ -187,8 +188,9 @@ class ForestAnswers:
         if check_forest(self.forest_) is not self.forest_:
             message = "the model holds a wrapped forest."
             raise ValueError(message)
-        check_table(self._table, self.forest_)
-        trees, n = self._table.trees, self._table.n_rows
+        trees, n = read_trees(self.forest_), self._table.n_rows
+        self._table = self._table._replace(trees=trees)
+        check_leaves(self._table.leaf, self._table.counts, trees)
         fits = self.forest_.n_features_in_ == state["n_features_in_"] and state["embedding_"].shape[0] == n
         if self._weight is not None:
             fits = fits and self._weight.shape == (n,) and self._weight.dtype == np.float64

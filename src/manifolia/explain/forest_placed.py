@@ -21,10 +21,12 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
 from manifolia.explain.forest_answers import ForestAnswers
 from manifolia.extension.leaf_map import leaf_values, out_of_bag_prediction, place_new, place_training
-from manifolia.forest.grow import grow_forest, training_weights
-from manifolia.forest.leaf_tables import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
+from manifolia.forest.bags import training_weights
+from manifolia.forest.grow import grow_forest
+from manifolia.forest.leaf_tables import LeafTable, leaf_ids, leaf_table, row_weights
 from manifolia.forest.proximities import KINDS
-from manifolia.forest.targets import Target, check_forest, read_target
+from manifolia.forest.targets import Target, read_target
+from manifolia.forest.trees import check_forest, check_forest_input
 
 __all__ = ["ForestPlaced"]
 
@@ -183,7 +185,7 @@ class ForestPlaced(ForestAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_is_fitted(self, "embedding_")
         checked = self._check_new(X)
         with threads(self.n_jobs):
-            leaf = leaf_ids(self.forest_, check_forest_input(self.forest_, checked), self._table.trees)
+            leaf = leaf_ids(self._table.trees, check_forest_input(self.forest_, checked))
             return place_new(leaf, self._leaves).astype(checked.dtype, copy=False)
 
     def _forest_need(self, n: int, y: ArrayLike | None) -> float:

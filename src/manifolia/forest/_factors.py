@@ -167,7 +167,7 @@ def _members(
         factor, weights = row_weight, np.empty(len(members))
 
     def run(trees: tuple[int, int]) -> None:
-        fill_leaves(table.leaf, table.trees.offsets, answers, factor, *trees, starts, members, weights)
+        fill_leaves(table.leaf, table.trees.first_leaf, answers, factor, *trees, starts, members, weights)
 
     map_blocks(run, tree_blocks(table.n_trees))
     return members, weights

@@ -102,25 +102,20 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
 
 def path_lengths(table: LeafTable, query: IntArray) -> tuple[FloatArray, FloatArray]:
     """Compute √κ(x, x): κ(x, x) is the number of nodes on a row's paths, all trees added up."""
-    trees = table.trees
-    depth = np.zeros(len(trees.parent), dtype=np.int64)
-    above = np.arange(len(depth))
-    while (below_root := above >= 0).any():
-        depth += below_root
-        above = np.where(below_root, trees.parent[above], -1)
-    of_leaf = depth[trees.leaf_node]
+    of_leaf = table.trees.depth[table.trees.leaf_node].astype(np.int64)
     queries = of_leaf[query].sum(axis=1)
     members = of_leaf[table.leaf].sum(axis=0)
     return np.sqrt(queries.astype(np.float64)), np.sqrt(members.astype(np.float64))
 
 
 def _path_block(table: LeafTable, parts: Factors, rows: slice, lengths: tuple[FloatArray, FloatArray] | None) -> Sparse:
-    from manifolia.kernels.forest import path_rows
+    from manifolia.kernels.node_paths import shared_paths
 
     trees = table.trees
-    query = parts.query[rows]
-    block = np.zeros((query.shape[0], table.n_rows))
-    path_rows(query, parts.starts, parts.members, trees.leaf_node, trees.parent, trees.low, trees.high, block)
+    leaf = trees.leaf_node[parts.query[rows]].T
+    block = np.zeros((leaf.shape[1], table.n_rows))
+    members = parts.starts, parts.members, parts.members[:0]
+    shared_paths(leaf, *members, trees.low, trees.high, trees.parent, trees.depth, block)
     if lengths is not None:
         block /= lengths[0][rows, None] * lengths[1]
     return sp.csr_array(block)

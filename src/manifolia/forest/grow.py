@@ -23,10 +23,10 @@ from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix
-from manifolia.forest.node_paths import single_precision
-from manifolia.forest.node_table import table_of_trees
+from manifolia.forest.bags import n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
-from manifolia.forest.targets import Target, check_forest
+from manifolia.forest.targets import Target
+from manifolia.forest.trees import check_forest, is_grown, read_trees, single_precision
 
 __all__ = [
     "MANY_COLUMNS",
@@ -42,7 +42,6 @@ __all__ = [
     "grow_until_stable",
     "shuffled_columns",
     "split_width",
-    "training_weights",
 ]
 
 #: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
@@ -81,8 +80,8 @@ def grow_forest(
 
     given = check_forest(forest)
     rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
-    if given is not None and hasattr(given, "estimators_"):
-        n_seen = _rows_seen(given)
+    if given is not None and is_grown(given):
+        n_seen = n_rows_drawn(given)
         return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
     # scikit-learn's threads each save, change and restore the process's warning filters: where two overlap, what stays
     # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.) Where one empties the list
@@ -104,27 +103,6 @@ def grow_forest(
             model.set_params(max_features=width)
         fit_forest(model, train, target.y, weight, report=report if given is None else None)
     return Grown(model, rows)
-
-
-def _rows_seen(forest: Any) -> int:
-    """At least how many rows a fitted forest was trained on."""
-    return 1 + max((int(drawn.max(initial=-1)) for drawn in forest.estimators_samples_), default=-1)
-
-
-def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
-    """Tell which weights multiply the in-bag counts.
-
-    scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
-    releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.
-    """
-    if sample_weight is None:
-        return None
-    if not getattr(forest, "bootstrap", False):  # nothing is drawn: the weights go to the trees as they are
-        return np.asarray(sample_weight, dtype=np.float64)
-    drawn = forest.estimators_samples_[0]
-    if np.isclose(forest.estimators_[0].tree_.weighted_n_node_samples[0], len(drawn), rtol=1e-9):
-        return None
-    return np.asarray(sample_weight, dtype=np.float64)
 
 
 # --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
@@ -290,8 +268,7 @@ def grow_until_stable(
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)
             model.set_params(n_estimators=size).fit(X, y)
-            new = table_of_trees(model.estimators_[grown:])
-            kernel += path_kernel(new, rows, normalize=None, missing="native")
+            kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
             length = np.sqrt(np.diagonal(kernel))
             now = kernel / np.outer(length, length)
             if grown:

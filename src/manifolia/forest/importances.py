@@ -22,11 +22,11 @@ import numpy as np
 from manifolia._core import memory
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_seed
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_same_length, is_sparse
 from manifolia.forest.grow import shuffled_columns
-from manifolia.forest.leaf_tables import check_forest_input, leaf_table
-from manifolia.forest.splits import Splits, forest_splits
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.trees import check_forest_input, read_trees
 
 __all__ = ["Importance", "contrast_importance", "importance_from_counts", "permutation_importance"]
 
@@ -135,15 +135,19 @@ def importance_from_counts(
         remedy="Use fewer trees, or select features first.",
     )
     seed = as_seed(random_state)
-    splits = forest_splits(forest)
+    trees = read_trees(forest)
+    tests, limits, missing_left, roots = trees.walk
 
     def run(t: int) -> FloatArray:
         out = np.zeros(d)
-        order, shift = _permutations(seed, t, np.flatnonzero(counts[t] == 0), _used(splits, t), d)
+        used = trees.features_of(t)
+        order, shift = _permutations(seed, t, np.flatnonzero(counts[t] == 0), used, d)
         value = forest.estimators_[t].tree_.value  # (nodes, outputs, classes or 1)
         predicted = (np.argmax(value, axis=2) if classes else value[:, :, 0]).astype(np.float64)
-        part, rows, column = _columns(checked, order, _used(splits, t))
-        permuted_losses(splits, t, part, rows, column, shift, predicted, wanted[order], classes, out)
+        part, rows, column = _columns(checked, order, used)
+        permuted_losses(
+            tests, limits, missing_left, roots[t], part, rows, column, shift, predicted, wanted[order], classes, out
+        )
         return out / wanted[order].size
 
     with threads(n_jobs):
@@ -194,12 +198,6 @@ def _codes(labels: Array, known: Array) -> IntArray:
     code_of = {label: code for code, label in enumerate(np.asarray(known).tolist())}
     found, where = np.unique(labels, return_inverse=True)
     return np.array([code_of.get(label, -1) for label in found.tolist()])[where.ravel()]
-
-
-def _used(splits: Splits, t: int) -> IntArray:
-    """Return the features that tree t tests, in order."""
-    tested: BoolArray = splits.left[splits.roots[t] : splits.roots[t + 1]] >= 0
-    return np.unique(splits.feature[splits.roots[t] : splits.roots[t + 1]][tested])
 
 
 def _permutations(seed: int, t: int, rows: IntArray, used: IntArray, d: int) -> tuple[IntArray, IntArray]:

@@ -1,9 +1,9 @@
 """Codes of rows: which nodes of an ensemble of trees a row visits (Vens and Costa 2011, sections II-B to II-D).
 
-φ(x) has one entry a node: 1 on the way from each root to the leaf of x, 0 elsewhere. With a missing value a test has no
-outcome, and the row goes where the tree learned to send it ("native"), one way by an equal chance ("random"), or both
-ways with half its mass each ("split": 1/2 after the first such test, 1/4 after the second, …). Chance is a hash of the
-seed, the node and all that the row holds: never of the rows beside it.
+φ(x) has one entry per node: 1 on the way from each root to the leaf of x, 0 elsewhere. With a missing value a test has
+no outcome, and the row goes where the tree learned to send it ("native"), one way by an equal chance ("random"), or
+both ways with half its mass each ("split": 1/2 after the first such test, 1/4 after the second, …). Chance is a hash of
+the seed, the node and all that the row holds: never of the rows beside it.
 
 With a hash, F columns take all nodes: column h(v) holds the sum of its nodes' entries. Counts (the paper's Fig. 2)
 raise inner products by (‖φ(x)‖₁ ‖φ(z)‖₁ − ⟨φ(x), φ(z)⟩) / F in expectation; with a random sign for each node
@@ -25,10 +25,10 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.memory import require
-from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.forest.node_table import NodeTable
+from manifolia.forest.trees import Trees, even_blocks, find_leaves, has_missing, laid_out, walk_blocks
 
 __all__ = [
     "HASHES",
@@ -36,11 +36,8 @@ __all__ = [
     "NODES",
     "NodeHash",
     "encode",
-    "has_missing",
-    "leaf_nodes",
     "linkage_codes",
     "node_hash",
-    "single_precision",
 ]
 
 #: Which nodes on the way are coded.
@@ -50,9 +47,7 @@ MISSING = ("random", "split", "native")
 #: How nodes find their column.
 HASHES = ("mixed", "signed", "modulo")
 
-_CELLS = 2**16  # cells of a block of rows: with one tree they fit into a core's cache
-_LEAST, _MOST = 256, 4096  # rows of a block: each block reads all trees once, so a few rows would wait for memory
-_SPARSE_CELLS = 2**22  # cells of a block of sparse rows, which is laid out for the walk
+_FOLDED_ROWS = 1024  # rows whose unfolded code is held at one time, per thread
 _MOST_INDEX = 2**31 - 1
 
 
@@ -78,73 +73,8 @@ def node_hash(n_nodes: int, n_columns: int, *, kind: str = "mixed", key: int | n
     return NodeHash(columns, signs, n_columns)
 
 
-def single_precision(X: Any, *, name: str = "X") -> Any:
-    """Return rows as trees compare them."""
-    with np.errstate(over="ignore"):
-        single = X.astype(np.float32, copy=False)
-    if np.isinf(single.data if sp.issparse(single) else single).any():
-        message = f"{name} has values too large for single precision, in which trees compare. Rescale those columns."
-        raise ValueError(message)
-    return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
-
-
-def has_missing(X: Any) -> bool:
-    """Tell whether any value is missing."""
-    return bool(np.isnan(X.data if sp.issparse(X) else X).any())
-
-
-def _even(n: int, height: int) -> list[slice]:
-    """Blocks of about equal height, as many for each thread; a row's code does not depend on them."""
-    n_threads = current_n_jobs()
-    n_blocks = n_threads * -(-n // (height * n_threads))
-    return row_blocks(n, max(1, -(-n // max(n_blocks, 1))))
-
-
-def _blocks(X: Any) -> list[slice]:
-    """Blocks of rows for the walk."""
-    d = max(X.shape[1], 1)
-    height = int(np.clip(_CELLS // d, _LEAST, _MOST))
-    if sp.issparse(X):
-        height = int(np.clip(_SPARSE_CELLS // d, 1, height))
-    return _even(X.shape[0], height)
-
-
-def _laid_out(X: Any, rows: slice) -> FloatArray:
-    """A block of rows for the walk; of a sparse matrix only one block at a time is ever dense."""
-    return X[rows].toarray() if sp.issparse(X) else X[rows]
-
-
-def leaf_nodes(
-    table: NodeTable, X: Any, *, missing: str = "native", key: int | np.uint64 = 0, n_jobs: int | None = None
-) -> tuple[IntArray, IntArray]:
-    """Find the leaf of every row in every tree."""
-    from manifolia.kernels.node_paths import find_leaves
-
-    leaf = np.empty((table.n_trees, X.shape[0]), dtype=np.int32)
-    lengths = np.zeros(X.shape[0], dtype=np.int64)
-    by_chance = missing == "random" and has_missing(X)
-    limits = table.limits
-
-    def run(rows: slice) -> None:
-        block = _laid_out(X, rows)
-        hashes = _hashes(block) if by_chance else np.empty(0, dtype=np.uint64)
-        walk = table.tests, limits, table.missing_left, table.roots, block, hashes, np.uint64(key), table.depth
-        find_leaves(*walk, leaf[:, rows], lengths[rows])
-
-    map_blocks(run, _blocks(X), n_jobs=n_jobs)
-    return leaf, lengths
-
-
-def _hashes(X: FloatArray) -> Array:
-    from manifolia.kernels.node_paths import row_hashes
-
-    out = np.empty(X.shape[0], dtype=np.uint64)
-    row_hashes(X, X.view(np.uint32), out)
-    return out
-
-
 def encode(
-    table: NodeTable,
+    trees: Trees,
     X: Any,
     *,
     nodes: str = "path",
@@ -159,18 +89,18 @@ def encode(
     check_option(missing, "missing", MISSING)
     check_option(dtype, "dtype", ("float32", "uint8"))
     if folded is not None:
-        return _folded(table, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype, n_jobs=n_jobs)
+        return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype, n_jobs=n_jobs)
     if missing == "split" and has_missing(X):
         if dtype == "uint8":
             message = "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'."
             raise ValueError(message)
-        return _split(table, X, nodes=nodes, n_jobs=n_jobs)
-    leaf, lengths = leaf_nodes(table, X, missing=missing, key=key, n_jobs=n_jobs)
-    return _codes_of_leaves(table, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
+        return _split(trees, X, nodes=nodes, n_jobs=n_jobs)
+    leaf, lengths = find_leaves(trees, X, by_chance=missing == "random", key=key, n_jobs=n_jobs)
+    return _codes_of_leaves(trees, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
 
 
 def _codes_of_leaves(
-    table: NodeTable, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str, n_jobs: int | None
+    trees: Trees, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str, n_jobs: int | None
 ) -> Sparse:
     """The nodes above each leaf, in two passes: lengths are known, so that every row has its place."""
     from manifolia.kernels.node_paths import fill_paths
@@ -178,19 +108,19 @@ def _codes_of_leaves(
     n_rows = leaf.shape[1]
     if nodes == "leaf":
         columns = np.ascontiguousarray(leaf.T).ravel()
-        indptr = np.arange(n_rows + 1, dtype=np.int64) * table.n_trees
-        return _csr(np.ones(len(columns), dtype=dtype), columns, indptr, table.n_nodes)
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * trees.n_trees
+        return _csr(np.ones(len(columns), dtype=dtype), columns, indptr, trees.n_nodes)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     _require(int(indptr[-1]), dtype, n_rows)
     columns = np.empty(int(indptr[-1]), dtype=np.int32)
     values = np.empty(len(columns), dtype=dtype)
 
     def run(rows: slice) -> None:
-        fill_paths(leaf[:, rows], table.parent, table.depth, indptr[:-1][rows].copy(), columns)
+        fill_paths(leaf[:, rows], trees.parent, trees.depth, indptr[:-1][rows].copy(), columns)
         values[indptr[rows.start] : indptr[rows.stop]] = 1
 
-    map_blocks(run, _even(n_rows, _MOST), n_jobs=n_jobs)
-    return _csr(values, columns, indptr, table.n_nodes)
+    map_blocks(run, even_blocks(n_rows), n_jobs=n_jobs)
+    return _csr(values, columns, indptr, trees.n_nodes)
 
 
 def _require(n_entries: int, dtype: str, n_rows: int) -> None:
@@ -201,17 +131,17 @@ def _require(n_entries: int, dtype: str, n_rows: int) -> None:
     )
 
 
-def _split(table: NodeTable, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
+def _split(trees: Trees, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
     """Section II-D: count first, then write."""
     from manifolia.kernels.node_paths import split_paths
 
-    most = int(table.depth.max())
-    walk, leaves_only = (table.tests, table.limits, table.roots), nodes == "leaf"
+    most = int(trees.depth.max())
+    walk, leaves_only = (trees.tests, trees.limits, trees.roots), nodes == "leaf"
     nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
     cursor = np.zeros(X.shape[0] + 1, dtype=np.int64)
-    blocks = _blocks(X)
+    blocks = walk_blocks(X)
     map_blocks(
-        lambda rows: split_paths(*walk, _laid_out(X, rows), leaves_only, most, cursor[1:][rows], *nothing),
+        lambda rows: split_paths(*walk, laid_out(X, rows), leaves_only, most, cursor[1:][rows], *nothing),
         blocks,
         n_jobs=n_jobs,
     )
@@ -221,24 +151,24 @@ def _split(table: NodeTable, X: Any, *, nodes: str, n_jobs: int | None) -> Spars
     values = np.empty(len(columns), dtype=np.float32)
     map_blocks(
         lambda rows: split_paths(
-            *walk, _laid_out(X, rows), leaves_only, most, indptr[:-1][rows].copy(), columns, values
+            *walk, laid_out(X, rows), leaves_only, most, indptr[:-1][rows].copy(), columns, values
         ),
         blocks,
         n_jobs=n_jobs,
     )
-    out = _csr(values, columns, indptr, table.n_nodes)
-    if not table.is_preorder:  # trees grown best first number their nodes in another order than a walk meets them
+    out = _csr(values, columns, indptr, trees.n_nodes)
+    if not trees.is_preorder:  # trees grown best first number their nodes in another order than a walk meets them
         out.has_sorted_indices = False
         out.sort_indices()
     return out
 
 
-def _folded(table: NodeTable, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int | None, **how: Any) -> Sparse:
+def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int | None, **how: Any) -> Sparse:
     """Code block after block, so that the unfolded code of all rows is never held."""
     from manifolia.kernels.node_paths import fold_rows
 
     def run(rows: slice) -> tuple[IntArray, IntArray, FloatArray]:
-        codes = encode(table, X[rows], **how)
+        codes = encode(trees, X[rows], **how)
         weights = codes.data if how["missing"] == "split" else np.empty(0, dtype=np.float32)
         indptr = np.zeros(codes.shape[0] + 1, dtype=np.int64)
         columns, values = np.empty(codes.nnz, dtype=np.int32), np.empty(codes.nnz, dtype=np.float32)
@@ -246,7 +176,7 @@ def _folded(table: NodeTable, X: Any, folded: NodeHash, *, dtype: str, n_jobs: i
         used = fold_rows(codes.indptr, codes.indices, weights, *fold, indptr, columns, values)
         return np.diff(indptr), columns[:used].copy(), values[:used].copy()
 
-    parts = map_blocks(run, row_blocks(X.shape[0], _MOST // 4), n_jobs=n_jobs)
+    parts = map_blocks(run, row_blocks(X.shape[0], _FOLDED_ROWS), n_jobs=n_jobs)
     sizes, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     if dtype == "uint8":
         if (values < 0).any() or (values > np.iinfo(np.uint8).max).any() or (values != np.round(values)).any():
@@ -268,12 +198,12 @@ def _csr(values: Array, columns: IntArray, indptr: IntArray, n_columns: int) -> 
     return out
 
 
-def linkage_codes(table: NodeTable, rows: ArrayLike | None = None, *, dtype: str = "float32") -> Sparse:
+def linkage_codes(trees: Trees, rows: ArrayLike | None = None, *, dtype: str = "float32") -> Sparse:
     """Code rows by the groups of a hierarchical clustering that hold them."""
-    n = (table.n_nodes + 1) // 2
+    n = (trees.n_nodes + 1) // 2
     which = np.arange(n) if rows is None else np.asarray(rows, dtype=np.int64)
     if which.ndim != 1 or (which < 0).any() or (which >= n).any():
-        message = f"rows must be numbers from 0 to {n - 1}, one a row, got {rows!r}."
+        message = f"rows must be numbers from 0 to {n - 1}, one per row, got {rows!r}."
         raise ValueError(message)
     leaf = (2 * n - 2 - which).astype(np.int32)[np.newaxis]
-    return _codes_of_leaves(table, leaf, table.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)
+    return _codes_of_leaves(trees, leaf, trees.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)

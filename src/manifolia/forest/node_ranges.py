@@ -48,8 +48,8 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.forest.leaf_tables import check_forest_input, leaf_table, tree_blocks
-from manifolia.forest.splits import forest_splits
+from manifolia.forest.leaf_tables import leaf_table, tree_blocks
+from manifolia.forest.trees import check_forest_input, laid_out, read_trees
 
 __all__ = ["NodeRanges", "novelty", "novelty_ranges", "ranges_from_counts"]
 
@@ -82,20 +82,20 @@ def ranges_from_counts(forest: Any, X: ArrayLike, counts: IntArray, *, n_jobs: i
     from manifolia.kernels.tree_walk import node_ranges
 
     checked = check_forest_input(forest, X)
-    splits = forest_splits(forest)
-    low = np.full(splits.roots[-1], np.inf, dtype=np.float32)
-    high = np.full(splits.roots[-1], -np.inf, dtype=np.float32)
+    trees = read_trees(forest)
+    low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
+    high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
     least, most = (np.full(checked.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
     whole = [slice(0, checked.shape[0])]
     with threads(n_jobs):
         for rows in _blocks(*checked.shape) if is_sparse(checked) else whole:
-            block, drawn = _dense(checked, rows), np.ascontiguousarray(counts[:, rows])
+            block, drawn = laid_out(checked, rows), np.ascontiguousarray(counts[:, rows])
 
-            def run(trees: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
-                node_ranges(splits, block, drawn, *trees, low, high)
+            def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
+                node_ranges(*trees.walk, block, drawn, *which, low, high)
 
-            map_blocks(run, tree_blocks(splits.n_trees))
+            map_blocks(run, tree_blocks(trees.n_trees))
             least = np.fmin(least, np.fmin.reduce(block, axis=0))
             most = np.fmax(most, np.fmax.reduce(block, axis=0))
     return NodeRanges(low, high, np.nan_to_num(most - least))
@@ -113,10 +113,10 @@ def novelty(
     from manifolia.kernels.tree_walk import path_excess
 
     checked = check_forest_input(forest, X)
-    splits = forest_splits(forest)
-    if len(ranges.low) != splits.roots[-1] or len(ranges.span) != checked.shape[1]:
+    trees = read_trees(forest)
+    if len(ranges.low) != trees.n_nodes or len(ranges.span) != checked.shape[1]:
         message = (
-            f"the ranges are of {len(ranges.low)} nodes and the forest has {splits.roots[-1]}. "
+            f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. "
             f"Pass what novelty_ranges gave for this forest."
         )
         raise ValueError(message)
@@ -124,7 +124,7 @@ def novelty(
 
     def run(rows: slice) -> None:
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
-        path_excess(splits, *ranges, _dense(checked, rows), drawn, total[rows], n_asked[rows])
+        path_excess(*trees.walk, *ranges, laid_out(checked, rows), drawn, total[rows], n_asked[rows])
 
     map_blocks(run, _blocks(*checked.shape), n_jobs=n_jobs)
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)
@@ -132,7 +132,3 @@ def novelty(
 
 def _blocks(n_rows: int, d: int) -> list[slice]:
     return row_blocks(n_rows, max(1, min(_ROWS, _VALUES // d)))
-
-
-def _dense(X: Any, rows: slice) -> Array:
-    return np.ascontiguousarray(X[rows].toarray()) if is_sparse(X) else X[rows]

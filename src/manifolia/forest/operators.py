@@ -116,12 +116,13 @@ class ForestOperator:
         from manifolia.kernels.forest import leaf_apply, path_apply
 
         table, trees = self.table, self.table.trees
+        first_leaf = trees.first_leaf
         out = np.zeros_like(V)
         if self.kind == "path":
-            path_apply(table.leaf, trees.leaf_node, trees.parent, trees.node_offsets, self._row, self._row, V, out)
+            path_apply(table.leaf, trees.leaf_node, trees.parent, trees.roots, self._row, self._row, V, out)
             return out
         for way in passes:
-            leaf_apply(table.leaf, trees.offsets, way.gives, way.takes, way.in_row, way.out_row, way.leaf_scale, V, out)
+            leaf_apply(table.leaf, first_leaf, way.gives, way.takes, way.in_row, way.out_row, way.leaf_scale, V, out)
         if self._isolated.any():
             out[self._isolated] += V[self._isolated]
         return out

@@ -17,8 +17,8 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_option
-from manifolia.forest.node_paths import encode, has_missing, leaf_nodes
-from manifolia.forest.node_table import NodeTable
+from manifolia.forest.node_paths import encode
+from manifolia.forest.trees import Trees, find_leaves, has_missing
 
 __all__ = ["NORMALIZATIONS", "path_kernel"]
 
@@ -29,7 +29,7 @@ _HEIGHT = 64  # rows of a block
 
 
 def path_kernel(
-    table: NodeTable,
+    trees: Trees,
     X: Any,
     Z: Any = None,
     *,
@@ -43,10 +43,10 @@ def path_kernel(
 
     Parameters
     ----------
-    table : NodeTable
-        The trees.
+    trees : Trees
+        From `manifolia.forest.trees.read_trees`.
     X : ndarray or csr_array of float32 of shape (n, d)
-        From `manifolia.forest.node_paths.single_precision`.
+        From `manifolia.forest.trees.single_precision`.
     Z : ndarray or csr_array of float32 of shape (m, d), default=None
         Rows to compare with; None: `X` itself.
     normalize : {"cosine", "max"} or None, default="cosine"
@@ -70,7 +70,7 @@ def path_kernel(
     how: dict[str, Any] = {"missing": missing, "key": key}
     with threads(n_jobs):
         if nodes == "leaf":
-            return _of_leaves(table, X, X if Z is None else Z, normalize, how)
+            return _of_leaves(trees, X, X if Z is None else Z, normalize, how)
         other = X if Z is None else Z
         own: Any
         theirs: Any
@@ -80,50 +80,50 @@ def path_kernel(
             remedy="Ask for fewer rows at a time, or use nodes='leaf', which is sparse.",
         )
         if missing == "split" and (has_missing(X) or has_missing(other)):
-            out, own, theirs = _of_codes(table, X, other, longest=normalize == "max")
+            out, own, theirs = _of_codes(trees, X, other, longest=normalize == "max")
         else:
-            out, own, theirs = _of_paths(table, X, other, how, longest=normalize == "max")
+            out, own, theirs = _of_paths(trees, X, other, how, longest=normalize == "max")
     if normalize == "cosine":
         out /= np.sqrt(own[:, np.newaxis] * theirs)
     elif normalize == "max":
-        out /= table.n_trees
+        out /= trees.n_trees
     return out
 
 
 def _of_paths(
-    table: NodeTable, X: Any, Z: Any, how: dict[str, Any], *, longest: bool
+    trees: Trees, X: Any, Z: Any, how: dict[str, Any], *, longest: bool
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    from manifolia.kernels.node_paths import leaf_ranks, shared_paths, sort_members
+    from manifolia.kernels.node_paths import shared_paths, sort_members
 
-    low, high = np.empty(table.n_nodes, dtype=np.int32), np.empty(table.n_nodes, dtype=np.int32)
-    n_leaves = leaf_ranks(table.tests, table.roots, low, high)
-    leaf, own = leaf_nodes(table, X, **how)
-    to_leaf, theirs = (leaf, own) if Z is X else leaf_nodes(table, Z, **how)
-    starts = np.zeros(n_leaves + 1, dtype=np.int64)
+    walk: dict[str, Any] = {"by_chance": how["missing"] == "random", "key": how["key"]}
+    leaf, own = find_leaves(trees, X, **walk)
+    to_leaf, theirs = (leaf, own) if Z is X else find_leaves(trees, Z, **walk)
+    low, high = trees.low, trees.high
+    starts = np.zeros(trees.n_leaves + 1, dtype=np.int64)
     members, lengths = np.empty(to_leaf.size, dtype=np.int32), np.empty(to_leaf.size, dtype=np.int32)
-    sort_members(to_leaf, low, table.depth, starts, members, lengths)
+    sort_members(to_leaf, low, trees.depth, starts, members, lengths)
     out = np.zeros((X.shape[0], Z.shape[0]))
     shown = lengths if longest else lengths[:0]
 
     def run(rows: slice) -> None:
-        shared_paths(leaf[:, rows], starts, members, shown, low, high, table.parent, table.depth, out[rows])
+        shared_paths(leaf[:, rows], starts, members, shown, low, high, trees.parent, trees.depth, out[rows])
 
     map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
     return out, own, theirs
 
 
-def _of_codes(table: NodeTable, X: Any, Z: Any, *, longest: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _of_codes(trees: Trees, X: Any, Z: Any, *, longest: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Products of codes whose entries are shares."""
     from manifolia.kernels.node_paths import code_products
 
-    codes = encode(table, X, missing="split")
-    to_codes = codes if Z is X else encode(table, Z, missing="split")
+    codes = encode(trees, X, missing="split")
+    to_codes = codes if Z is X else encode(trees, Z, missing="split")
     out = np.zeros((X.shape[0], Z.shape[0]))
     to_arrays = to_codes.indptr, to_codes.indices, to_codes.data
 
     def run(rows: slice) -> None:
         part = codes[rows]
-        code_products(table.roots, part.indptr, part.indices, part.data, *to_arrays, longest, out[rows])
+        code_products(trees.roots, part.indptr, part.indices, part.data, *to_arrays, longest, out[rows])
 
     map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
     return out, _squares(codes), _squares(to_codes)
@@ -135,10 +135,10 @@ def _squares(codes: Sparse) -> FloatArray:
     return np.add.reduceat(wide, codes.indptr[:-1]) if len(wide) else np.zeros(codes.shape[0])
 
 
-def _of_leaves(table: NodeTable, X: Any, Z: Any, normalize: str | None, how: dict[str, Any]) -> Sparse:
+def _of_leaves(trees: Trees, X: Any, Z: Any, normalize: str | None, how: dict[str, Any]) -> Sparse:
     """Leaves only: a sparse product. Every path has length 1, so that the longer one has too."""
-    codes = encode(table, X, nodes="leaf", **how).astype(np.float64)
-    to_codes = codes if Z is X else encode(table, Z, nodes="leaf", **how).astype(np.float64)
+    codes = encode(trees, X, nodes="leaf", **how).astype(np.float64)
+    to_codes = codes if Z is X else encode(trees, Z, nodes="leaf", **how).astype(np.float64)
     turned = to_codes.T.tocsr()
     parts = map_blocks(lambda rows: codes[rows] @ turned, row_blocks(X.shape[0], 4 * _HEIGHT))
     out = sp.csr_array(sp.vstack(parts, format="csr"))
@@ -148,5 +148,5 @@ def _of_leaves(table: NodeTable, X: Any, Z: Any, normalize: str | None, how: dic
         rows = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr))
         out.data /= np.sqrt(own[rows] * theirs[out.indices])
     elif normalize == "max":
-        out.data /= table.n_trees
+        out.data /= trees.n_trees
     return out

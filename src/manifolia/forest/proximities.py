@@ -16,7 +16,8 @@ from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
 from manifolia.forest._factors import KINDS, Bags, bags, factors
 from manifolia.forest._rows import cut, rows_in_blocks
-from manifolia.forest.leaf_tables import LeafTable, check_forest_input, leaf_ids, leaf_table, row_weights
+from manifolia.forest.leaf_tables import LeafTable, leaf_ids, leaf_table, row_weights
+from manifolia.forest.trees import check_forest_input
 
 __all__ = ["KINDS", "proximity", "proximity_from_leaves"]
 
@@ -114,7 +115,7 @@ def proximity(
         table = leaf_table(forest, X, train_rows=train_rows)
         new_leaf = None
         if new is not None:
-            new_leaf = leaf_ids(forest, check_forest_input(forest, new, name="new"), table.trees)
+            new_leaf = leaf_ids(table.trees, check_forest_input(forest, new, name="new"))
         return proximity_from_leaves(
             table,
             kind=kind,

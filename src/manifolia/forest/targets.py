@@ -9,8 +9,9 @@ from sklearn.base import is_classifier, is_regressor
 
 from manifolia._core.types import Array, ArrayLike, BoolArray
 from manifolia._core.validate import check_option, missing_labels
+from manifolia.forest.trees import check_forest
 
-__all__ = ["TASKS", "Target", "check_forest", "read_target"]
+__all__ = ["TASKS", "Target", "read_target"]
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
@@ -32,19 +33,6 @@ class Target(NamedTuple):
         return self.task in ("classification", "multilabel") or (
             self.task == "multioutput" and self.y is not None and self.y.dtype.kind not in "f"
         )
-
-
-def check_forest(forest: Any) -> Any:
-    """Check that a forest is one whose leaves and bags can be read."""
-    given = getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
-    # Of the class: the property draws every bag anew. Bagging has bags too, but no leaves of its own.
-    if given is not None and not (hasattr(type(given), "estimators_samples_") and hasattr(type(given), "apply")):
-        message = (
-            f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), fitted or not, or None, "
-            f"got {given!r}. None builds one for the task."
-        )
-        raise TypeError(message)
-    return given
 
 
 def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest: Any = None) -> Target:

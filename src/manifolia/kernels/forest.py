@@ -31,12 +31,10 @@ __all__ = [
     "fill_leaves",
     "fill_queries",
     "leaf_apply",
-    "leaf_intervals",
     "leaf_mass",
     "leaf_totals",
     "lump_rows",
     "path_apply",
-    "path_rows",
     "product_bound",
     "product_rows",
     "shared_bits",
@@ -57,29 +55,6 @@ _H01, _S1, _S2, _S4, _S56 = (
     np.uint64(4),
     np.uint64(56),
 )
-
-
-@kernel()
-def leaf_intervals(left, right, low, high):
-    """For each node of a tree, the range [low, high) of the ranks of its leaves, depth first; returns their number."""
-    n_nodes = left.shape[0]
-    stack = np.empty(n_nodes + 1, dtype=np.int64)
-    stack[0] = 0
-    top = 1
-    n_leaves = 0
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        low[node] = n_leaves
-        if left[node] < 0:
-            n_leaves += 1
-        else:
-            stack[top] = right[node]  # the left child is popped first
-            stack[top + 1] = left[node]
-            top += 2
-    for node in range(n_nodes - 1, -1, -1):  # children have larger ids than their parent
-        high[node] = low[node] + 1 if left[node] < 0 else high[right[node]]
-    return n_leaves
 
 
 @kernel()
@@ -241,41 +216,12 @@ def leaf_apply(leaf, offsets, gives, takes, in_row, out_row, leaf_scale, V, out)
 
 
 @kernel()
-def path_rows(query, starts, members, leaf_node, parent, low, high, out):
-    """Length of the common path of each query with each member, added over trees (Vens and Costa 2011, section II-F).
-
-    With a tree's members sorted by leaf rank, a node covers one interval of them. Going up from the query's leaf the
-    intervals grow, and a member's common path ends at the first node that covers it: each member is visited once.
-    ``low`` and ``high`` are leaf ids here, ``leaf_node`` gives the node of a leaf, ``parent`` is −1 at a root.
-    """
-    for i in range(query.shape[0]):
-        for t in range(query.shape[1]):
-            node = leaf_node[query[i, t]]
-            depth = 0
-            up = node
-            while up >= 0:
-                depth += 1
-                up = parent[up]
-            inner_low = starts[low[node]]
-            inner_high = inner_low
-            while node >= 0:
-                outer_low, outer_high = starts[low[node]], starts[high[node]]
-                for k in range(outer_low, inner_low):
-                    out[i, np.uint64(members[k])] += depth
-                for k in range(inner_high, outer_high):
-                    out[i, np.uint64(members[k])] += depth
-                inner_low, inner_high = outer_low, outer_high
-                node = parent[node]
-                depth -= 1
-
-
-@kernel()
-def path_apply(leaf, leaf_node, parent, node_offsets, in_row, out_row, V, out):
+def path_apply(leaf, leaf_node, parent, roots, in_row, out_row, V, out):
     """Add K V to ``out`` for the common-path kernel: sums up the tree, then sums down the tree, O(nodes) per tree."""
     n_rows, width = V.shape
     for t in range(leaf.shape[0]):
-        base = node_offsets[t]
-        table = np.zeros((node_offsets[t + 1] - base, width), dtype=V.dtype)
+        base = roots[t]
+        table = np.zeros((roots[t + 1] - base, width), dtype=V.dtype)
         for i in range(n_rows):
             where = leaf_node[leaf[t, i]] - base
             for c in range(width):

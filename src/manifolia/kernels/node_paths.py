@@ -33,74 +33,14 @@ from manifolia.kernels.random import below, bits
 __all__ = [
     "code_products",
     "fill_paths",
-    "find_leaves",
     "fold_rows",
     "hash_nodes",
-    "leaf_ranks",
-    "row_hashes",
     "shared_paths",
     "sort_members",
     "split_paths",
 ]
 
-_NAN_WORD = np.uint32(0x7FC00000)  # one word for every kind of NaN
-_STRIDE = 3  # steps of a row before the next row's turn; fewer or more were slower
 _S63, _S6, _MASK_63, _ONE = np.uint64(63), np.uint64(6), np.uint64(63), np.uint64(1)
-
-
-@kernel()
-def row_hashes(X, words, out):
-    """64 bits of what each row holds, wherever it stands: ``words`` is the memory of ``X``; −0 is 0, NaN is NaN."""
-    for i in range(X.shape[0]):
-        h = np.uint64(0)
-        for j in range(X.shape[1]):
-            x = X[i, j]
-            word = words[i, j]
-            if x != x:
-                word = _NAN_WORD
-            elif x == 0.0:
-                word = np.uint32(0)
-            h = bits(h, word, j)
-        out[i] = h
-
-
-@kernel()
-def find_leaves(tests, limits, missing_left, roots, X, hashes, key, depth, leaf, lengths):
-    """Leaf of each row in each tree; adds the length of each row's paths to ``lengths``.
-
-    With ``hashes`` a missing value goes left or right by one bit of (key, row's content, node). All rows that are still
-    on their way take a few steps each before any takes more: their steps do not wait for one another's memory. Leaves
-    lead back to themselves, so that no step asks whether it is at one.
-    """
-    n_rows = X.shape[0]
-    row = np.empty(n_rows, dtype=np.uint32)
-    at = np.empty(n_rows, dtype=np.uint32)
-    for t in range(roots.shape[0] - 1):
-        for i in range(n_rows):
-            row[i] = i
-            at[i] = roots[t]
-        n_walking = n_rows
-        while n_walking > 0:
-            n_left = 0
-            for k in range(n_walking):
-                i = np.uint64(row[k])
-                node = np.uint64(at[k])
-                for _ in range(_STRIDE):
-                    x = X[i, np.uint64(max(tests[node, 0], 0))]
-                    side = np.uint64(x > limits[node, 1])
-                    if x != x:
-                        if hashes.shape[0] > 0:
-                            side = bits(key, hashes[i], node) >> _S63
-                        else:
-                            side = np.uint64(not missing_left[node])
-                    node = np.uint64(tests[node, np.uint64(2) + side])
-                leaf[t, i] = node
-                row[np.uint64(n_left)] = i
-                at[np.uint64(n_left)] = node
-                n_left += np.int64(tests[node, 0] >= 0)
-            n_walking = n_left
-        for i in range(n_rows):
-            lengths[i] += depth[np.uint64(leaf[t, i])]
 
 
 @kernel()
@@ -193,29 +133,6 @@ def fold_rows(indptr, nodes, weights, columns, signs, n_columns, out_indptr, out
                     total[column] = 0.0
         out_indptr[i + 1] = used
     return used
-
-
-@kernel()
-def leaf_ranks(tests, roots, low, high):
-    """Number the leaves depth first, tree after tree; each node covers ranks low … high − 1. Returns their number."""
-    stack = np.empty(low.shape[0] + 1, dtype=np.int64)
-    n_leaves = 0
-    for t in range(roots.shape[0] - 1):
-        stack[0] = roots[t]
-        top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            low[node] = n_leaves
-            if tests[node, 0] < 0:
-                n_leaves += 1
-            else:
-                stack[top] = tests[node, 3]  # the left child is popped first
-                stack[top + 1] = tests[node, 2]
-                top += 2
-        for node in range(roots[t + 1] - 1, roots[t] - 1, -1):  # children have larger ids than their parent
-            high[node] = low[node] + 1 if tests[node, 0] < 0 else high[tests[node, 3]]
-    return n_leaves
 
 
 @kernel()

@@ -1,15 +1,23 @@
-"""Walks down the trees of a forest: what a row would lose with another value, and how far outside its way it lies.
+"""The way down the trees of a forest: the leaf of a row, what it would lose with another value, how far out it lies.
 
-A walk repeats scikit-learn's own: single-precision values against double-precision thresholds, missing values by the
-node's own rule. Each tree, or each row, is written by one thread, and trees are added in order: the result does not
-depend on threads or on blocks. Nodes are unsigned integers: a test for negative indices would cost a sixth of the time.
+A walk repeats scikit-learn's own: single-precision values against thresholds, missing values by the node's own rule.
+Thresholds are doubles there and are rounded down to single precision here, which no single-precision value can tell.
+Each tree, or each row, is written by one thread, and trees are added in order: the result does not depend on threads or
+on blocks. Nodes are unsigned integers: a test for negative indices would cost a sixth of the time.
 
 ==============  ======================================================================================  ==============
 symbol          meaning                                                                                 shape
 ==============  ======================================================================================  ==============
-T, n, m         trees, rows of ``X``, rows out of a tree's bag
+T, N            trees, nodes of all trees; a node's id counts the nodes of the trees before it
+n, m            rows of ``X``, rows out of a tree's bag
 d, q            features, outputs of the target
-splits          named tuple of arrays: roots, feature, threshold, left, right, missing_left
+roots           first node of each tree, and N                                                          (T + 1) int64
+tests           feature (−1 at a leaf), threshold's bits, left and right child (a leaf's: itself)       (N, 4) int32
+limits          the same memory seen as numbers: column 1 is the threshold                              (N, 4) float32
+missing_left    whether the tree sends missing values left                                              (N) bool
+depth           nodes from the root to this one, both counted                                           (N) int32
+hashes          64 bits of a row's content; empty: missing values go where the tree sends them          (n) or (0)
+leaf            the leaf that a row comes to, as a node                                                 (T, n) int32
 X               rows, single precision                                                                  (n, d)
 rows            rows out of the bag of tree t, in a random order                                        (m)
 column          column of ``X`` that holds feature f                                                    (d)
@@ -27,14 +35,100 @@ from __future__ import annotations
 import numpy as np
 
 from manifolia.kernels._jit import kernel
+from manifolia.kernels.random import bits
 
-__all__ = ["node_ranges", "path_excess", "permuted_losses"]
+__all__ = ["find_leaves", "leaf_ranks", "node_ranges", "path_excess", "permuted_losses", "row_hashes"]
+
+_NAN_WORD = np.uint32(0x7FC00000)  # one word for every kind of NaN
+_STRIDE = 3  # steps of a row before the next row's turn; fewer or more were slower
+_TWO, _S63 = np.uint64(2), np.uint64(63)
 
 
 @kernel()
-def _next_node(splits, base, node, x):
-    goes_left = splits.missing_left[node] if np.isnan(x) else x <= splits.threshold[node]
-    return base + np.uint64(splits.left[node] if goes_left else splits.right[node])
+def _side(limits, missing_left, node, x):
+    """0 if a value goes left, 1 if it goes right."""
+    return np.uint64(not missing_left[node]) if x != x else np.uint64(x > limits[node, 1])
+
+
+@kernel()
+def _next_node(tests, limits, missing_left, node, x):
+    return np.uint64(tests[node, _TWO + _side(limits, missing_left, node, x)])
+
+
+@kernel()
+def leaf_ranks(tests, roots, low, high):
+    """Number the leaves depth first, tree after tree; each node covers ranks low … high − 1. Returns their number."""
+    stack = np.empty(low.shape[0] + 1, dtype=np.int64)
+    n_leaves = 0
+    for t in range(roots.shape[0] - 1):
+        stack[0] = roots[t]
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            low[node] = n_leaves
+            if tests[node, 0] < 0:
+                n_leaves += 1
+            else:
+                stack[top] = tests[node, 3]  # the left child is popped first
+                stack[top + 1] = tests[node, 2]
+                top += 2
+        for node in range(roots[t + 1] - 1, roots[t] - 1, -1):  # children have larger ids than their parent
+            high[node] = low[node] + 1 if tests[node, 0] < 0 else high[tests[node, 3]]
+    return n_leaves
+
+
+@kernel()
+def row_hashes(X, words, out):
+    """64 bits of what each row holds, wherever it stands: ``words`` is the memory of ``X``; −0 is 0, NaN is NaN."""
+    for i in range(X.shape[0]):
+        h = np.uint64(0)
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            word = words[i, j]
+            if x != x:
+                word = _NAN_WORD
+            elif x == 0.0:
+                word = np.uint32(0)
+            h = bits(h, word, j)
+        out[i] = h
+
+
+@kernel()
+def find_leaves(tests, limits, missing_left, roots, X, hashes, key, depth, leaf, lengths):
+    """Leaf of each row in each tree; adds the length of each row's paths to ``lengths``.
+
+    With ``hashes`` a missing value goes left or right by one bit of (key, row's content, node). All rows that are still
+    on their way take a few steps each before any takes more: their steps do not wait for one another's memory. Leaves
+    lead back to themselves, so that no step asks whether it is at one.
+    """
+    n_rows = X.shape[0]
+    row = np.empty(n_rows, dtype=np.uint32)
+    at = np.empty(n_rows, dtype=np.uint32)
+    for t in range(roots.shape[0] - 1):
+        for i in range(n_rows):
+            row[i] = i
+            at[i] = roots[t]
+        n_walking = n_rows
+        while n_walking > 0:
+            n_left = 0
+            for k in range(n_walking):
+                i = np.uint64(row[k])
+                node = np.uint64(at[k])
+                for _ in range(_STRIDE):
+                    x = X[i, np.uint64(max(tests[node, 0], 0))]
+                    if x != x and hashes.shape[0] > 0:
+                        side = bits(key, hashes[i], node) >> _S63
+                    else:
+                        side = _side(limits, missing_left, node, x)
+                    node = np.uint64(tests[node, _TWO + side])
+                leaf[t, i] = node
+                row[np.uint64(n_left)] = i
+                at[np.uint64(n_left)] = node
+                n_left += np.int64(tests[node, 0] >= 0)
+            n_walking = n_left
+        for i in range(n_rows):
+            lengths[i] += depth[np.uint64(leaf[t, i])]
 
 
 @kernel()
@@ -50,12 +144,12 @@ def _loss(predicted, wanted, classes):
 
 
 @kernel()
-def permuted_losses(splits, t, X, rows, column, shift, leaf_value, y, classes, out):
-    """Add to ``out[f]`` by how much the loss of tree t on ``rows`` grows if each takes feature f from its partner.
+def permuted_losses(tests, limits, missing_left, root, X, rows, column, shift, leaf_value, y, classes, out):
+    """Add to ``out[f]`` by how much the loss of a tree on ``rows`` grows if each takes feature f from its partner.
 
     Only the features on a row's path can change its leaf, and only from the first node on that asks for them.
     """
-    base = np.uint64(splits.roots[t])
+    base = np.uint64(root)
     m = rows.shape[0]
     last_seen = np.full(out.shape[0], -1, dtype=np.int64)
     asked = np.empty(out.shape[0], dtype=np.int64)
@@ -64,14 +158,14 @@ def permuted_losses(splits, t, X, rows, column, shift, leaf_value, y, classes, o
         row = rows[i]
         n_asked = 0
         node = base
-        while splits.left[node] >= 0:
-            f = splits.feature[node]
+        while tests[node, 0] >= 0:
+            f = tests[node, 0]
             if last_seen[f] != i:
                 last_seen[f] = i
                 asked[n_asked] = f
                 first_node[n_asked] = node
                 n_asked += 1
-            node = _next_node(splits, base, node, X[row, column[f]])
+            node = _next_node(tests, limits, missing_left, node, X[row, column[f]])
         before = _loss(leaf_value[node - base], y[i], classes)
         for k in range(n_asked):
             f = asked[k]
@@ -80,26 +174,26 @@ def permuted_losses(splits, t, X, rows, column, shift, leaf_value, y, classes, o
                 partner -= m
             value = X[rows[partner], column[f]]
             node = first_node[k]
-            while splits.left[node] >= 0:
-                g = splits.feature[node]
-                node = _next_node(splits, base, node, value if g == f else X[row, column[g]])
+            while tests[node, 0] >= 0:
+                g = tests[node, 0]
+                node = _next_node(tests, limits, missing_left, node, value if g == f else X[row, column[g]])
             out[f] += _loss(leaf_value[node - base], y[i], classes) - before
 
 
 @kernel()
-def node_ranges(splits, X, counts, first, last, low, high):
+def node_ranges(tests, limits, missing_left, roots, X, counts, first, last, low, high):
     """For trees first … last − 1: widen the range of every node by the in-bag rows of ``X`` that come into it.
 
     Missing values compare as false and so leave the range as it is.
     """
     for t in range(first, last):
-        base = np.uint64(splits.roots[t])
+        base = np.uint64(roots[t])
         for i in range(X.shape[0]):
             if counts[t, i] > 0:
                 node = base
-                while splits.left[node] >= 0:
-                    x = X[i, splits.feature[node]]
-                    node = _next_node(splits, base, node, x)
+                while tests[node, 0] >= 0:
+                    x = X[i, tests[node, 0]]
+                    node = _next_node(tests, limits, missing_left, node, x)
                     if x < low[node]:
                         low[node] = x
                     if x > high[node]:
@@ -107,23 +201,23 @@ def node_ranges(splits, X, counts, first, last, low, high):
 
 
 @kernel()
-def path_excess(splits, low, high, span, X, counts, out, n_asked):
+def path_excess(tests, limits, missing_left, roots, low, high, span, X, counts, out, n_asked):
     """Add to ``out[i]``, trees in order, the largest excess on the way of row i; count the trees that were asked.
 
     The excess in a node is the distance from its range in units of the range of both children together, at most 1.
     """
-    for t in range(splits.roots.shape[0] - 1):
-        base = np.uint64(splits.roots[t])
+    for t in range(roots.shape[0] - 1):
+        base = np.uint64(roots[t])
         for i in range(X.shape[0]):
             if counts.shape[1] > 0 and counts[t, i] > 0:
                 continue
             largest = 0.0
             node = base
-            while splits.left[node] >= 0:
-                f = splits.feature[node]
+            while tests[node, 0] >= 0:
+                f = tests[node, 0]
                 x = X[i, f]
-                left, right = base + np.uint64(splits.left[node]), base + np.uint64(splits.right[node])
-                node = _next_node(splits, base, node, x)
+                left, right = np.uint64(tests[node, 2]), np.uint64(tests[node, 3])
+                node = _next_node(tests, limits, missing_left, node, x)
                 outside = max(np.float64(low[node]) - x, x - np.float64(high[node]))
                 if outside > 0.0:
                     width = np.float64(max(high[left], high[right])) - min(low[left], low[right])

@@ -23,12 +23,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator, as_key, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
+from manifolia.forest.bags import has_bags
 from manifolia.forest.grow import grow_forest, grow_until_stable, shuffled_columns
 from manifolia.forest.node_paths import (
     HASHES,
@@ -36,13 +38,19 @@ from manifolia.forest.node_paths import (
     NODES,
     NodeHash,
     encode,
-    has_missing,
     node_hash,
-    single_precision,
 )
-from manifolia.forest.node_table import check_ensemble, describe_node, is_fitted_ensemble, node_table, same_table
 from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target, read_target
+from manifolia.forest.trees import (
+    Trees,
+    check_ensemble,
+    describe_node,
+    has_missing,
+    is_grown,
+    read_trees,
+    single_precision,
+)
 
 __all__ = ["ForestFeatures"]
 
@@ -51,7 +59,7 @@ _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that th
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
 _USUAL_TREES = 200  # that "auto" comes to on most data
 _LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
-_NODE_BYTES, _TABLE_BYTES = 64, 25  # of a node in scikit-learn's trees besides its values, and in a NodeTable
+_NODE_BYTES, _TABLE_BYTES = 64, 25  # of a node in scikit-learn's trees besides its values, and in ours
 _log = logging.getLogger(__name__)
 
 
@@ -188,29 +196,27 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             Itself.
         """
         given = self._check_parameters()
-        checked = self._check(X, reset=True)
-        is_fitted = given is not None and is_fitted_ensemble(given)
-        told = given if hasattr(type(given), "estimators_samples_") and hasattr(type(given), "apply") else None
-        target = None if is_fitted else read_target(y, checked.shape[0], self.task, forest=told)
         reporter = Reporter(self.callback, verbose=self.verbose)
-        forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
-        self.convergence_: FloatArray = np.empty(0)
-        with threads(self.n_jobs):
-            if target is None:
-                self.forest_, self.task_ = given, "given"
-                if given.n_features_in_ != checked.shape[1]:
-                    message = (
-                        f"forest was fitted with {given.n_features_in_} features, got an X with {checked.shape[1]}."
-                    )
-                    raise ValueError(message)
+        with all_or_nothing(self), threads(self.n_jobs):
+            rows = self._check(X, reset=True)
+            forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
+            curve: FloatArray = np.empty(0)
+            if given is not None and is_grown(given):
+                forest, task = self._check_given(given, rows), "given"
             else:
-                self.task_ = target.task
-                _log.info("task: %s", target.task)
-                self.forest_ = self._grow(checked, target, given, forest_seed, held_out_seed, reporter)
-            self._table = node_table(self.forest_)
-        self.n_trees_ = self._table.n_trees
-        self._missing_key, self._hash_key = int(as_key(missing_seed)), int(as_key(hash_seed))
-        self._had_missing = has_missing(checked)
+                target = read_target(y, rows.shape[0], self.task, forest=given if has_bags(given) else None)
+                task = target.task
+                _log.info("task: %s", task)
+                model = self._unfitted(given, target, rows.shape[1], forest_seed)
+                if given is None and self.n_trees == "auto":
+                    curve, n_trees = self._size(clone(model), rows, target, held_out_seed, reporter)  # (M)
+                    model.set_params(n_estimators=n_trees)
+                forest = self._grow(model, rows, target, forest_seed, reporter)  # 1–4
+            nodes = read_trees(forest)  # 5–9: what rows are coded by
+            self.forest_, self.task_, self.convergence_ = forest, task, curve
+            self.n_trees_, self._nodes = nodes.n_trees, nodes
+            self._missing_key, self._hash_key = int(as_key(missing_seed)), int(as_key(hash_seed))
+            self._had_missing = has_missing(rows)
         return self
 
     def transform(self, X: ArrayLike) -> Sparse:
@@ -229,7 +235,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         rows = self._rows(X)
         with threads(self.n_jobs):
             return encode(
-                self._table,
+                self._trees,
                 rows,
                 nodes=self.nodes,
                 missing=self.missing,
@@ -259,7 +265,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         rows = self._rows(X)
         others = None if Z is None or Z is X else self._rows(Z)
         how: dict[str, Any] = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key}
-        return path_kernel(self._table, rows, others, normalize=normalize, n_jobs=self.n_jobs, **how)
+        return path_kernel(self._trees, rows, others, normalize=normalize, n_jobs=self.n_jobs, **how)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Name the columns of the code.
@@ -293,9 +299,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 raise ValueError(message)
         if self.n_features_out is not None:
             return np.array([f"hash{j}" for j in range(self.n_features_out)], dtype=object)
-        roots = self._table.roots
+        roots = self._trees.roots
         tree = np.repeat(np.arange(self.n_trees_), np.diff(roots))
-        node = np.arange(self._table.n_nodes) - roots[tree]
+        node = np.arange(self._trees.n_nodes) - roots[tree]
         return np.array([f"tree{t}_node{k}" for t, k in zip(tree, node, strict=True)], dtype=object)
 
     def describe(self, feature: int | str) -> str:
@@ -319,26 +325,26 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "forest_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        say = partial(describe_node, self._table, names=names, missing=self.missing == "native" and self._had_missing)
+        say = partial(describe_node, self._trees, names=names, missing=self.missing == "native" and self._had_missing)
         column = self._column(feature)
         folded = self._folded()
         if folded is None:
             return say(column)
         nodes = np.flatnonzero(folded.columns == column)
-        trees = np.searchsorted(self._table.roots, nodes, side="right") - 1
+        trees = np.searchsorted(self._trees.roots, nodes, side="right") - 1
         return "\n".join(
-            f"tree{t}_node{v - self._table.roots[t]}: {say(int(v))}" for t, v in zip(trees, nodes, strict=True)
+            f"tree{t}_node{v - self._trees.roots[t]}: {say(int(v))}" for t, v in zip(trees, nodes, strict=True)
         )
 
     def _column(self, feature: int | str) -> int:
-        n_columns = self._table.n_nodes if self.n_features_out is None else self.n_features_out
+        n_columns = self._trees.n_nodes if self.n_features_out is None else self.n_features_out
         column = -1
         if isinstance(feature, str):
             hashed, plain = re.fullmatch(r"hash(\d+)", feature), re.fullmatch(r"tree(\d+)_node(\d+)", feature)
             if hashed and self.n_features_out is not None:
                 column = int(hashed[1])
             elif plain and self.n_features_out is None and int(plain[1]) < self.n_trees_:
-                first, last = self._table.roots[int(plain[1])], self._table.roots[int(plain[1]) + 1]
+                first, last = self._trees.roots[int(plain[1])], self._trees.roots[int(plain[1]) + 1]
                 column = int(first) + int(plain[2]) if int(plain[2]) < last - first else -1
         elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
             column = int(feature)
@@ -396,36 +402,43 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             raise ValueError(message)
         return rows
 
-    def _model(self, target: Target, d: int) -> Any:
+    def _check_given(self, forest: Any, X: Any) -> Any:
+        if forest.n_features_in_ != X.shape[1]:
+            message = f"forest was fitted with {forest.n_features_in_} features, got an X with {X.shape[1]}."
+            raise ValueError(message)
+        return forest
+
+    def _unfitted(self, given: Any, target: Target, d: int, seed: int) -> Any:
         """The forest of section III-A: √d features a split, rounded up, trees grown until their leaves are pure."""
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        classes = target.is_classification or target.task == "unsupervised"
-        return (RandomForestClassifier if classes else RandomForestRegressor)(
-            max_features=math.ceil(math.sqrt(d)),
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            ccp_alpha=self.ccp_alpha,
-        )
-
-    def _grow(self, X: Any, target: Target, given: Any, seed: int, held_out_seed: int, reporter: Reporter) -> Any:
-        model = self._model(target, X.shape[1]) if given is None else clone(given)
-        if given is None:
-            with threads(None) as n_threads:
-                model.set_params(n_jobs=n_threads, random_state=seed)
-            n_trees = self._size(clone(model), X, target, held_out_seed, reporter) if self.n_trees == "auto" else None
-            model.set_params(n_estimators=self.n_trees if n_trees is None else n_trees)
-        elif not hasattr(type(given), "estimators_samples_") or not hasattr(type(given), "apply"):
-            if "random_state" in model.get_params() and model.random_state is None:
+        if given is not None:
+            model = clone(given)
+            if not has_bags(given) and "random_state" in model.get_params() and model.random_state is None:
                 model.set_params(random_state=seed)
-            return model.fit(X[target.labelled], target.y)  # no forest: nothing is known of its bags, or needed
-        reporter.step("forest", 0, 1)
-        grown = grow_forest(X, target, forest=model, random_state=seed).forest
-        reporter.step("forest", 1, 1)
-        return grown
+            return model
+        classes = target.is_classification or target.task == "unsupervised"
+        with threads(None) as n_threads:
+            return (RandomForestClassifier if classes else RandomForestRegressor)(
+                n_estimators=1 if self.n_trees == "auto" else self.n_trees,
+                max_features=math.ceil(math.sqrt(d)),
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                ccp_alpha=self.ccp_alpha,
+                n_jobs=n_threads,
+                random_state=seed,
+            )
 
-    def _size(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> int:
-        """Section III-A: the size at which the Gram matrix of held-out rows stands still."""
+    def _grow(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> Any:
+        if not has_bags(model):  # nothing is known of its bags, or needed
+            return model.fit(X[target.labelled], target.y)
+        reporter.step("forest", 0, 1)
+        forest = grow_forest(X, target, forest=model, random_state=seed).forest
+        reporter.step("forest", 1, 1)
+        return forest
+
+    def _size(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> tuple[FloatArray, int]:
+        """Section III-A: the size at which the Gram matrix of held-out rows stands still, and its changes till then."""
         generator = as_generator(seed)
         rows = generator.permutation(np.flatnonzero(target.labelled))
         n_held = min(_MOST_HELD_OUT, max(2, len(rows) // _HELD_OUT))
@@ -441,19 +454,18 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             data, y = X[train], target.y[place[train]]
         settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees}
         sized = grow_until_stable(model, data, y, X[held_out], report=partial(reporter.step, "size"), **settings)
-        self.convergence_ = sized.curve
         if len(sized.curve) and sized.curve[-1] >= self.tol:
             warn(
                 f"the Gram matrix still changes by {sized.curve[-1]:.3g} with {sized.n_trees} trees, more than "
                 f"tol={self.tol:g}. Raise max_trees or tol."
             )
-        return sized.n_trees
+        return sized.curve, sized.n_trees
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest's nodes in scikit-learn's trees and in our table."""
         given = check_ensemble(self.forest)
-        if given is not None and is_fitted_ensemble(given):
-            return float(_TABLE_BYTES * node_table(given).n_nodes)
+        if given is not None and is_grown(given):
+            return float(_TABLE_BYTES * read_trees(given).n_nodes)
         own = min(self.max_trees, _USUAL_TREES) if self.n_trees == "auto" else self.n_trees
         n_trees = own if given is None else getattr(given, "n_estimators", 1)
         target = None if y is None else read_target(y, n, self.task)
@@ -469,14 +481,23 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
     def _folded(self) -> NodeHash | None:
         if self.n_features_out is None:
             return None
-        return node_hash(self._table.n_nodes, self.n_features_out, kind=self.hash, key=self._hash_key)
+        return node_hash(self._trees.n_nodes, self.n_features_out, kind=self.hash, key=self._hash_key)
+
+    @property
+    def _trees(self) -> Trees:
+        """The nodes of the forest as arrays: not saved, but read again from the forest."""
+        if "_nodes" not in vars(self):
+            self._nodes = read_trees(self.forest_)
+        return self._nodes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the forest."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_nodes"}
 
     def _check_restored(self) -> None:
-        """Check that a table which came from a file is that of the forest: kernels index with it and do not look."""
-        if "forest_" not in vars(self):
-            return
-        fits = self.forest_.n_features_in_ == self.n_features_in_
-        if not fits or not same_table(self._table, node_table(self.forest_)):
+        """Check that a model which came from a file fits its forest."""
+        self.__dict__.pop("_nodes", None)
+        if "forest_" in vars(self) and self.forest_.n_features_in_ != self.n_features_in_:
             message = "the nodes of the model are not those of its forest."
             raise ValueError(message)
 
@@ -486,8 +507,6 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         given = getattr(self.forest, "estimator", self.forest)
-        tags.target_tags.required = self.task != "unsupervised" and not (
-            given is not None and is_fitted_ensemble(given)
-        )
+        tags.target_tags.required = self.task != "unsupervised" and not (given is not None and is_grown(given))
         tags.transformer_tags.preserves_dtype = ["float32"] if self.dtype == "float32" else []
         return tags

@@ -59,8 +59,7 @@ OWN = {
     "manifolia.tables.TablePreparer": "manifolia.tables.preparer.TablePreparer",
     # What their fitted state holds.
     "manifolia.state.LeafTable": "manifolia.forest.leaf_tables.LeafTable",
-    "manifolia.state.Trees": "manifolia.forest.leaf_tables.Trees",
-    "manifolia.state.NodeTable": "manifolia.forest.node_table.NodeTable",
+    "manifolia.state.Trees": "manifolia.forest.trees.Trees",
     "manifolia.state.EmbeddedGauges": "manifolia.explain.embedded.EmbeddedGauges",
     "manifolia.state.Projection": "manifolia.explain.feature_answers.Projection",
     "manifolia.state.Importance": "manifolia.forest.importances.Importance",

@@ -14,7 +14,8 @@ from manifolia.explorer import NewRows
 from manifolia.explorer.describing import Describer
 from manifolia.explorer.parts.images import pixels_of_table
 from manifolia.explorer.parts.told import forest_predictions, novelty_level
-from manifolia.forest.leaf_tables import check_forest_input, leaf_ids
+from manifolia.forest.leaf_tables import leaf_ids
+from manifolia.forest.trees import check_forest_input
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
 
@@ -99,7 +100,7 @@ def _n_known(method: Any, X: Any) -> int:
     table = getattr(method, "_table", None)
     if table is None:
         return 0
-    leaf = leaf_ids(method.forest_, check_forest_input(method.forest_, X), table.trees)
+    leaf = leaf_ids(table.trees, check_forest_input(method.forest_, X))
     trained = {column.tobytes() for column in np.ascontiguousarray(table.leaf.T)}
     return sum(column.tobytes() in trained for column in np.ascontiguousarray(leaf.T))
 

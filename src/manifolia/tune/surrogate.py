@@ -29,6 +29,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from manifolia._core.types import FloatArray
+from manifolia.forest.bags import in_bag_counts
 from manifolia.tune.space import Setting, Space
 
 __all__ = [
@@ -160,9 +161,7 @@ class ForestSurrogate:
     def leave_one_out(self) -> FloatArray:
         """Predict every setting by the trees that did not see it."""
         trees = self._trees(self._X)
-        out = np.ones(trees.shape, dtype=bool)
-        for t, rows in enumerate(self._forest.estimators_samples_):
-            out[t, rows] = False
+        out = in_bag_counts(self._forest, len(self._X)) == 0
         counts = out.sum(axis=0)
         sums = (trees * out).sum(axis=0)
         return np.where(counts > 0, sums / np.maximum(counts, 1), self._loss.mean())
