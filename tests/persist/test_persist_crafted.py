@@ -717,7 +717,7 @@ def leaf_beyond(parts):
 
 def leaf_of_another_tree(parts):
     leaf = parts._table.leaf.copy()
-    leaf[0, 0] = parts._table.trees.offsets[1]
+    leaf[0, 0] = parts._table.trees.first_leaf[1]
     table_of(parts, leaf=leaf)
 
 
@@ -735,16 +735,6 @@ def short_counts(parts):
 
 def other_counts(parts):
     table_of(parts, counts=parts._table.counts.astype(float))
-
-
-def other_offsets(parts):
-    trees = parts._table.trees
-    table_of(parts, trees=trees._replace(offsets=trees.offsets * 1000))
-
-
-def other_leaf_nodes(parts):
-    trees = parts._table.trees
-    table_of(parts, trees=trees._replace(leaf_node=trees.leaf_node[:5]))
 
 
 def no_table(parts):
@@ -798,7 +788,7 @@ def test_fitted_arrays_that_do_not_fit_the_forest(change, mapped, out):
 
 
 def test_there_are_many_states():
-    assert len(STATES) == 17
+    assert len(STATES) == 15
 
 
 def held(value):
