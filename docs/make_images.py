@@ -111,7 +111,7 @@ def draw_rf_phate() -> None:
     model = mf.RFPHATE(random_state=0).fit(X, names)
     MapDisplay.from_estimator(model, names, X_new=X_new, y_new=new_names).plot(right)
     right.set_title("RF-PHATE of the same rows")
-    save(figure, "methods/rf_phate")
+    save(figure, "methods/rf-phate")
 
 
 def draw_phate() -> None:
@@ -136,7 +136,7 @@ def draw_forest_map() -> None:
         forest = model.forest_
         MapDisplay.from_data(model.embedding_, y, kind="class").plot(ax, legend=False)
         ax.set_title(f'layout="{layout}"')
-    save(figure, "methods/forest_map")
+    save(figure, "methods/forest-map")
 
 
 def draw_featuremap() -> None:
@@ -161,7 +161,7 @@ def draw_kernel_tsne() -> None:
     guided = mf.FisherKernelTSNE(n_train=600, random_state=0).fit(X, y)
     MapDisplay.from_estimator(guided, y, X_new=X_new, y_new=y_new).plot(right, legend=False)
     right.set_title("FisherKernelTSNE: guided by the classes")
-    save(figure, "methods/kernel_tsne")
+    save(figure, "methods/kernel-tsne")
 
 
 def draw_forest_features() -> None:
@@ -176,7 +176,7 @@ def draw_forest_features() -> None:
         scaled = np.clip((K - low) / (high - low), 0.0, 1.0)
         ProximityDisplay.from_data(scaled, new_names, title="likeness, scaled").plot(ax)
         ax.set_title(f"New wines, compared by their {what}")
-    save(figure, "methods/forest_features")
+    save(figure, "methods/forest-features")
 
 
 def draw_baselines() -> None:

@@ -252,7 +252,7 @@ def test_an_example_that_gives_something_else_is_told(tmp_path, monkeypatch):
 
 def test_no_example_of_a_page_is_passed_over():
     pages = load("run_pages")
-    assert {ROOT / "README.md", DOCS / "getting_started.md", DOCS / "methods" / "phate.md"} <= set(pages.PAGES)
+    assert {ROOT / "README.md", DOCS / "getting-started.md", DOCS / "methods" / "phate.md"} <= set(pages.PAGES)
     fences = {
         fence
         for page in pages.PAGES
