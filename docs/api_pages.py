@@ -84,7 +84,8 @@ REFERENCE: dict[str, list[str]] = {
     "manifolia.distributed": ["use"],
     "manifolia.exceptions": [
         *["DataHomeError", "HonestyWarning", "ManifoliaError", "ManifoliaWarning", "MemoryLimitError"],
-        *["MissingExtraError", "ModelFileError", "StoppedByCallbackError", "TableError"],
+        *["MissingExtraError", "ModelFileError", "ParameterError", "ParameterTypeError", "StoppedByCallbackError"],
+        "TableError",
     ],
     # Stage functions that are useful on their own.
     "manifolia.neighbors": ["NeighborIndex", "Neighbors", "kneighbors"],

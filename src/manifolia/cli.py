@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +28,9 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
         click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
-        click.option("--na", multiple=True, metavar="TEXT", help="Text that means a missing value; may be repeated."),
+        click.option(
+            "--na", "na_values", multiple=True, metavar="TEXT", help="Text that means a missing value; may be repeated."
+        ),
         click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
         click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
     ):
@@ -55,11 +56,10 @@ def _leave(signum: int, _frame: Any) -> None:
     raise SystemExit(128 + signum)
 
 
-class _Group(click.Group):
+class _Command(click.Command):
     """Turns errors into one sentence and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        debug = "--debug" in sys.argv
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _leave)  # so that what is half written is removed
         try:
@@ -72,12 +72,16 @@ class _Group(click.Group):
         except BrokenPipeError:
             ctx.exit(1)
         except Exception as error:
-            if debug:
+            if ctx.params["debug"]:
                 raise
             from manifolia._cli.errors import sentence
 
             click.echo(f"Error: {sentence(error)}", err=True)
             ctx.exit(1)
+
+
+class _Group(click.Group):
+    command_class = _Command
 
 
 @click.group(cls=_Group, context_settings=_CONTEXT)
@@ -148,8 +152,8 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
               help="Parameter of the method, such as n_trees=200; may be repeated.")  # fmt: skip
 @click.option("--title", help="Heading of the page.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same map.")
-@click.option("--jobs", type=int, help="Threads.  [default: all cores]")
+@click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same map.")
+@click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: all cores]")
 @click.option("--importance/--no-importance", default=None, help="Measure importance.  [default: unless it takes long]")
 @click.option("--keep-rows/--no-keep-rows", default=True, show_default=True,
               help="Keep the prepared rows, which score and explain need.")  # fmt: skip
@@ -216,8 +220,8 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE", help="As for map.")
 @click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
               help="Parameter that is fixed; may be repeated.")  # fmt: skip
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same study.")
-@click.option("--jobs", type=int, help="Processes.  [default: all cores]")
+@click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same study.")
+@click.option("--jobs", "n_jobs", type=int, help="Processes.  [default: all cores]")
 @click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
 @_reading
 @_json

@@ -10,6 +10,8 @@ __all__ = [
     "MemoryLimitError",
     "MissingExtraError",
     "ModelFileError",
+    "ParameterError",
+    "ParameterTypeError",
     "StoppedByCallbackError",
     "TableError",
 ]
@@ -17,6 +19,21 @@ __all__ = [
 
 class ManifoliaError(Exception):
     """Base of every error that only manifolia raises."""
+
+    parameter: str | None = None  #: Parameter that is at fault; None if none is, or several are
+
+    def __init__(self, *args: object, parameter: str | None = None) -> None:
+        super().__init__(*args)
+        if parameter is not None:
+            self.parameter = parameter
+
+
+class ParameterError(ManifoliaError, ValueError):
+    """A parameter has a value that is not allowed; `parameter` is its name."""
+
+
+class ParameterTypeError(ManifoliaError, TypeError):
+    """A parameter has a value of the wrong kind; `parameter` is its name."""
 
 
 # MemoryError first: it has a constructor of its own, which tools that send errors between processes call.

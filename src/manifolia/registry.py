@@ -13,6 +13,7 @@ from typing import Any
 
 from manifolia._core.cards import LIMITS, Card, Limit, Range
 from manifolia._core.pipelines import last_step
+from manifolia.exceptions import ParameterError
 
 __all__ = ["Card", "Limit", "Range", "card_of", "default_method", "find", "get", "names", "register"]
 
@@ -420,15 +421,15 @@ def find(name: str) -> Card:
 
     Raises
     ------
-    ValueError
-        If there is none of that name.
+    ParameterError
+        If there is none of that name; it is a ValueError.
     """
     plain = str(name).lower().replace("_", "-")
     if plain not in _METHODS:
         near = difflib.get_close_matches(plain, _METHODS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         message = f"there is no method {name!r}.{hint} Installed: {', '.join(names())}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="method")
     return _METHODS[plain]
 
 

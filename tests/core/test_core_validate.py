@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -329,6 +330,30 @@ def test_exactly_the_numbers_in_range_pass(value, low, width, open_low):
         assert allowed
     except ValueError:
         assert not allowed
+
+
+@pytest.mark.parametrize(
+    ("refuse", "kind"),
+    [
+        (lambda: check_number(0, "n_trees", low=1), ValueError),
+        (lambda: check_number("0", "n_trees"), TypeError),
+        (lambda: check_option("x", "n_trees", ["y"]), ValueError),
+        (lambda: check_option("x", "n_trees['y']", ["y"]), ValueError),
+        (lambda: check_bool(0, "n_trees"), TypeError),
+        (lambda: check_matrix([[NAN]], name="n_trees"), ValueError),
+        (lambda: check_labels([[0, 1]], name="n_trees"), ValueError),
+        (lambda: check_map([[0, 1]], n_rows=2, name="n_trees"), ValueError),
+        (lambda: check_same_length(n_trees=5), TypeError),
+    ],
+)
+def test_errors_carry_the_parameter_also_to_another_process(refuse, kind):
+    with pytest.raises(kind, match="n_trees") as caught:
+        refuse()
+    sent = pickle.loads(pickle.dumps(caught.value))
+    for error in (caught.value, sent):
+        assert error.parameter == "n_trees"
+        assert str(error) == str(caught.value)
+        assert isinstance(error, kind)
 
 
 def test_flags_are_true_or_false():

@@ -385,7 +385,7 @@ def plain(value):
 def test_the_state_is_plain_data(frame, options):
     frame = frame.assign(day=pd.date_range("2024", periods=6), code=["a", "b", "c", "a", "a", "b"])
     for source in (frame, read(frame), frame[["height", "age"]].to_numpy(), sp.csr_array(np.eye(6))):
-        state = vars(TablePreparer(**options).fit(source))
+        state = TablePreparer(**options).fit(source).__getstate__()
         assert {name for name, value in state.items() if not plain(value)} == set()
     json.dumps(TablePreparer().fit(frame).roles_)
 

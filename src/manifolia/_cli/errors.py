@@ -1,40 +1,59 @@
-"""Errors as one sentence, for people who did not write the code that raised them."""
+"""Errors and notes as the users of a command know things: one sentence, options instead of arguments."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 
+import click
+
+from manifolia._core.messages import Argument, Message
 from manifolia.exceptions import ManifoliaError
 
 __all__ = ["in_options", "sentence"]
-
-#: How the library names what the command line calls otherwise.
-_OPTIONS = (
-    (r"\bdecimal=','", "--decimal ,"),
-    (r"\bdecimal='\.'", "--decimal ."),
-    (r"\bdecimal=", "--decimal"),
-    (r"\bsep=", "--sep"),
-    (r"\bna_values=\[([^\]]*)\]", r"--na \1"),
-    (r"\bna_values\b", "--na"),
-    (r"\broles=\{'?([^:'}]+)'?: *'?([^}']+)'?\}", r"--role \1=\2"),
-    (r"Set the role '(\w+)'", r"Use --role COLUMN=\1"),
-)
 
 _EXPECTED = (ManifoliaError, ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
 def in_options(text: str) -> str:
-    """Say in options of the command line what the library says in arguments."""
-    for argument, option in _OPTIONS:
-        text = re.sub(argument, option, text)
-    return text
+    """Say in options of the running command what the library says in arguments."""
+    if not isinstance(text, Message):
+        return text
+    return "".join(_written(part) if isinstance(part, Argument) else part for part in text.parts)
 
 
 def sentence(error: BaseException) -> str:
-    """Say an error in one line."""
-    text = in_options(" ".join(str(error).split()))
+    """Say an error in one line, and name the option that is at fault."""
+    message = error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
+    text = " ".join(in_options(message).split())
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         text = f"{error.filename}: {error.strerror.lower()}."
+    parameter = getattr(error, "parameter", None) or ""
+    option = _option(parameter)
+    if option is not None and text.startswith(f"{parameter} "):
+        text = option + text.removeprefix(parameter)
+    elif option is not None and option not in text:
+        text = f"{option}: {text}"
     if isinstance(error, _EXPECTED) and text:
         return text if text.endswith((".", "!", "?", ")")) else f"{text}."
     return f"this should not have happened ({type(error).__name__}: {text}). --debug shows where; please report it."
+
+
+def _option(parameter: str) -> str | None:
+    """The option that sets a parameter: its own, or one such as ``--set`` that was given a value for it."""
+    context = click.get_current_context()
+    options = {option.name: option.opts[-1] for option in context.command.params if isinstance(option, click.Option)}
+    if parameter in options:
+        return options[parameter]
+    given = [name for name, value in context.params.items() if isinstance(value, Mapping) and parameter in value]
+    return f"{options[given[0]]} {parameter}" if given else None
+
+
+def _written(argument: Argument) -> str:
+    option, value = _option(argument.name), argument.value
+    if option is None:
+        return str(argument)
+    if isinstance(value, Mapping):
+        values = [f"{name}={'<'.join(role) if isinstance(role, list) else role}" for name, role in value.items()]
+    else:
+        values = value if isinstance(value, list) else [""] if value is None else [value]
+    return " ".join(f"{option} {one}".rstrip() for one in values)

@@ -36,8 +36,8 @@ def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dic
         parts="auto" if options["explain"] else None,
         images=options["images"],
         max_mb=options["max_mb"],
-        random_state=options["seed"],
-        n_jobs=options["jobs"],
+        random_state=options["random_state"],
+        n_jobs=options["n_jobs"],
     )
     began = time.perf_counter()
     run = make_run(table, request, console)
@@ -51,15 +51,15 @@ def run_map(data: Path, out: Path | None, settings: dict[str, Any], options: dic
 
 def read_table(data: Path, options: dict[str, Any]) -> Table:
     """Read the table that a command was given."""
-    given = {name: options[name] for name in ("sep", "decimal", "layer", "obsm")}
-    return read(data, na_values=options["na"], **given)
+    given = {name: options[name] for name in ("sep", "decimal", "na_values", "layer", "obsm")}
+    return read(data, **given)
 
 
 def _check_overlap(options: dict[str, Any]) -> None:
     both = set(options["target"]) & set(options["exclude"])
     if both:
         message = f"{', '.join(sorted(both))} is both target and excluded. A target takes no part as a feature anyway."
-        raise TableError(message)
+        raise TableError(message, parameter="exclude")
 
 
 def tell(console: Console, run: Run, folder: Path, seconds: float) -> None:

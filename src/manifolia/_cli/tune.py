@@ -38,8 +38,8 @@ def run_tune(
         exclude=options["exclude"],
         roles=options["roles"],
         settings=settings,
-        random_state=options["seed"],
-        n_jobs=options["jobs"],
+        random_state=options["random_state"],
+        n_jobs=options["n_jobs"],
     )
     began = time.perf_counter()
     found = tune_table(

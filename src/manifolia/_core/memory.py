@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from manifolia._core.messages import Message
 from manifolia.exceptions import MemoryLimitError
 
 __all__ = ["available", "estimate_memory", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
@@ -146,10 +147,11 @@ def require(size: float, *, step: str, remedy: str) -> None:
     """Refuse a step that needs more memory than the limit, before it starts."""
     allowed = limit_now()
     if size > allowed:
-        message = (
-            f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. {remedy} "
-            f"(The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the environment "
-            f"variable {_ENVIRONMENT}, sets another.)"
+        message = Message(
+            f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. ",
+            remedy,
+            f" (The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the environment "
+            f"variable {_ENVIRONMENT}, sets another.)",
         )
         raise MemoryLimitError(message)
 

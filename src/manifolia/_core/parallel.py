@@ -30,6 +30,8 @@ import joblib
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
+from manifolia.exceptions import ParameterError, ParameterTypeError
+
 __all__ = [
     "Executor",
     "cpu_count",
@@ -76,10 +78,10 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     if n_jobs is not None:
         if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
             message = f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores."
-            raise TypeError(message)
+            raise ParameterTypeError(message, parameter="n_jobs")
         if n_jobs == 0:
             message = "n_jobs must not be 0. Use 1 for one thread, None or -1 for all cores."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="n_jobs")
     if _in_block.get():
         return 1
     if n_jobs is None:

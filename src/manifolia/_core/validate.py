@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array as _sklearn_check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, Sparse
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = [
     "check_bool",
@@ -54,7 +55,7 @@ def check_matrix(
             f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is "
             f"required here. Pass {name}.toarray() if it fits into memory."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter=_parameter(name))
     try:
         # scikit-learn looks for NaN and infinity by adding everything up, which warns where inf meets -inf.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -69,12 +70,10 @@ def check_matrix(
                 input_name=name,
             )
     except (TypeError, ValueError) as error:
-        if re.search(rf"\b{re.escape(name)}\b", str(error)):
-            raise
         # scikit-learn names the input in some of its messages only.
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = f"{name} cannot be used: {error}"
-        raise kind(message) from error
+        named = re.search(rf"\b{re.escape(name)}\b", str(error))
+        kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
+        raise kind(str(error) if named else f"{name} cannot be used: {error}", parameter=_parameter(name)) from error
     return to_csr(checked) if sp.issparse(checked) else checked
 
 
@@ -86,7 +85,7 @@ def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> Fl
             f"{name} has {checked.shape[0]} rows and the data has {n_rows}. "
             f"Pass the coordinates of the same rows, in the same order."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=_parameter(name))
     return checked
 
 
@@ -99,7 +98,7 @@ def check_same_length(**arrays: Any) -> int:
         shape = getattr(value, "shape", None)
         if shape == () or (shape is None and not hasattr(value, "__len__")):
             message = f"{name} must have one entry a row, got the single value {value!r}. Pass an array or a list."
-            raise TypeError(message)
+            raise ParameterTypeError(message, parameter=_parameter(name))
         lengths[name] = len(value) if shape is None else int(shape[0])
     if len(set(lengths.values())) > 1:
         listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -148,10 +147,10 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
         values = values.ravel()
     if values.ndim != 1:
         message = f"{name} must be one-dimensional, got shape {values.shape}. Pass one label a row."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=_parameter(name))
     if n_rows is not None and values.shape[0] != n_rows:
         message = f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=_parameter(name))
     if not allow_missing:
         n_missing = int(missing_labels(y).sum())
         if n_missing:
@@ -159,7 +158,7 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
                 f"{name} has {n_missing} missing labels (NaN, None or NA) of {values.shape[0]} and none are allowed "
                 f"here. Drop those rows first."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter=_parameter(name))
     return values
 
 
@@ -175,7 +174,7 @@ def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     listing = ", ".join(repr(option) for option in allowed)
     message = f"{name} must be one of {listing}, got {value!r}.{hint}"
-    raise ValueError(message)
+    raise ParameterError(message, parameter=_parameter(name))
 
 
 def check_number(
@@ -192,7 +191,7 @@ def check_number(
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
         message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter=_parameter(name))
     number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
     infinite = not integer and not math.isfinite(number)
     if infinite or number < low or number > high or (open_low and number == low):
@@ -203,7 +202,7 @@ def check_number(
         ]
         allowed = " and ".join(part for part in parts if part)
         message = f"{name} must be {allowed}, got {value!r}. {hint}".rstrip()
-        raise ValueError(message)
+        raise ParameterError(message, parameter=_parameter(name))
     return number
 
 
@@ -211,8 +210,13 @@ def check_bool(value: Any, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
         message = f"{name} must be True or False, got {value!r}."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter=_parameter(name))
     return bool(value)
+
+
+def _parameter(name: str) -> str:
+    """The parameter behind a name such as ``roles['age']``."""
+    return name.partition("[")[0].partition("'")[0]
 
 
 def is_sparse(X: Any) -> bool:

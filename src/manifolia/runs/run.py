@@ -17,7 +17,7 @@ from manifolia import registry
 from manifolia._core.progress import ProgressEvent
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
-from manifolia.exceptions import TableError
+from manifolia.exceptions import ParameterError, TableError
 from manifolia.explorer import Payload
 from manifolia.explorer.findings import Finding, Learned, findings_of
 from manifolia.neighbors import kneighbors
@@ -26,7 +26,7 @@ from manifolia.runs.presenting import payload_of
 from manifolia.runs.report import ImportanceMeaning, Measured, coordinates_of, report_of
 from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
-from manifolia.runs.target import Labels, read_labels
+from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["Listener", "Run", "make_estimator", "make_run", "plain_rows", "prepare"]
@@ -61,7 +61,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     stages = _Stages(listener)
     labels = read_labels(table, request.target)
     for name in request.exclude:
-        table.column(name)  # a misspelt one is told
+        take_column(table, name, "exclude")  # a misspelt one is reported
     method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
     estimator = make_estimator(method, request, labels)
     with warnings.catch_warnings(record=True) as caught:
@@ -112,13 +112,13 @@ def make_estimator(method: registry.Card, request: Request, labels: Labels) -> A
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             message = f"{method.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="settings")
     settings: dict[str, Any] = {"random_state": request.random_state, "n_jobs": request.n_jobs, "n_components": 2}
     if "task" in known:
         settings["task"] = "unsupervised" if labels.y is None else request.task
     elif request.task != "auto":
         message = f"{method.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="task")
     if labels.y is not None and not method.supervised and request.method is None:
         message = f"{method.name} is not guided by a target."  # the default for a target always is
         raise ValueError(message)

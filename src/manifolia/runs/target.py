@@ -12,7 +12,7 @@ from manifolia._core.types import Array
 from manifolia.exceptions import TableError
 from manifolia.tables import Table
 
-__all__ = ["Labels", "read_labels"]
+__all__ = ["Labels", "read_labels", "take_column"]
 
 
 class Labels(NamedTuple):
@@ -31,19 +31,19 @@ class Labels(NamedTuple):
 
 def read_labels(table: Table, names: Sequence[str]) -> Labels:
     """Take the target out of a table."""
-    columns = [table.column(name) for name in names]
+    columns = [take_column(table, name, "target") for name in names]
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=pd.RangeIndex(table.n_rows))
     for name, column in zip(names, columns, strict=True):
         found = column.dropna().unique()
         if len(found) == 0:
             message = f"the target {name!r} has no value in any row. Choose another column as target."
-            raise TableError(message)
+            raise TableError(message, parameter="target")
         if len(found) == 1:
             message = (
                 f"the target {name!r} is {found[0]!s} in every row: there is nothing to learn. Choose another column, "
                 f"or leave the target out for a map without one."
             )
-            raise TableError(message)
+            raise TableError(message, parameter="target")
     arrays = [_plain(column) for column in columns]
     if not arrays:
         return Labels(frame, None)
@@ -52,8 +52,17 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
     if len({array.dtype.kind == "O" for array in arrays}) > 1 or len({_is_measured(array) for array in arrays}) > 1:
         told = ", ".join(f"{name} ({_kind(array)})" for name, array in zip(names, arrays, strict=True))
         message = f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out."
-        raise TableError(message)
+        raise TableError(message, parameter="target")
     return Labels(frame, np.column_stack(arrays))
+
+
+def take_column(table: Table, name: str, parameter: str) -> pd.Series:
+    """Take the column that a parameter names."""
+    try:
+        return table.column(name)
+    except TableError as error:
+        error.parameter = parameter
+        raise
 
 
 def _is_measured(values: Array) -> bool:

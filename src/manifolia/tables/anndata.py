@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.optional import import_extra
 from manifolia._core.types import ArrayLike
 from manifolia._core.validate import is_sparse, to_csr
@@ -48,20 +49,21 @@ def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None
     names = [str(name) for name in data.var_names]
     if obsm is not None:
         if obsm not in data.obsm:
-            raise unknown_name(obsm, list(data.obsm), "entry of obsm")
+            raise unknown_name(obsm, list(data.obsm), "entry of obsm", parameter="obsm")
         values = data.obsm[obsm]
         framed = isinstance(values, pd.DataFrame)
         names = column_names(values.columns) if framed else [f"{obsm}_{j + 1}" for j in range(values.shape[1])]
         values = values.to_numpy() if framed else values
     elif layer is not None:
         if layer not in data.layers:
-            raise unknown_name(layer, list(data.layers), "layer")
+            raise unknown_name(layer, list(data.layers), "layer", parameter="layer")
         values = data.layers[layer]
     else:
         values = data.X
         if values is None:
             there = f"layers {listing(data.layers)}, obsm {listing(data.obsm)}"
-            message = f"{source} has no matrix X. Pass layer= or obsm=; there are {there}."
+            layers, entries = Argument("layer", Word()), Argument("obsm", Word())
+            message = Message(f"{source} has no matrix X. Pass ", layers, " or ", entries, f"; there are {there}.")
             raise TableError(message)
     if len(set(names)) < len(names):
         notes.append("Names of variables that occur more than once got a number.")

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import complex_numbers, place_of_row
@@ -123,7 +124,7 @@ def _kind_of_objects(values: Array, name: str) -> str:
 
 def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableError:
     """Make the error for a value that a column cannot hold."""
-    return TableError(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. {hint}")
+    return TableError(Message(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. ", hint))
 
 
 def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
@@ -175,8 +176,9 @@ def _written_number(value: Any, sign: str) -> float:
 
 def _number_hint(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[\d.]*,\d+\s*", value):
-        return "Is the comma the decimal sign? Pass decimal=',' when the file is read."
-    return "Correct it, or leave the cell empty (in a file, na_values names texts that mean “missing”)."
+        return Message("Is the comma the decimal sign? Pass ", Argument("decimal", ","), " when the file is read.")
+    named = Argument("na_values")
+    return Message("Correct it, or leave the cell empty (in a file, ", named, " names texts that mean “missing”).")
 
 
 def to_booleans(column: pd.Series, name: str) -> FloatArray:

@@ -71,11 +71,13 @@ def _short(value: object, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}"
 
 
-def unknown_name(name: object, names: Sequence[object], what: str = "column") -> TableError:
+def unknown_name(
+    name: object, names: Sequence[object], what: str = "column", *, parameter: str | None = None
+) -> TableError:
     """Make the error for a name that is not there."""
     near = nearest(name, names, n=3)
     hint = f"Did you mean {' or '.join(repr(text) for text in near)}?" if near else f"There are {listing(names)}."
-    return TableError(f"there is no {what} {name!r}. {hint}")
+    return TableError(f"there is no {what} {name!r}. {hint}", parameter=parameter)
 
 
 def repeated(names: Iterable[Any]) -> list[Any]:

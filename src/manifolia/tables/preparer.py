@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from manifolia._core.memory import require
+from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
@@ -164,9 +165,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         used = [i for i, role in enumerate(found.roles) if role not in LEFT_OUT]
         if not used:
             told = listing([Remark(name, role) for name, role in self.roles_.items()], limit=8)
-            message = (
-                f"no column can be used: {told}. Pass roles={{column: role}} to use one that was left out, or other "
-                f"data."
+            role = Argument("roles", {Word("column"): Word("role")})
+            message = Message(
+                f"no column can be used: {told}. Pass ", role, " to use one that was left out, or other data."
             )
             raise TableError(message)
         self.used_ = [source.names[i] for i in used]
@@ -349,7 +350,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         require(
             2.0 * n_rows * (n_used + len(self.names_out_)) * np.dtype(dtype).itemsize,
             step=f"preparing {n_rows:,} rows of {n_used:,} columns",
-            remedy="Pass fewer rows at a time, fewer columns (roles={column: 'drop'}), or a sparse matrix.",
+            remedy=Message(
+                "Pass fewer rows at a time, fewer columns (",
+                Argument("roles", {Word("column"): "drop"}),
+                "), or a sparse matrix.",
+            ),
         )
         direct = self._has_role("numeric") & (places >= 0)
         direct[direct] = source.numeric()[places[direct]]
@@ -441,6 +446,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             center[start] = values.mean()
             scale[start] = safe_scale(np.array([values.std()]), center[[start]])[0]
         return center, scale
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save notes as plain text: the arguments that they name are of use while the fit is reported."""
+        state: dict[str, Any] = super().__getstate__()
+        return {**state, "notes_": [str(note) for note in state["notes_"]]} if "notes_" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

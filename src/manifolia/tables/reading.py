@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.tables.frames import is_text, read_columnar, take_source
@@ -119,8 +120,9 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
     if suffix == ".gz":
         suffix = Path(path.stem).suffix.lower()
     if suffix != ".h5ad" and (layer is not None or obsm is not None):
-        message = f"layer and obsm are for AnnData (.h5ad), and {path} is none. Leave them out."
-        raise TableError(message)
+        both = (Argument("layer"), " and ", Argument("obsm"))
+        message: str = Message(*both, f" are for AnnData (.h5ad), and {path} is none. Leave them out.")
+        raise TableError(message, parameter="layer" if obsm is None else "obsm")
     if suffix in _SPREADSHEETS:
         message = f"{path} is a spreadsheet, which is not read here. Save it as CSV, or pass pandas.read_excel(...)."
         raise TableError(message)
@@ -129,7 +131,7 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
         for name in ("sep", "decimal"):
             if text[name] is not None:
                 message = f"{name} is for text files, and {path} is none. Leave it out."
-                raise TableError(message)
+                raise TableError(message, parameter=name)
         if not path.stat().st_size:
             message = f"{path} is empty."
             raise TableError(message)

@@ -25,9 +25,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.types import BoolArray, IntArray
 from manifolia._core.validate import check_option
-from manifolia.exceptions import TableError
+from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.tables.columns import (
     is_iso_date,
     key_of,
@@ -86,17 +87,17 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
         return {}
     if not isinstance(roles, Mapping):
         message = f"roles must map columns to roles, such as {{'Pclass': 'categorical'}}, got {roles!r}."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="roles")
     known = set(names)
     found: dict[str, Any] = {}
     for column, role in roles.items():
         if str(column) not in known:
-            raise unknown_name(column, list(names))
+            raise unknown_name(column, list(names), parameter="roles")
         if isinstance(role, (list, tuple)):
             levels = [key_of(level) for level in role]
             if len(levels) < 2 or repeated(levels):
                 message = f"roles[{column!r}] must list two or more different levels in order, got {role!r}."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="roles")
             found[str(column)] = levels
         else:
             found[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
@@ -170,10 +171,13 @@ def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
     if all(is_iso_date(value) for value in values):
         return _Found("date")
     if reads_as_comma_numbers(present.astype(str)):
-        message = (
+        message = Message(
             f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal sign. "
-            f"Pass decimal=',' when the file is read, or roles={{{name!r}: 'categorical'}} to take them as texts, or "
-            f"'drop' to leave the column out."
+            f"Pass ",
+            Argument("decimal", ","),
+            " when the file is read, or ",
+            Argument("roles", {name: "categorical"}),
+            " to take them as texts, or 'drop' to leave the column out.",
         )
         raise TableError(message)
     order = date_order(values)
@@ -186,9 +190,12 @@ def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
     if (share >= _WRITTEN_SHARE and (many or names_rows)) if sign else (share >= _NUMBER_SHARE and many):
         odd = values[int(np.argmin(reads))]
         row = int(np.argmax((column == odd).to_numpy(dtype=bool, na_value=False)))
-        hint = (
-            f"Correct it, name the texts that mean “missing” when the file is read (na_values=[{odd!r}]), or pass "
-            f"roles={{{name!r}: 'categorical'}} or 'drop'."
+        hint = Message(
+            "Correct it, name the texts that mean “missing” when the file is read (",
+            Argument("na_values", [odd]),
+            "), or pass ",
+            Argument("roles", {name: "categorical"}),
+            " or 'drop'.",
         )
         raise refuse(name, odd, row, f"{describe_writing(sign)} in {share:.0%} of its rows", hint)
     if names_rows:
@@ -247,18 +254,17 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
         elif kind_of(column, name) in ("number", "boolean"):
             levels = sorted(keys, key=lambda key: _natural({"True": "1", "False": "0"}.get(key) or key))
         else:
-            message = (
-                f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, "
-                f"roles={{{name!r}: [lowest, …, highest]}}."
+            message = Message(
+                f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, ",
+                Argument("roles", {name: [Word("lowest"), Word("…"), Word("highest")]}),
+                ".",
             )
             raise TableError(message)
     unknown = [key for i, key in enumerate(keys) if key not in levels and (codes == i).any()]
     if unknown:
-        message = (
-            f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}. "
-            f"roles[{name!r}] must list all of them."
-        )
-        raise TableError(message)
+        told = f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}."
+        message = Message(told, f" roles[{name!r}] must list all of them.")
+        raise TableError(message, parameter="roles")
     numbers = to_places(codes, keys, levels)
     if _is_constant(numbers):
         return ColumnPlan("constant")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.frames import Source
@@ -131,11 +132,11 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
     """Say what becomes of the columns."""
     notes: list[str] = []
 
-    def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], after: str = "") -> None:
+    def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], *after: str | Argument) -> None:
         places = [i for i in range(len(names)) if wanted(i)]
         if places:
             texts = [Remark(names[i], detail(i)) for i in places]
-            notes.append(f"{before}: {listing(texts)}.{after}")
+            notes.append(Message(f"{before}: {listing(texts)}.", *after))
 
     def plan_note(i: int) -> str:
         return found.plans[i].note if i in found.plans else ""
@@ -148,7 +149,9 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
         lambda i: found.roles[i] == "identifier" and bool(plan_note(i)),
         "Left out, because there are too many different texts to be categories",
         plan_note,
-        " Set the role 'categorical' to use such a column.",
+        " Pass ",
+        Argument("roles", {Word("column"): "categorical"}),
+        " to use such a column.",
     )
     tell(has("constant"), "Left out, because all rows have the same value", lambda i: "")
     tell(has("missing"), "Left out, because no row has a value", lambda i: "")
@@ -180,7 +183,9 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
         lambda i: bool(found.numbered[i]) and used[i],
         "Used as a number, though it looks like a row's number",
         lambda i: "",
-        " Set the role 'drop' if it says nothing about the row.",
+        " Pass ",
+        Argument("roles", {Word("column"): "drop"}),
+        " if it says nothing about the row.",
     )
     kept = {
         "keep": "Missing values stay missing",

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message, Word
 from manifolia.exceptions import TableError
 from manifolia.tables.frames import is_text
 from manifolia.tables.naming import Remark, column_names, counted, listing
@@ -137,7 +138,8 @@ def read_text(
         if columns:
             _refuse_doubtful_commas(path, frame, columns, layout.header)
             told = listing([layout.header[i] for i in columns])
-            notes.append(f"{path.name}: the comma was read as the decimal sign, for {told}. Set decimal to choose.")
+            read = f"{path.name}: the comma was read as the decimal sign, for {told}. Set "
+            notes.append(Message(read, Argument("decimal"), " to choose."))
             frame = _parse(path, encoding, sep, ",", layout, missing)
     elif decimal == ".":
         columns = _read_thousands(frame, _comma_columns(frame))
@@ -154,13 +156,14 @@ def _check_sign(sep: str | None, decimal: str | None) -> None:
         message = (
             f"sep must be a single character such as ',', ';' or a tab, got {sep!r}. Leave it out to have it found."
         )
-        raise TableError(message)
+        raise TableError(message, parameter="sep")
     if decimal is not None and decimal not in (".", ","):
         message = f"decimal must be '.' or ',', got {decimal!r}."
-        raise TableError(message)
+        raise TableError(message, parameter="decimal")
     if sep is not None and sep == decimal:
-        message = f"sep and decimal are both {sep!r}. They must differ, or no number could be told from two fields."
-        raise TableError(message)
+        both = (Argument("sep"), " and ", Argument("decimal"))
+        message = Message(*both, f" are both {sep!r}. They must differ, or no number could be told from two fields.")
+        raise TableError(message, parameter="sep")
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
@@ -274,9 +277,11 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
     if len(header) == 1:
         other = [sign for sign in _SEPARATORS if sign != sep and sign in header[0]]
         if other:
-            message = (
+            message = Message(
                 f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates fields. "
-                f"The separator looks like {_NAMES[other[0]]}: pass sep={other[0]!r}."
+                f"The separator looks like {_NAMES[other[0]]}: pass ",
+                Argument("sep", other[0]),
+                ".",
             )
             raise TableError(message)
     if not n_rows:
@@ -291,11 +296,13 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
 def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
     usual = path.name.lower().removesuffix(".gz").endswith(_USUAL)
     doubt = "" if usual else f" Is {path.name} a table at all? Its name does not look like one (.csv, .tsv)."
-    return TableError(
+    message = Message(
         f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to "
-        f"be {_NAMES.get(sep, repr(sep))}; pass sep= if it is another one, or mend the line (texts that hold the "
-        f"separator need quotation marks).{doubt}"
+        f"be {_NAMES.get(sep, repr(sep))}; pass ",
+        Argument("sep", Word()),
+        f" if it is another one, or mend the line (texts that hold the separator need quotation marks).{doubt}",
     )
+    return TableError(message)
 
 
 def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, missing: Any) -> pd.DataFrame:
@@ -366,18 +373,25 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any],
     with_comma = present[present.str.contains(",")]
     names = [header[i] or f"column {i + 1}" for i in columns]
     where = f"column{'s' * (len(names) > 1)} {listing(names)}"
-    done = f"The column can then be left out with roles={{{names[0]!r}: 'drop'}}."
+    done = Message(" The column can then be left out with ", Argument("roles", {names[0]: "drop"}), ".")
     if with_comma.str.fullmatch(_THOUSANDS).all():
-        message = (
+        message = Message(
             f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate thousands or "
-            f"decimals. Pass decimal='.' if it separates thousands, decimal=',' if it is the decimal sign. {done}"
+            f"decimals. Pass ",
+            Argument("decimal", "."),
+            " if it separates thousands, ",
+            Argument("decimal", ","),
+            " if it is the decimal sign.",
+            done,
         )
         raise TableError(message)
     if points:
-        message = (
+        message = Message(
             f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a decimal "
-            f"point in {listing(points)}. Write all of them with the same "
-            f"sign, or pass decimal='.' or ',', with which the others are texts. {done}"
+            f"point in {listing(points)}. Write all of them with the same sign, or pass ",
+            Argument("decimal", "."),
+            " or ',', with which the others are texts.",
+            done,
         )
         raise TableError(message)
 

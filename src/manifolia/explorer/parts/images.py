@@ -10,6 +10,7 @@ import pandas as pd
 
 from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import check_number, is_sparse
+from manifolia.exceptions import ParameterError
 from manifolia.explorer.parts.part import Part
 from manifolia.tables import Table
 
@@ -21,14 +22,14 @@ def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
     shape = tuple(check_number(size, "images", low=1, integer=True) for size in images)
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
         message = f"images is {tuple(images)}. Use (height, width), or (height, width, channels) with 1 or 3 channels."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="images")
     height, width, channels = (*shape, 1)[:3]
     if height * width * channels != n_columns:
         message = (
             f"images is {tuple(images)}, which is {height * width * channels:,} pixels, and X has {n_columns:,} "
             f"columns. Pass the height and width of the pictures that the rows are."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="images")
     return height, width, channels
 
 
