@@ -238,6 +238,19 @@ def test_a_file_with_a_known_name_and_other_columns_is_refused(tmp_path):
         datasets.load("titanic", data_home=tmp_path)
 
 
+def test_the_folder_of_untouched_tables_is_searched_too(tmp_path):
+    (tmp_path / "untouched").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("untouched/apart.csv", "elsewhere/hidden.csv"):
+        (tmp_path / name).write_text("a,b\n1,2\n3,4\n")
+    assert "apart" in datasets.available(tmp_path)
+    assert "hidden" not in datasets.available(tmp_path)
+    assert datasets.load("apart", data_home=tmp_path).frame.shape == (2, 2)
+    (tmp_path / "apart.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"several files in .*: apart\.csv, untouched.apart\.csv\."):
+        datasets.load("apart", data_home=tmp_path)
+
+
 @pytest.mark.parametrize("name", sorted({**KNOWN, **BUNDLED}))
 def test_every_known_set_says_what_it_is_where_from_and_under_which_licence(name):
     for known in (KNOWN.get(name), BUNDLED.get(name)):

@@ -44,6 +44,14 @@ TABLES = {
     "vehicle": (19, 18, 0, {"bus": 218, "opel": 212, "saab": 217, "van": 199}),
     "wine": (14, 13, 0, {1: 59, 2: 71, 3: 48}),
     "reuters_r52": (3, 1, 0, None),
+    "pendigits": (17, 16, 0, None),
+    "satimage": (37, 36, 0, {"1": 1533, "2": 703, "3": 1358, "4": 626, "5": 707, "7": 1508}),
+    "segment": (20, 19, 0, {str(i): 330 for i in range(1, 8)}),
+    "vowel": (14, 11, 0, {str(i): 90 for i in range(11)}),
+    "splice": (61, 60, 0, {"EI": 767, "IE": 768, "N": 1655}),
+    "spambase": (58, 57, 0, {"0": 2785, "1": 1812}),
+    "led7digit": (8, 7, 0, None),
+    "contraceptive": (10, 9, 0, {"1": 629, "2": 333, "3": 511}),
 }
 # name: (columns, dtype, rows of the training part or None, class counts or None)
 MATRICES = {
@@ -76,7 +84,8 @@ ROWS = {
     "pima_diabetes": 768, "spectf_heart": 267, "vehicle": 846, "wine": 178, "reuters_r52": 9100, "optdigits": 5620,
     "arcene": 200, "mnist": 70_000, "fashion_mnist": 70_000, "usps": 9298, "coil20": 1440, "mulan_yeast": 2417,
     "mulan_emotions": 593, "mulan_medical": 978, "mulan_bibtex": 7395, "scrna_pbmc3k": 2638, "scrna_neurons10k": 10_000,
-    "newsgroups20_w1000": 18_745,
+    "newsgroups20_w1000": 18_745, "pendigits": 10_992, "satimage": 6435, "segment": 2310, "vowel": 990, "splice": 3190,
+    "spambase": 4597, "led7digit": 500, "contraceptive": 1473,
 }  # fmt: skip
 
 

@@ -409,5 +409,79 @@ _COUNTS: dict[str, KnownSet] = {
     ),
 }
 
+#: Tables that judge choices made on others; the columns are x1, x2, … in the source's order.
+_UNTOUCHED: dict[str, KnownSet] = {
+    "pendigits": KnownSet(
+        "Digits written with a pen, as eight points resampled along the way; both parts of the source.",
+        "UCI Pen-Based Recognition of Handwritten Digits, copy of KEEL",
+        _UCI,
+        10992,
+        target=("class",),
+    ),
+    "satimage": KnownSet(
+        "Landsat pixels, four bands of a 3 × 3 neighbourhood, and the ground at its centre; both parts of the source.",
+        "UCI Statlog (Landsat Satellite), copy of KEEL",
+        _UCI,
+        6435,
+        target=("class",),
+        classes={
+            "1": "red soil",
+            "2": "cotton crop",
+            "3": "grey soil",
+            "4": "damp grey soil",
+            "5": "soil with vegetation stubble",
+            "7": "very damp grey soil",
+        },
+    ),
+    "segment": KnownSet(
+        "Regions of outdoor images of seven kinds, 19 measurements, of which one is constant.",
+        "UCI Statlog (Image Segmentation), copy of KEEL",
+        _UCI,
+        2310,
+        target=("class",),
+    ),
+    "vowel": KnownSet(
+        "Eleven vowels, each spoken six times by 15 speakers. x1 is the source's split and x2 the speaker, which "
+        "groups the rows; both are kept out of the features. x3 is the speaker's sex.",
+        "UCI Connectionist Bench (Vowel Recognition, Deterding), copy of KEEL",
+        _UCI,
+        990,
+        target=("class",),
+        identifiers=("x1", "x2"),
+    ),
+    "splice": KnownSet(
+        "Stretches of 60 DNA letters around a splice junction, as categories.",
+        "UCI Molecular Biology (Splice-junction Gene Sequences), copy of KEEL",
+        _UCI,
+        3190,
+        target=("class",),
+        classes={"EI": "exon to intron", "IE": "intron to exon", "N": "neither"},
+    ),
+    "spambase": KnownSet(
+        "E-mails, frequencies of words and signs. The source has 4601 rows; this copy lacks four.",
+        "UCI Spambase, copy of KEEL",
+        _UCI,
+        4597,
+        target=("class",),
+        classes={"0": "no spam", "1": "spam"},
+    ),
+    "led7digit": KnownSet(
+        "Seven noisy segments of a display and the digit. Many rows are equal; no rule is right in more than about "
+        "74 % of them.",
+        "UCI LED Display Domain, copy of KEEL",
+        _UCI,
+        500,
+        target=("class",),
+    ),
+    "contraceptive": KnownSet(
+        "Married women in Indonesia and their method of contraception. The signal is weak: about 53 % at best.",
+        "UCI Contraceptive Method Choice, copy of KEEL",
+        _UCI,
+        1473,
+        target=("class",),
+        classes={"1": "none", "2": "long-term", "3": "short-term"},
+    ),
+}
+
 #: Name to what is known about it.
-KNOWN: Mapping[str, KnownSet] = {**_TABLES, **_MATRICES, **_COUNTS}
+KNOWN: Mapping[str, KnownSet] = {**_TABLES, **_MATRICES, **_COUNTS, **_UNTOUCHED}

@@ -6,6 +6,8 @@
 ``NAME_counts.npz``               a SciPy sparse matrix; beside it ``NAME_labels`` (one row per row) and
                                   ``NAME_genes`` or ``NAME_terms`` (one row per column) as Parquet or CSV
 ================================  ===========================================================================
+
+Files of its subfolder ``untouched`` are found by name too; they are kept apart to judge choices, not to make them.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "find", "get_data_home", "read_arrays", "read_counts", "read_table", "scan"]
 
 _ENVIRONMENT = "MANIFOLIA_DATA"
+_SUBFOLDERS = ("untouched",)
 _COUNTS = "_counts.npz"
 _TABLES = (".parquet", ".csv")
 _LABELS = ("_labels",)
@@ -97,7 +100,8 @@ def _cache_folder() -> Path:
 
 def scan(home: Path) -> dict[str, list[Entry]]:
     """List what a data home holds."""
-    files = sorted(home.iterdir()) if home.is_dir() else []
+    folders = [home, *(home / name for name in _SUBFOLDERS)]
+    files = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
     counts = {path.name.removesuffix(_COUNTS) for path in files if path.name.endswith(_COUNTS)}
     companions = {name + part for name in counts for part in (*_LABELS, *_FEATURES)}
     found: dict[str, list[Entry]] = {}
@@ -138,7 +142,7 @@ def find(name: str, home: Path) -> Entry:
     found = scan(home)
     entries = found.get(name, [])
     if len(entries) > 1:
-        files = ", ".join(entry.path.name for entry in entries)
+        files = ", ".join(str(entry.path.relative_to(home)) for entry in entries)
         message = f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one."
         raise ValueError(message)
     if entries:

@@ -1,0 +1,63 @@
+"""The tables that judge choices: all of them load, each with its reason, and no page on defaults was made with them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manifolia import datasets
+
+FOLDER = Path(__file__).parents[2] / "reproduce"
+HOME = os.environ.get("MANIFOLIA_DATA")
+needs_home = pytest.mark.skipif(not HOME, reason="MANIFOLIA_DATA is not set: there is no data home to load from")
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("untouched")
+
+
+def test_each_is_named_once_with_its_reason(module):
+    names = [table.name for table in module.UNTOUCHED]
+    assert len(names) == len(set(names)) == 19
+    assert all(table.reason for table in module.UNTOUCHED)
+
+
+def test_none_of_them_was_varied_on(module):
+    (source,) = FOLDER.rglob("*defaults.py")
+    text = source.read_text(encoding="utf-8")
+    seen = set(re.findall(r'"(\w+)"', "".join(re.findall(r"^(?:PAPER|OTHERS) = (.*)$", text, re.MULTILINE))))
+    assert "wine" in seen
+    assert not seen & {table.name for table in module.UNTOUCHED}
+
+
+def test_without_a_data_home_there_are_none(module, tmp_path):
+    assert list(module.untouched(tmp_path)) == []
+
+
+@needs_home
+def test_they_load(module):
+    found = {table.name: data for table, data in module.untouched(HOME)}
+    missing = {table.name for table in module.UNTOUCHED} - found.keys()
+    if missing:
+        pytest.skip(f"the data home lacks {', '.join(sorted(missing))}")
+    for data in found.values():
+        assert len(data.target) == data.data.shape[0]
+        assert len(np.unique(data.target)) > 1
+        assert data.task == "classification"
+
+
+@needs_home
+def test_the_speakers_of_the_vowels_group_the_rows():
+    if "vowel" not in datasets.available(HOME):
+        pytest.skip("the data home lacks vowel")
+    vowel = datasets.load("vowel", data_home=HOME)
+    assert vowel.identifiers == ["x1", "x2"]
+    assert vowel.frame["x2"].nunique() == 15
+    assert set(vowel.frame["x2"].value_counts()) == {66}
