@@ -22,7 +22,7 @@ from sklearn.decomposition import PCA
 
 from manifolia import datasets
 from manifolia._core.parallel import cpu_count, threads
-from manifolia.affinity import fisher, parzen
+from manifolia.affinity import fisher
 from manifolia.exceptions import DataHomeError
 
 STEPS = 10
@@ -78,8 +78,8 @@ def compare(name, X, codes, rule):
     """Time of 400 points beside the NumPy form's, and of all."""
     for n in (400, len(X)):
         rows, own = X[:n], codes[:n]
-        classes = parzen.parzen_classes(rows, own)
-        fisher.path_distances(rows[:60], parzen.parzen_classes(rows[:60], own[:60]), rule=rule)  # compile
+        classes = fisher.parzen_classes(rows, own)
+        fisher.path_distances(rows[:60], fisher.parzen_classes(rows[:60], own[:60]), rule=rule)  # compile
         wall, cpu, D = clock(partial(fisher.path_distances, rows, classes, rule=rule), 5 if n == 400 else 1)
         line = f"{name:>7} {rule:>9} {n:>7} {len(classes.offsets) - 1:>8}"
         ours = f"{cpu:.3f} ({wall:.3f})"
@@ -100,7 +100,7 @@ def compare(name, X, codes, rule):
 def converge(name, X, codes):
     """Errors of the rules against a path of many pieces, on 400 points."""
     X, codes = X[:400], codes[:400]
-    classes = parzen.parzen_classes(X, codes)
+    classes = fisher.parzen_classes(X, codes)
     above = np.triu_indices(400, 1)
     limit = fisher.path_distances(X, classes, steps=MANY_STEPS, rule="midpoint")[above]
     for rule in ("arcs", "midpoint", "left"):

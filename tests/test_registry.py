@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 import pickle
+import pkgutil
 import sys
 
 import numpy as np
@@ -39,6 +41,26 @@ def test_names_lead_to_classes():
 def test_every_installed_method_loads_and_is_an_estimator():
     for name in registry.names():
         assert hasattr(registry.get(name), "fit_transform"), name
+
+
+def test_the_package_of_methods_names_every_method():
+    """Each method's card, each name of the package, and each class of its modules lead to one another."""
+    from manifolia import methods
+
+    listed = {name: getattr(methods, name) for name in methods.__all__}
+    by_card = {
+        card.load() for name in registry.names() if (card := registry.find(name)).path.startswith("manifolia.methods.")
+    }
+    assert by_card <= set(listed.values())
+    written = {
+        item
+        for info in pkgutil.iter_modules(methods.__path__, "manifolia.methods.")
+        for item in vars(importlib.import_module(info.name)).values()
+        if inspect.isclass(item) and item.__module__ == info.name and not item.__name__.startswith("_")
+        and issubclass(item, BaseEstimator)
+    }  # fmt: skip
+    assert written == set(listed.values())
+    assert all(name == item.__name__ and getattr(mf, name) is item for name, item in listed.items())
 
 
 def test_manifolias_own_come_first_and_its_baselines_last():

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import manifolia as mf
-from manifolia.affinity import fisher, parzen
+from manifolia.affinity import fisher
 from manifolia.layout.embed import embed
 from manifolia.metrics import knn_accuracy
 
@@ -29,7 +29,7 @@ steps = np.linspace(-2.5, 2.5, 41)
 grid = np.stack(np.meshgrid(steps, steps), axis=-1)
 points = np.vstack([[[-1.0, 0.0]], grid.reshape(-1, 2), X])
 codes = np.concatenate([np.full(1 + 41**2, -1), y])  # only the rows have a class
-classes = parzen.parzen_classes(points, codes)
+classes = fisher.parzen_classes(points, codes)
 by_fisher = fisher.path_distances(points, classes)[0, 1:-300].reshape(41, 41)
 by_euclid = np.linalg.norm(grid - points[0], axis=-1)
 
@@ -72,7 +72,7 @@ print(f"over-separation of the training rows: {model.over_separation_:.3f}")
 # are called by hand.
 
 shuffled = rng.permutation(y)
-blind = parzen.parzen_classes(
+blind = fisher.parzen_classes(
     X[train], shuffled[train], bandwidth=model.fisher_bandwidth_
 )
 print(

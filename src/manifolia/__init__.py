@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = attach(
     names={
         "Explorer": "manifolia.explorer",
         "FeatureMAP": "manifolia.methods.featuremap",
-        "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
+        "FisherKernelTSNE": "manifolia.methods.kernel_tsne",
         "KernelMap": "manifolia.extension.kernel_map",
         "KernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",

@@ -264,7 +264,7 @@ for _card in (
         label="Kernel t-SNE", **_KERNEL_MAP, limits=_ON_TRAINING_ROWS, space={"perplexity": _PERPLEXITY},
     ),
     Card(
-        "fisher-kernel-tsne", "manifolia.methods.fisher_kernel_tsne:FisherKernelTSNE",
+        "fisher-kernel-tsne", "manifolia.methods.kernel_tsne:FisherKernelTSNE",
         "t-SNE of what tells classes apart, and a formula for all rows; places new rows",
         label="Fisher kernel t-SNE", **_KERNEL_MAP, supervised=True, limits=_ON_TRAINING_ROWS,
         figures=("left_out_score_", "over_separation_"), score="left_out_score_",

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 import manifolia as mf
-from manifolia.affinity import fisher, parzen
+from manifolia.affinity import fisher
 from manifolia.exceptions import HonestyWarning, MemoryLimitError
 from reference import fisher as reference
 
@@ -66,7 +66,7 @@ def test_directions_that_do_not_change_the_classes_have_no_length():
     grid = np.stack(np.meshgrid([0.0, 1.0, 2.0, 3.0], np.arange(60.0)), axis=-1).reshape(-1, 2)
     y = (grid[:, 0] > 1.5).astype(int)
     inside = np.flatnonzero((grid[:, 1] > 27) & (grid[:, 1] < 33))
-    classes = parzen.parzen_classes(grid, y, bandwidth=0.7)
+    classes = fisher.parzen_classes(grid, y, bandwidth=0.7)
     for rule in ("arcs", "midpoint"):
         D = fisher.path_distances(grid, classes, rule=rule)[np.ix_(inside, inside)]
         same = grid[inside, 0][:, None] == grid[inside, 0]
@@ -197,7 +197,7 @@ def left_out_likelihood(X, codes, width):
 
 def test_the_likelihood_is_that_of_left_out_rows(clouds):
     X, y = clouds
-    found = parzen.parzen_classes(X, y, bandwidth=0.9)
+    found = fisher.parzen_classes(X, y, bandwidth=0.9)
     assert found.bandwidth == pytest.approx(0.9)
     assert found.likelihood == pytest.approx(left_out_likelihood(X, y, 0.9), rel=1e-9)
     counts = np.bincount(y)
@@ -208,13 +208,13 @@ def test_the_accuracy_is_that_of_left_out_rows(clouds):
     X, y = clouds
     exponent = -0.5 * cdist(X, X, "sqeuclidean") / 0.9**2 + np.diag(np.full(40, -np.inf))
     voted = np.stack([np.exp(exponent[:, y == c]).sum(axis=1) for c in range(3)]).argmax(axis=0)
-    assert parzen.parzen_classes(X, y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))
-    assert parzen.parzen_classes(X, 2 * y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))  # gaps
+    assert fisher.parzen_classes(X, y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))
+    assert fisher.parzen_classes(X, 2 * y, bandwidth=0.9).accuracy == pytest.approx(np.mean(voted == y))  # gaps
 
 
 def test_the_width_maximises_it(clouds):
     X, y = clouds
-    found = parzen.parzen_classes(X, y)
+    found = fisher.parzen_classes(X, y)
     widths = np.geomspace(0.05, 10, 400)
     best = max(left_out_likelihood(X, y, width) for width in widths)
     assert found.likelihood == pytest.approx(best, abs=2e-3)
@@ -224,7 +224,7 @@ def test_the_width_maximises_it(clouds):
 
 def test_where_all_narrow_widths_are_as_good_the_widest_is_taken():
     X = np.r_[np.arange(20.0), 1000 + np.arange(20.0)][:, None]
-    found = parzen.parzen_classes(X, np.repeat([0, 1], 20))
+    found = fisher.parzen_classes(X, np.repeat([0, 1], 20))
     assert found.informative
     assert found.likelihood > -2e-3
     assert found.bandwidth > 50  # the nearest neighbours are 1 apart
@@ -232,10 +232,10 @@ def test_where_all_narrow_widths_are_as_good_the_widest_is_taken():
 
 def test_a_row_alone_in_its_class_has_no_likelihood(clouds):
     X, y = clouds
-    with_one = parzen.parzen_classes(np.r_[X, [[9.0, 9, 9, 9]]], np.r_[y, 3])
+    with_one = fisher.parzen_classes(np.r_[X, [[9.0, 9, 9, 9]]], np.r_[y, 3])
     assert np.isfinite(with_one.likelihood)
     assert with_one.informative
-    alone = parzen.parzen_classes(X, np.arange(len(X)))
+    alone = fisher.parzen_classes(X, np.arange(len(X)))
     assert np.isnan(alone.likelihood)
     assert not alone.informative
 
@@ -243,18 +243,18 @@ def test_a_row_alone_in_its_class_has_no_likelihood(clouds):
 def test_reference_rows_are_drawn_in_proportion(rng):
     codes = np.repeat([0, 1, 2, -1], [60, 30, 10, 50])
     X = rng.normal(size=(150, 2))
-    found = parzen.parzen_classes(X, codes, reference=20, random_state=0)
+    found = fisher.parzen_classes(X, codes, reference=20, random_state=0)
     np.testing.assert_array_equal(np.diff(found.offsets), [12, 6, 2])
     np.testing.assert_array_equal(codes[found.rows], np.repeat([0, 1, 2], [12, 6, 2]))
-    again = parzen.parzen_classes(X, codes, reference=20, random_state=0)
+    again = fisher.parzen_classes(X, codes, reference=20, random_state=0)
     np.testing.assert_array_equal(found.rows, again.rows)
-    assert set(found.rows) != set(parzen.parzen_classes(X, codes, reference=20, random_state=1).rows)
+    assert set(found.rows) != set(fisher.parzen_classes(X, codes, reference=20, random_state=1).rows)
 
 
 def test_shuffled_labels_are_not_believed(rng):
     X = rng.normal(size=(200, 3))
     y = (X[:, 0] > 0).astype(int)
-    assert parzen.parzen_classes(X, y).informative
+    assert fisher.parzen_classes(X, y).informative
     with pytest.warns(HonestyWarning, match="cannot be told from the data"):
         D = fisher.distances(X, rng.permutation(y))
     np.testing.assert_allclose(D, np.linalg.norm(X[:, None] - X, axis=2), atol=1e-12)
@@ -265,18 +265,18 @@ def test_shuffled_labels_are_not_believed(rng):
 def test_shuffled_labels_are_seldom_believed(rng):
     """Of 60 shuffles with two standard errors about 1 in 40 would pass by chance."""
     X = rng.normal(size=(80, 3))
-    believed = sum(parzen.parzen_classes(X, rng.permutation(np.arange(80) % 3)).informative for _ in range(60))
+    believed = sum(fisher.parzen_classes(X, rng.permutation(np.arange(80) % 3)).informative for _ in range(60))
     assert believed <= 6
 
 
 def test_numbers_are_cut_into_bins(rng):
     y = rng.normal(size=101)
-    codes = parzen.class_codes(y, 101, n_bins=4)
+    codes = fisher.class_codes(y, 101, n_bins=4)
     assert np.bincount(codes).tolist() == [26, 25, 25, 25]
     np.testing.assert_array_equal(np.argsort(codes, kind="stable")[:5], np.flatnonzero(codes == 0)[:5])
     assert (np.diff(codes[np.argsort(y)]) >= 0).all()
     tied = np.r_[np.zeros(60), y[:41] ** 2 + 0.5]
-    assert np.bincount(parzen.class_codes(tied, 101, task="regression", n_bins=4))[0] == 60
+    assert np.bincount(fisher.class_codes(tied, 101, task="regression", n_bins=4))[0] == 60
     X = np.c_[y + 0.1 * rng.normal(size=101), rng.normal(size=101)]
     D = fisher.distances(X, y, n_bins=3)
     low, high = y < np.quantile(y, 0.2), y > np.quantile(y, 0.8)
@@ -285,8 +285,8 @@ def test_numbers_are_cut_into_bins(rng):
 
 def test_classes_of_any_kind():
     for y in (["b", "a", "b"], [True, False, True], [1.0, 0.0, 1.0], np.array(["b", "a", "b"], dtype=object)):
-        np.testing.assert_array_equal(parzen.class_codes(y, 3), [1, 0, 1])
-    assert parzen.class_codes(["b", None, "a"], 3).tolist() == [1, -1, 0]
+        np.testing.assert_array_equal(fisher.class_codes(y, 3), [1, 0, 1])
+    assert fisher.class_codes(["b", None, "a"], 3).tolist() == [1, -1, 0]
 
 
 @pytest.mark.parametrize(
@@ -328,11 +328,14 @@ def test_the_memory_is_asked_for_first(clouds):
 
 
 def test_mixed(rng):
-    F, E = (np.abs(A - A.T) for A in rng.normal(size=(2, 5, 5)))
+    F, X = np.abs(np.subtract.outer(rng.normal(size=5), np.arange(5.0))), rng.normal(size=(5, 3))
+    F = F + F.T
+    np.fill_diagonal(F, 0.0)
+    E = cdist(X, X)
     above = np.triu_indices(5, 1)
     expected = np.sqrt((F / np.median(F[above])) ** 2 + 0.25 * (E / np.median(E[above])) ** 2)
-    np.testing.assert_allclose(fisher.mixed(F, E, 0.5), expected)
-    np.testing.assert_allclose(fisher.mixed(F, E, 0.0) * np.median(F[above]), F)
-    np.testing.assert_allclose(fisher.mixed(np.zeros((5, 5)), E), E / np.median(E[above]))
+    np.testing.assert_allclose(fisher.mixed(F, X, 0.5), expected)
+    np.testing.assert_allclose(fisher.mixed(F, X, 0.0) * np.median(F[above]), F)
+    np.testing.assert_allclose(fisher.mixed(np.zeros((5, 5)), X), E / np.median(E[above]))
     lopsided = np.triu(F)
-    np.testing.assert_array_equal(fisher.mixed(lopsided, E), fisher.mixed(lopsided, E).T)
+    np.testing.assert_array_equal(fisher.mixed(lopsided, X), fisher.mixed(lopsided, X).T)

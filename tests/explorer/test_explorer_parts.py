@@ -46,7 +46,7 @@ def flat():
 @pytest.fixture(scope="module")
 def kernel_map(flat):
     X, _ = flat
-    model = mf.KernelTSNE(n_train=100, perplexity=10, pca=None, mapping="kernel", random_state=0).fit(X)
+    model = mf.KernelTSNE(n_train=100, perplexity=10, pca=None, map=mf.KernelMap(), random_state=0).fit(X)
     return model, payload_of_model(model, X, new=X.iloc[:4] + 0.05)
 
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import load_digits
 
 import manifolia as mf
-from manifolia.affinity import fisher, parzen
+from manifolia.affinity import fisher
 from manifolia.exceptions import HonestyWarning
 from manifolia.metrics import knn_accuracy
 from manifolia.metrics.separation import map_score
@@ -61,7 +61,7 @@ def test_what_is_laid_out_is_the_mix_of_distances(digits):
     D = fisher.distances(train, classes, steps=4, rule="midpoint")
     expected = np.hypot(D / np.median(D[D > 0]), 0.5 * cdist(train, train) / np.median(pdist(train)))
     np.testing.assert_allclose(Recorder.seen, expected, rtol=1e-6, atol=1e-7)
-    found = parzen.parzen_classes(train, classes)
+    found = fisher.parzen_classes(train, classes)
     assert model.fisher_bandwidth_ == pytest.approx(found.bandwidth)
     assert model.log_likelihood_ == pytest.approx(found.likelihood)
     assert model.prior_log_likelihood_ == pytest.approx(found.prior)
@@ -104,7 +104,7 @@ def test_shuffled_labels_do_not_separate_rows_that_were_not_laid_out(digits, rng
 def test_without_the_guard_shuffled_labels_would_separate_training_rows(digits, rng):
     X, y = digits
     X, shuffled = X[:400], rng.permutation(y[:400])
-    classes = parzen.parzen_classes(X, shuffled, bandwidth=0.4 * np.median(np.sort(cdist(X, X), axis=1)[:, 1]))
+    classes = fisher.parzen_classes(X, shuffled, bandwidth=0.4 * np.median(np.sort(cdist(X, X), axis=1)[:, 1]))
     assert not classes.informative
     D = fisher.path_distances(X, classes) + np.diag(np.full(400, np.inf))
     assert np.mean(shuffled[D.argmin(axis=1)] == shuffled) > 0.5  # chance: 0.1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.manifold import Isomap
@@ -76,7 +78,9 @@ def test_stratified_rows(digits):
 
 
 def test_precomputed_distances(digits):
-    X, _ = digits
+    # Isomap is a closed form, so that a rounding of the distances stays one. Digits themselves are whole numbers: many
+    # neighbours are equally far, and a rounding would decide which of them belong to the graph.
+    X = digits[0] + 0.1 * np.random.default_rng(0).normal(size=(900, 64))
     by_rows = quick(pca=None).fit(X)
     given = quick(metric="precomputed").fit(cdist(X, X))
     np.testing.assert_allclose(np.abs(given.embedding_), np.abs(by_rows.embedding_), atol=1e-4)
@@ -88,7 +92,7 @@ def test_precomputed_distances(digits):
 
 def test_jacobian_through_the_components(digits):
     X, _ = digits
-    model = quick(pca=6, mapping="kernel", bandwidth=15.0).fit(X)
+    model = quick(pca=6, map=mf.KernelMap(bandwidth=15.0)).fit(X)
     new, h = X[:2] + 0.3, 1e-4
     J = model.jacobian(new)
     for f in (10, 20):
@@ -128,7 +132,7 @@ def test_layouts_by_name_are_what_they_are_called(digits):
 def test_kernel_isomap_agrees_with_isomap_on_new_rows():
     # Section 6.1: a smooth map, whose own extension is known, is met by the formula.
     roll = make_swiss_roll(1500, random_state=0).data
-    model = quick(n_train=1000, pca=None, mapping="kernel").fit(roll)
+    model = quick(n_train=1000, pca=None, map=mf.KernelMap()).fit(roll)
     new = make_swiss_roll(200, random_state=1).data
     own = Isomap(n_neighbors=10).fit(model.map_.centers_)
     places = own.transform(new)
@@ -147,10 +151,10 @@ def test_far_rows(digits):
     rows = np.setdiff1d(np.arange(800), model.train_indices_)[:3]
     far = X[rows] + 1e3 * aside  # the components see no difference
     np.testing.assert_allclose(model.transform(far), model.transform(X[rows]), atol=1e-2)
-    model.set_params(far="nan")
-    assert np.isnan(model.transform(far)).all()
-    assert np.isfinite(model.transform(X[:800])).all()
-    assert np.isfinite(quick(pca=5, far="nan").fit(X[:800]).embedding_).all()
+    nowhere = quick(pca=5, map=mf.KernelMap(mapping="mode", far="nan")).fit(X[:800])
+    assert np.isnan(nowhere.transform(far)).all()
+    assert np.isfinite(nowhere.transform(X[:800])).all()
+    assert nowhere.embedding_.tobytes() == model.embedding_.tobytes()
 
 
 def test_novelty_of_the_rows_of_fit(digits):
@@ -186,8 +190,9 @@ def test_a_smooth_formula_explains_the_map(digits):
     X, _ = digits
     model = quick(pca=6).fit(X)
     smooth = model.smooth()
-    assert smooth.mapping == "kernel"
-    assert model.mapping == "mode"
+    assert smooth.map_.mapping == "kernel"
+    assert smooth.smooth().map_ is smooth.map_
+    assert model.map_.mapping == "mode"
     np.testing.assert_array_equal(smooth.map_.places_, model.map_.places_)
     J = smooth.jacobian(X[:4])
     np.testing.assert_allclose(smooth.feature_gradients(X[:4]), J.transpose(0, 2, 1))
@@ -197,6 +202,84 @@ def test_a_smooth_formula_explains_the_map(digits):
     assert constant.any()
     assert importance[:, constant].max() < 1e-6  # nothing that never varied moves a row
     np.testing.assert_allclose(importance.max(axis=1), 1.0)
+
+
+def test_the_formula_has_parameters_of_its_own(digits):
+    X, _ = digits
+    given = mf.KernelMap(bandwidth="global", factor=0.2)
+    model = quick(map=given).set_params(map__factor=0.3, map__coefficients="lstsq")
+    assert clone(model).get_params()["map__factor"] == 0.3
+    model.fit(X)
+    assert not hasattr(given, "places_")
+    assert model.map_ is not given
+    assert (model.map_.factor_, model.map_.metric) == (0.3, "euclidean")
+    assert quick(map=given, metric="manhattan", pca=None).fit(X).map_.metric == "manhattan"
+    assert given.metric == "euclidean"
+    by_hand = mf.KernelMap(bandwidth="global", factor=0.3, coefficients="lstsq").fit(
+        model.map_.centers_, model.map_.places_
+    )
+    plane = model._subset.seen(X[:9])
+    np.testing.assert_array_equal(model.transform(X[:9]), by_hand.transform(plane))
+    with pytest.raises(TypeError, match="map must be a KernelMap or None, got str"):
+        quick(map="kernel").fit(X)
+    with pytest.raises(ValueError, match="mapping must be one of"):
+        quick(map=mf.KernelMap(mapping="mean")).fit(X)
+
+
+def test_without_a_map_rows_go_to_the_mode(digits):
+    X, _ = digits
+    plain, spelled = quick().fit(X), quick(map=mf.KernelMap(mapping="mode", n_centers=None)).fit(X)
+    assert plain.embedding_.tobytes() == spelled.embedding_.tobytes()
+    assert plain.novelty(X + 0.3).tobytes() == spelled.novelty(X + 0.3).tobytes()
+
+
+def test_fewer_centres_than_rows_laid_out(digits):
+    X, _ = digits
+    model = quick(map=mf.KernelMap(n_centers=40)).fit(X)
+    assert len(model.map_.centers_) == 40
+    assert len(model.train_indices_) == 300
+    assert model.embedding_.tobytes() == quick(map=mf.KernelMap(n_centers=40)).fit(X).embedding_.tobytes()
+    assert model.feature_importance().shape == (40, 64)
+    assert 0.02 > (model.novelty() >= model.novelty_threshold_).mean() > 0.002
+
+
+def test_rows_and_features_can_be_chosen(digits):
+    X = pd.DataFrame(digits[0], columns=[f"p{i}" for i in range(64)])
+    model = quick(pca=6).fit(X).smooth()
+    arrows, importance = model.feature_gradients(X[:9]), model.feature_importance(X[:9])
+    some = model.feature_gradients(X[:9], rows=[3, 1], features=["p20", "p30"])
+    np.testing.assert_array_equal(some, arrows[[3, 1]][:, [20, 30]])
+    np.testing.assert_array_equal(model.feature_importance(X[:9], rows=4, features=slice(2)), importance[[4], :2])
+    train = X.iloc[model.train_indices_]
+    np.testing.assert_allclose(model.feature_gradients(rows=slice(5)), model.feature_gradients(train[:5]), atol=1e-9)
+    np.testing.assert_allclose(model.sensitivity(rows=[7]), model.sensitivity(train)[[7]], rtol=1e-6)
+    with pytest.raises(ValueError, match="no feature 'p64'"):
+        model.feature_importance(features="p64")
+
+
+@pytest.mark.parametrize("method", [mf.KernelTSNE, mf.FisherKernelTSNE])
+def test_a_failed_fit_leaves_the_old_model(digits, method):
+    X, y = digits
+    model = method(n_train=100, embedder="umap", random_state=0).fit(X, y)
+    before = model.transform(X[:5])
+
+    class Broken:
+        def fit_transform(self, X):
+            raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        model.set_params(embedder=Broken(), n_train=50).fit(X[:, :20], y)
+    assert len(model.train_indices_) == 100
+    assert model.transform(X[:5]).tobytes() == before.tobytes()
+    fresh = method(embedder=Broken())
+    with pytest.raises(RuntimeError, match="broken"):
+        fresh.fit(X, y)
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+
+
+def test_the_seed_decides_isomap_too(digits):
+    X, _ = digits
+    assert quick().fit(X).embedding_.tobytes() == quick().fit(X).embedding_.tobytes()
 
 
 def test_progress_does_not_change_the_map(digits):

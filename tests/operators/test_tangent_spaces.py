@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from manifolia._core.validate import row_numbers
 from manifolia.affinity.fuzzy import fuzzy_graph
 from manifolia.datasets import make_swiss_roll
 from manifolia.neighbors import kneighbors
-from manifolia.operators.tangent import bases, coefficients, row_numbers, tangent_spaces
+from manifolia.operators.tangent import bases, coefficients, tangent_spaces
 
 
 def naive(X, nearest, w, *, center="mean", query=None):

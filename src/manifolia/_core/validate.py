@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array as _sklearn_check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, Sparse
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = [
@@ -30,9 +30,12 @@ __all__ = [
     "check_matrix",
     "check_number",
     "check_option",
+    "check_pairwise",
     "check_same_length",
+    "feature_numbers",
     "is_sparse",
     "missing_labels",
+    "row_numbers",
     "to_csr",
     "validate_data",
 ]
@@ -231,3 +234,58 @@ def to_csr(X: Sparse) -> Sparse:
         out = out.copy()  # the arrays may be the user's
         out.sum_duplicates()  # sorts too
     return out
+
+
+def check_pairwise(D: Any, *, square: bool, metric: str = "precomputed") -> Any:
+    """Refuse distances or affinities of rows that are not square where they must be, or negative."""
+    if square and D.shape[0] != D.shape[1]:
+        what = "affinities" if metric == "affinity" else "distances"
+        message = (
+            f"X must be square with metric={metric!r}, got shape {D.shape}. Pass the {what} of all rows to all rows."
+        )
+        raise ValueError(message)
+    least = float((D.data if is_sparse(D) else D).min(initial=0.0))
+    if least < 0.0:
+        what = "affinities, none below 0," if metric == "affinity" else "distances"
+        message = f"X must hold {what} with metric={metric!r}, got the negative value {least:.6g}."
+        raise ValueError(message)
+    return D
+
+
+def row_numbers(rows: Any, n: int, name: str = "rows") -> IntArray:
+    """Check which rows, or features, are asked for."""
+    if rows is None:
+        return np.arange(n)
+    if isinstance(rows, slice):
+        return np.arange(n)[rows]
+    chosen = np.atleast_1d(np.asarray(rows))
+    if chosen.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iub":
+        message = f"{name} must be numbers, a slice or a mask, got {chosen.dtype} values of shape {chosen.shape}."
+        raise TypeError(message)
+    if chosen.dtype.kind == "b":
+        if chosen.shape[0] != n:
+            message = f"{name} is a mask of {chosen.shape[0]} and there are {n}. Pass one value for each."
+            raise ValueError(message)
+        return np.flatnonzero(chosen)
+    if chosen.min() < -n or chosen.max() >= n:
+        message = f"{name} must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}."
+        raise ValueError(message)
+    return np.where(chosen < 0, chosen + n, chosen).astype(np.intp)
+
+
+def feature_numbers(features: Any, model: Any) -> IntArray:
+    """Check which features of a fitted model are asked for, by number or by the names that its table had."""
+    asked = None if features is None or isinstance(features, slice) else np.atleast_1d(np.asarray(features))
+    if asked is None or asked.dtype.kind not in "UO":
+        return row_numbers(features, model.n_features_in_, "features")
+    known = {name: number for number, name in enumerate(vars(model).get("feature_names_in_", ()))}
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        message = (
+            f"features: there is no feature {str(unknown[0])!r}. Pass column numbers, or names of a DataFrame given to "
+            f"fit."
+        )
+        raise ValueError(message)
+    return np.array([known[name] for name in asked], dtype=np.intp)

@@ -2,4 +2,4 @@
 
 from manifolia._core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules=["alpha_decay", "fisher", "fuzzy", "parzen"])
+__getattr__, __dir__, __all__ = attach(__name__, submodules=["alpha_decay", "fisher", "fuzzy"])

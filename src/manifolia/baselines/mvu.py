@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from manifolia._core.parallel import threads
+from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, validate_data
@@ -100,7 +101,7 @@ class MVU(BaseEstimator):
                 self.n_components,
                 n_neighbors=self.n_neighbors,
                 random_state=as_seed(self.random_state),
-                callback=self.callback,
+                reporter=Reporter(self.callback),
             )
         self.embedding_ = found.Y.astype(checked.dtype, copy=False)
         self.variances_ = found.variances

@@ -15,12 +15,12 @@ from manifolia._core.blocks import row_blocks, standard_project
 from manifolia._core.memory import require
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
-from manifolia._core.validate import check_bool, check_is_fitted, validate_data
+from manifolia._core.validate import check_bool, check_is_fitted, row_numbers, validate_data
 from manifolia.affinity.fuzzy import memberships
 from manifolia.explain import gradients
 from manifolia.explain.embedded import EmbeddedGauges, embedded_pullback, place_gauges
 from manifolia.explain.pullback import Pullback, pullback
-from manifolia.extension.yardstick import tail_share, threshold
+from manifolia.extension.novelty import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.operators.tangent import TangentSpaces, row_numbers, tangent_spaces
 

@@ -27,9 +27,16 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, ArrayLike, FloatArray
-from manifolia._core.validate import check_map, check_matrix, check_number, check_option, check_same_length
+from manifolia._core.validate import (
+    check_map,
+    check_matrix,
+    check_number,
+    check_option,
+    check_same_length,
+    row_numbers,
+)
 from manifolia.explain.pullback import Pullback
-from manifolia.operators.tangent import TangentSpaces, bases, row_numbers
+from manifolia.operators.tangent import TangentSpaces, bases
 
 __all__ = [
     "ArrowGrid",

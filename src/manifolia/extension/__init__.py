@@ -3,17 +3,5 @@
 from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__,
-    submodules=[
-        "anchored",
-        "kernel_formula",
-        "kernel_jacobian",
-        "kernel_map",
-        "kernel_rows",
-        "leaf_map",
-        "map_answers",
-        "mode_map",
-        "subset_map",
-        "yardstick",
-    ],
+    __name__, submodules=["anchored", "kernel_formula", "kernel_map", "leaf_map", "novelty", "subset_map"]
 )

@@ -1,15 +1,8 @@
 """KernelMap: an explicit formula for any finished map, so that new rows have a place in it (section 3 of the paper).
 
-==============================  =================================================
-what                            where
-==============================  =================================================
-frame, widths, coefficients     `extension.kernel_formula`
-rows, metrics, distances        `extension.kernel_rows`
-mode of the neighbours          `extension.mode_map`
-derivative                      `extension.kernel_jacobian`
-what the derivative says        `extension.map_answers`
-novelty                         `extension.yardstick`
-==============================  =================================================
+The estimator checks rows, brings them into the frame of the centres and measures them against these; which rows are
+alike depends on the metric, and with distances given in advance there are no features at all. The formula itself, its
+widths, coefficients, derivative and the mode of the neighbours are functions of arrays in `extension.kernel_formula`.
 """
 
 from __future__ import annotations
@@ -17,39 +10,62 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core.blocks import row_blocks
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_is_fitted, check_map, check_number, check_option
+from manifolia._core.validate import (
+    check_is_fitted,
+    check_map,
+    check_number,
+    check_option,
+    check_pairwise,
+    feature_numbers,
+    row_numbers,
+    validate_data,
+)
 from manifolia.extension.kernel_formula import (
     KINDS,
+    Frame,
     choose_centers,
     choose_width,
     evaluate,
     formula,
+    frame_of,
+    framed,
+    importance_from_jacobian,
+    jacobian,
     map_scale,
+    mode_neighbors,
     nearest_gaps,
+    place_at_mode,
+    sensitivity_from_jacobian,
     solve,
 )
-from manifolia.extension.kernel_jacobian import jacobian
-from manifolia.extension.kernel_rows import KernelRows
-from manifolia.extension.map_answers import MapAnswers
-from manifolia.extension.mode_map import mode_neighbors, place_at_mode
-from manifolia.extension.yardstick import tail_share, threshold
-from manifolia.neighbors import Neighbors
-from manifolia.neighbors.rows import prepare
+from manifolia.extension.novelty import tail_share, threshold
+from manifolia.neighbors import NeighborIndex, Neighbors
+from manifolia.neighbors.rows import check_rows, prepare
 
-__all__ = ["KernelMap"]
+__all__ = ["KernelMap", "calibration_rows"]
 
 _BLOCK = 16_384  # rows that are in hand at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
+_KTH = 5  # neighbour whose distance tells how far a row is: the first of all is too easily a duplicate
+_MOST = 10_000  # rows whose distances are the yardstick
+_ENOUGH = 200  # rows beside the centres, from this number on, are the yardstick
 
 
-class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
+    """Choose the rows whose distances are the yardstick of novelty; None: the centres themselves."""
+    others = np.setdiff1d(np.arange(n), centers)
+    return others[:: max(1, -(-len(others) // _MOST))] if len(others) >= _ENOUGH else None
+
+
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Explicit formula for a finished map: places new rows, has a derivative, and says what it does not know.
 
     The map may be anyone's: of t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their places.
@@ -81,7 +97,7 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
         Distance in the data. With ``"precomputed"`` ``fit`` takes distances (n, n), and new rows are distances to the
         rows of ``fit``, (m, n).
     n_centers : int, "auto" or None, default="auto"
-        At most so many rows are centres; None: all. ``"auto"``: all up to 5,000 rows, 2,000 beyond; all for
+        At most this many rows are centres; None: all. ``"auto"``: all up to 5,000 rows, 2,000 beyond; all for
         ``mapping="mode"``.
     centers : {"random", "kmeans", "farthest"}, default="random"
         Which rows are centres, if not all.
@@ -176,11 +192,12 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
         if Y is None:
             message = "KernelMap requires y to be passed, but the target y is None. Pass the places of the rows."
             raise ValueError(message)
-        checked = self._checked(X, reset=True)
-        places = np.asarray(Y)
-        places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=len(checked))
-        self.__dict__.pop("_index", None)
-        with threads(self.n_jobs):
+        with all_or_nothing(self), threads(self.n_jobs):
+            checked = self._checked(X, reset=True)
+            places = np.asarray(Y)
+            places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=len(checked))
+            for name in ("_index", "factor_", "bandwidth_", "coefficients_"):  # what an earlier fit left
+                self.__dict__.pop(name, None)
             self.center_indices_ = self._choose(checked)
             self.centers_ = np.ascontiguousarray(checked[self.center_indices_])
             if self.metric == "precomputed":
@@ -188,10 +205,10 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
             self.places_ = places[self.center_indices_].astype(np.float64)
             self._frame = self._find_frame()
             self._scale = map_scale(self.places_)
-            self._calibrate(checked)
+            self._calibration = self._calibrate(checked)
             if self.mapping == "kernel":
-                self._find_widths()
-                self._find_coefficients(checked, places.astype(np.float64))
+                self.bandwidth_ = self._find_widths()
+                self.coefficients_ = self._find_coefficients(checked, places.astype(np.float64))
         self._n_features_out = self.places_.shape[1]
         return self
 
@@ -211,7 +228,10 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
         check_is_fitted(self, "places_")
         checked = self._checked(X)
         with threads(self.n_jobs):
-            return self._placed(checked, with_distance=self.far == "nan")[0]
+            placed, distances = self._placed(checked, with_distance=self.far == "nan")
+        if self.far == "nan":
+            placed[distances > self._calibration.max()] = np.nan
+        return placed
 
     def _placed(self, X: FloatArray, *, with_distance: bool) -> tuple[FloatArray, FloatArray]:
         """Places of checked rows and, if asked for, their distances to the 5th centre in the frame."""
@@ -230,17 +250,16 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
                 out[rows] = place_at_mode(first, self.places_, perplexity=self.mode_perplexity, scale=self._scale)
             if with_distance:
                 distances[rows] = near.distances[:, self._kth - 1]
-        if with_distance and self.far == "nan":
-            out[distances > self._calibration.max()] = np.nan
         return out, distances
 
-    def novelty(self, X: ArrayLike) -> FloatArray:
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how far rows are from what the map knows.
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed"
-            Rows; or their distances to the rows of ``fit``.
+        X : array-like of shape (m, d), or (m, n) with metric="precomputed", default=None
+            Rows; or their distances to the rows of ``fit``. None: the rows of the yardstick, which are those of ``fit``
+            where all of these are centres.
 
         Returns
         -------
@@ -253,7 +272,7 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
 
     @property
     def novelty_threshold_(self) -> float:
-        """Novelty from which on a row is called unlike those of ``fit``: one in a hundred of these is."""
+        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is."""
         check_is_fitted(self, "places_")
         return threshold(len(self._calibration))
 
@@ -298,18 +317,104 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
             If there is none: for ``mapping="mode"``, or distances that are not Euclidean.
         """
         check_is_fitted(self, "places_")
+        return self._jacobian(self._checked(X))
+
+    def _jacobian(self, X: FloatArray) -> FloatArray:
+        """Differentiate at checked rows."""
         if self.mapping != "kernel":
-            message = f"jacobian belongs to mapping='kernel', and this map has mapping={self.mapping!r}. Fit another."
+            message = (
+                f"the derivative belongs to mapping='kernel', and this map has mapping={self.mapping!r}. Call smooth() "
+                f"for the same map with a formula that has one."
+            )
             raise ValueError(message)
         if self.metric != "euclidean":
             message = (
-                f"jacobian needs metric='euclidean', got {self.metric!r}: the formula is differentiated through the "
-                f"features, by Euclidean distances."
+                f"the derivative needs metric='euclidean', got {self.metric!r}: the formula is differentiated through "
+                f"the features, by Euclidean distances."
             )
             raise ValueError(message)
-        checked = self._checked(X).astype(np.float64, copy=False)
+        double = X.astype(np.float64, copy=False)
         with threads(self.n_jobs):
-            return jacobian(checked, self._framed(checked), self._formula(np.float64), self._frame)
+            return jacobian(double, self._framed(double), self._formula(np.float64), self._frame)
+
+    def feature_gradients(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
+        """Draw the arrows along which rows move when features grow.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), default=None
+            Rows; None: the centres.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features, n_components)
+            The `jacobian`, arrow by arrow.
+        """
+        arrows = self._derivative(X, rows).transpose(0, 2, 1)
+        return np.ascontiguousarray(arrows[:, feature_numbers(features, self)])
+
+    def feature_importance(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
+        """Tell how much each feature moves each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), default=None
+            Rows; None: the centres.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Lengths of the arrows, as shares of the row's longest.
+        """
+        return importance_from_jacobian(self._derivative(X, rows))[:, feature_numbers(features, self)]
+
+    def sensitivity(self, X: ArrayLike | None = None, *, rows: Any = None) -> FloatArray:
+        """Tell how far rows move for the small change of the data that moves them most.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), default=None
+            Rows; None: the centres.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Largest singular value of the `jacobian`: large where the map tears.
+        """
+        return sensitivity_from_jacobian(self._derivative(X, rows))
+
+    def smooth(self) -> KernelMap:
+        """Give the same map a smooth formula, which has a derivative.
+
+        Returns
+        -------
+        KernelMap
+            The map itself if it has ``mapping="kernel"``; else one whose formula is a mean of the places of near
+            centres, to explain this one.
+        """
+        check_is_fitted(self, "places_")
+        if self.mapping == "kernel":
+            return self
+        smooth: KernelMap = clone(self).set_params(mapping="kernel").fit(self.centers_, self.places_)
+        if "feature_names_in_" in vars(self):
+            smooth.feature_names_in_ = self.feature_names_in_
+        return smooth
+
+    def _derivative(self, X: ArrayLike | None, rows: Any) -> FloatArray:
+        """Differentiate at some of the rows given, or of the centres."""
+        check_is_fitted(self, "places_")
+        checked = self.centers_ if X is None else self._checked(X)
+        return self._jacobian(checked[row_numbers(rows, len(checked))])
 
     def _check_parameters(self) -> None:
         check_option(self.mapping, "mapping", ("kernel", "mode"))
@@ -338,38 +443,123 @@ class KernelMap(KernelRows, MapAnswers, ClassNamePrefixFeaturesOutMixin, Transfo
         Z = prepare(X, self.metric) if self.metric == "cosine" else X
         return choose_centers(Z, int(wanted), kind=self.centers, random_state=spawn_seeds(self.random_state, 1)[0])
 
-    def _find_widths(self) -> None:
+    def _find_widths(self) -> FloatArray:
+        """σ of every centre."""
         m = len(self.places_)
-        C = self._framed_centers()
-        self.__dict__.pop("factor_", None)
         if not isinstance(self.bandwidth, str):
-            self.bandwidth_ = np.full(m, float(self.bandwidth))
-            return
+            return np.full(m, float(self.bandwidth))
+        C = self._framed_centers()
         gaps = nearest_gaps(self.centers_ if self.metric == "cosine" else C, metric=self.metric)
         if self.bandwidth == "paper":
-            sigma = self.factor * gaps
-        else:
-            unit = float(np.median(gaps))
-            self.factor_ = float(self.factor)
-            if self.bandwidth == "auto":
-                self.factor_ = choose_width(C, self.places_, unit, metric=self.metric, dtype=C.dtype)
-            sigma = np.full(m, self.factor_ * unit)
-        self.bandwidth_ = sigma / self._frame.scale
+            return self.factor * gaps / self._frame.scale
+        unit = float(np.median(gaps))
+        self.factor_ = float(self.factor)
+        if self.bandwidth == "auto":
+            self.factor_ = choose_width(C, self.places_, unit, metric=self.metric, dtype=C.dtype)
+        return np.full(m, self.factor_ * unit) / self._frame.scale
 
-    def _find_coefficients(self, X: FloatArray, Y: FloatArray) -> None:
+    def _find_coefficients(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """α: the places of the centres, or least squares that start from them."""
         how = self.coefficients
         if how == "auto":
             how = "nadaraya-watson" if len(self.places_) == len(X) else "lstsq"
-        self.coefficients_ = self.places_
-        if how == "lstsq":
-            self.coefficients_ = solve(self._framed(X), Y, self._formula(X.dtype), ridge=float(self.ridge))
+        if how == "nadaraya-watson":
+            return self.places_
+        return solve(self._framed(X), Y, self._formula(X.dtype, self.places_), ridge=float(self.ridge))
 
-    def _formula(self, dtype: Any) -> Any:
+    def _formula(self, dtype: Any, values: FloatArray | None = None) -> Any:
+        """The formula in a precision; `values`: coefficients other than those found."""
         if self.metric == "precomputed":
             dtype = np.float64
         centers = self._framed_centers().astype(dtype, copy=False)
         sigma = self.bandwidth_ * self._frame.scale
-        return formula(centers, sigma, self.coefficients_, metric=self.metric, dtype=dtype)
+        values = self.coefficients_ if values is None else values
+        return formula(centers, sigma, values, metric=self.metric, dtype=dtype)
+
+    def _checked(self, X: ArrayLike, *, reset: bool = False) -> FloatArray:
+        """Check rows at the door."""
+        checked: FloatArray = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), order="C")
+        if self.metric != "precomputed":
+            return np.asarray(check_rows(checked, self.metric))
+        return check_pairwise(checked, square=reset)
+
+    def _find_frame(self) -> Frame:
+        if self.metric in ("euclidean", "manhattan"):
+            return frame_of(self.centers_)
+        spread = float(self.centers_.max(initial=0.0)) if self.metric == "precomputed" else 0.0
+        scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
+        return Frame(np.zeros(1), scale, np.inf)
+
+    def _framed(self, X: FloatArray) -> FloatArray:
+        """Rows as the formula takes them."""
+        if self.metric == "precomputed":
+            return np.ascontiguousarray(X[:, self.center_indices_]).astype(np.float64) * self._frame.scale
+        if self.metric == "cosine":
+            return np.ascontiguousarray(prepare(X, "cosine"))
+        return framed(X, self._frame, X.dtype)
+
+    def _framed_centers(self) -> FloatArray:
+        if self.metric == "precomputed":
+            return self.centers_.astype(np.float64) * self._frame.scale
+        return self._framed(self.centers_)
+
+    def _searched(self, X: FloatArray) -> FloatArray:
+        """Rows as the index takes them: the cosine is prepared by the index itself."""
+        return X if self.metric == "cosine" else self._framed(X)
+
+    def _search_index(self) -> NeighborIndex:
+        """Return the index of the centres, built again in a model that was loaded."""
+        if "_index" not in vars(self):
+            rows = self.centers_ if self.metric == "cosine" else self._framed_centers()
+            self._index = NeighborIndex(rows, metric=self.metric, random_state=0)
+        return self._index
+
+    def _neighbors(self, X: FloatArray, k: int) -> Neighbors:
+        return self._search_index().query(self._searched(X), k)
+
+    @property
+    def _kth(self) -> int:
+        return max(1, min(_KTH, len(self.places_) - 1))
+
+    def _distance(self, X: FloatArray) -> FloatArray:
+        """Distance to the 5th centre, in the frame."""
+        return np.asarray(self._neighbors(X, self._kth).distances[:, -1], dtype=np.float64)
+
+    def _own_distance(self) -> FloatArray:
+        """Return the same of the centres, each without itself."""
+        if len(self.places_) == 1:
+            return np.zeros(1)
+        return self._search_index().neighbors(self._kth).distances[:, -1].astype(np.float64)
+
+    def _calibrate(self, X: FloatArray) -> FloatArray:
+        """Measure rows of ``fit``, as they would be measured if they were new."""
+        rows = calibration_rows(len(X), self.center_indices_)
+        return self._own_distance() if rows is None else self._distance(np.ascontiguousarray(X[rows]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the search index, which is made again from the centres."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_index"}
+
+    def _check_restored(self) -> None:
+        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
+        if "places_" not in vars(self):
+            return
+        m = len(self.centers_)
+        fits = self.metric in KINDS and self.centers_.ndim == 2 and self.centers_.dtype in (np.float32, np.float64)
+        width = m if self.metric == "precomputed" else self.n_features_in_
+        fits = fits and m > 0 and self.centers_.shape[1] == width and self.places_.ndim == 2
+        fits = fits and len(self.places_) == m and self.places_.dtype == np.float64
+        fits = (
+            fits and self.center_indices_.shape == (m,) and self._calibration.ndim == 1 and self._calibration.size > 0
+        )
+        if self.metric in ("euclidean", "manhattan"):
+            fits = fits and self._frame.shift.shape == (width,)
+        if self.mapping == "kernel":
+            fits = fits and self.bandwidth_.shape == (m,) and self.coefficients_.shape == self.places_.shape
+        if not fits:
+            message = "the centres, places or widths of the kernel map do not fit together."
+            raise ValueError(message)
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""

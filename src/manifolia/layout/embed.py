@@ -42,15 +42,15 @@ def embed(
     metric: str = "euclidean",
     perplexity: float = 30.0,
     random_state: int = 0,
-    callback: Reporter | None = None,
+    reporter: Reporter | None = None,
 ) -> FloatArray:
     """Lay rows out."""
     n = len(X)
-    reporter = Reporter() if callback is None else callback
+    reporter = Reporter() if reporter is None else reporter
     if isinstance(embedder, str) and embedder in ("tsne", "umap"):
         return _by_neighbors(X, embedder, n_components, metric, perplexity, random_state, reporter)
     if isinstance(embedder, str) and embedder == "mvu":
-        return unfold(X, n_components, metric=metric, random_state=random_state, callback=reporter).Y
+        return unfold(X, n_components, metric=metric, random_state=random_state, reporter=reporter).Y
     reporter.step("layout", 0, 1)
     if not isinstance(embedder, str):
         from sklearn.base import clone
@@ -62,7 +62,9 @@ def embed(
     elif embedder == "isomap":
         from sklearn.manifold import Isomap
 
-        made = Isomap(n_components=n_components, n_neighbors=min(_ISOMAP_NEIGHBORS, n - 1), metric=metric, n_jobs=1)
+        k = min(_ISOMAP_NEIGHBORS, n - 1)
+        # ARPACK would start from NumPy's global generator, which nobody seeds: other bits in every run.
+        made = Isomap(n_components=n_components, n_neighbors=k, metric=metric, eigen_solver="dense", n_jobs=1)
     else:
         from sklearn.manifold import LocallyLinearEmbedding
 

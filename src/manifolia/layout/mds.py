@@ -20,7 +20,7 @@ def mds_layout(
     *,
     kind: str = "metric",
     random_state: int | None = None,
-    callback: Reporter | None = None,
+    reporter: Reporter | None = None,
 ) -> MetricMDS:
     """Lay distances out."""
     check_option(kind, "mds", SCALINGS)
@@ -32,5 +32,5 @@ def mds_layout(
         metric=kind != "nonmetric",
         max_iter=0 if kind == "classic" else None,
         random_state=random_state,
-        callback=callback,
+        callback=reporter,
     )

@@ -48,7 +48,7 @@ from manifolia._core import memory
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
-from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
 from manifolia.neighbors import NeighborIndex
@@ -91,7 +91,7 @@ def unfold(
     metric: str = "euclidean",
     random_state: RandomState = None,
     n_jobs: int | None = None,
-    callback: Callback | Reporter = None,
+    reporter: Reporter | None = None,
 ) -> Unfolding:
     """Unfold rows as far as the distances of neighbours allow."""
     data = check_matrix(X)
@@ -99,7 +99,7 @@ def unfold(
     check_number(n_neighbors, "n_neighbors", low=1, integer=True)
     n = len(data)
     memory.require(unfold_need(n), step=f"the unfolding of {n} rows", remedy="Unfold fewer rows.")
-    reporter = callback if isinstance(callback, Reporter) else Reporter(callback)
+    heard = Reporter() if reporter is None else reporter
     with threads(n_jobs):
         edges = _connected(data, _edges(data, min(n_neighbors, n - 1), metric), metric)
         positive = edges.lengths[edges.lengths > 0.0]
@@ -108,7 +108,7 @@ def unfold(
         rng = as_generator(0 if random_state is None else random_state)
         V = _start(edges, n, min(n_components + _SPARE, n - 1), rng)
         with threads(1):
-            V, error = _ascend(V, edges, reporter)
+            V, error = _ascend(V, edges, heard)
             U, s, _ = np.linalg.svd(V, full_matrices=False)
     # The entry of largest size of each axis is positive: the sign of an axis means nothing.
     U *= np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0.0, -1.0, 1.0)

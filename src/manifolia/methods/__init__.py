@@ -6,9 +6,10 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     names={
         "FeatureMAP": "manifolia.methods.featuremap",
-        "FisherKernelTSNE": "manifolia.methods.fisher_kernel_tsne",
+        "FisherKernelTSNE": "manifolia.methods.kernel_tsne",
         "ForestFeatures": "manifolia.methods.forest_features",
         "ForestMap": "manifolia.methods.forest_map",
+        "KernelTSNE": "manifolia.methods.kernel_tsne",
         "PHATE": "manifolia.methods.phate",
         "RFPHATE": "manifolia.methods.rf_phate",
     },

@@ -248,14 +248,14 @@ class ForestMap(ForestPlaced, BaseEstimator):
             K, groups = landmark_chain(operator, m, random_state=seeds[0])
             labels = groups.labels
         walk = walk_distances(K, self.t, damping=_DAMPING, placement_steps=_PLACEMENT_STEPS, reporter=reporter)
-        found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[1], callback=reporter)
+        found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[1], reporter=reporter)
         return found.Y[labels]
 
     def _by_distances(self, S: Sparse, seed: int, reporter: Reporter) -> FloatArray:
         """MDS, Isomap and LLE, of the distances of all pairs."""
         D = distances(S)
         if self.layout == "mds":
-            return mds_layout(D, self.n_components, kind=self.mds, random_state=seed, callback=reporter).Y
+            return mds_layout(D, self.n_components, kind=self.mds, random_state=seed, reporter=reporter).Y
         k = self._n_nearest(len(D))
         if self.layout == "lle":
             reporter.step("layout", 0, 1)
@@ -268,7 +268,7 @@ class ForestMap(ForestPlaced, BaseEstimator):
         with warnings.catch_warnings():  # of a graph in parts, and of how they are joined: the rule with clear classes
             warnings.filterwarnings("ignore", message="The number of connected components", category=UserWarning)
             warnings.simplefilter("ignore", category=SparseEfficiencyWarning)
-            return embed(D, model, self.n_components, metric="precomputed", callback=reporter)
+            return embed(D, model, self.n_components, metric="precomputed", reporter=reporter)
 
     def _by_neighbors(self, S: Sparse, seed: int, reporter: Reporter) -> FloatArray:
         """t-SNE and the UMAP-type layout, of the graph of nearest rows."""

@@ -196,7 +196,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.kernel_ = self._kernel(checked, reporter)
             K, groups = self._chain(m, walk_seed, reporter)
             walk = walk_distances(K, self.t, kind=float(self.gamma), rule="chord", n_steps=_T_CURVE, reporter=reporter)
-            found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, callback=reporter)
+            found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter)
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             self.landmark_embedding_ = found.Y.astype(np.float64)
             self._places = placed = self.landmark_embedding_[groups.labels]

@@ -225,7 +225,7 @@ class RFPHATE(ForestPlaced, BaseEstimator):
             placement_steps=_PLACEMENT_STEPS,
             reporter=reporter,
         )
-        found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[1], callback=reporter)
+        found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[1], reporter=reporter)
         self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, found.stress
         self.landmark_embedding_ = found.Y.astype(np.float64)
         self.landmark_labels_ = groups.labels

@@ -18,7 +18,7 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, resolve_n_jobs, threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_matrix, check_number, check_option
+from manifolia._core.validate import check_matrix, check_number, check_option, check_pairwise
 from manifolia.neighbors.exact import exact_neighbors, join
 from manifolia.neighbors.lists import Effort, InvertedLists, build_lists, choose_effort, project, search_lists
 from manifolia.neighbors.restored import lists_fit, rows_fit
@@ -151,7 +151,7 @@ class NeighborIndex:
         self._efforts: dict[int, Effort | None] = {}
         self._lists: InvertedLists | None = None
         if metric == "precomputed":
-            self._X: Any = _check_distances(X, square=True)
+            self._X: Any = check_pairwise(check_matrix(X, accept_sparse=True), square=True)
             self.n_rows, self.n_features = self._X.shape
             return
         data = check_rows(X, metric)
@@ -222,7 +222,7 @@ class NeighborIndex:
             message = f"k must be at most the {self.n_rows} rows of the index, got k={k}. Pass a smaller k."
             raise ValueError(message)
         if self.metric == "precomputed":
-            distances = self._matching(_check_distances(X, square=False))
+            distances = self._matching(check_pairwise(check_matrix(X, accept_sparse=True), square=False))
             return self._from_distances(distances, k, np.full(distances.shape[0], -1, dtype=np.int64), n_jobs)
         rows = prepare(self._matching(check_rows(X, self.metric)), self.metric)
         return self._search(rows, None, k, None, n_jobs)
@@ -315,22 +315,6 @@ def _terms(X: Any) -> float:
 def _work(X: Any) -> float:
     """Return about how many multiplications an exact search takes."""
     return float(X.shape[0]) ** 2 * (_terms(X) + _PAIR_WORK)
-
-
-def _check_distances(D: ArrayLike, *, square: bool) -> Any:
-    checked = check_matrix(D, accept_sparse=True)
-    if square and checked.shape[0] != checked.shape[1]:
-        message = (
-            f"X must be square with metric='precomputed', got shape {checked.shape}. Pass the distances of all rows to "
-            f"all rows."
-        )
-        raise ValueError(message)
-    values = checked.data if sp.issparse(checked) else checked
-    least = float(values.min(initial=0.0))
-    if least < 0.0:
-        message = f"X must hold distances with metric='precomputed', got the negative value {least:.6g}."
-        raise ValueError(message)
-    return checked
 
 
 def _smallest(D: FloatArray, k: int, own: IntArray) -> tuple[IntArray, FloatArray]:

@@ -37,9 +37,9 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray, IntArray, Sparse
-from manifolia._core.validate import check_number, check_option
+from manifolia._core.validate import check_number, check_option, row_numbers
 
-__all__ = ["TangentSpaces", "bases", "coefficients", "row_numbers", "tangent_spaces"]
+__all__ = ["TangentSpaces", "bases", "coefficients", "tangent_spaces"]
 
 _BLOCK_NUMBERS = 1 << 20  # numbers of Gram matrices that a thread holds at once
 _GATHERED = 1 << 22  # numbers of neighbours' features that a thread gathers at once
@@ -197,29 +197,6 @@ def coefficients(spaces: TangentSpaces, rows: IntArray | slice | None = None, *,
     T = spaces.coordinates[chosen, :, :d].astype(np.float64)
     out: FloatArray = spaces.weights[chosen][:, :, None] * T * inverse[:, None, :]
     return out
-
-
-def row_numbers(rows: Any, n: int, name: str = "rows") -> IntArray:
-    """Check which rows, or features, are asked for."""
-    if rows is None:
-        return np.arange(n)
-    if isinstance(rows, slice):
-        return np.arange(n)[rows]
-    chosen = np.atleast_1d(np.asarray(rows))
-    if chosen.size == 0:
-        return np.empty(0, dtype=np.intp)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iub":
-        message = f"{name} must be numbers, a slice or a mask, got {chosen.dtype} values of shape {chosen.shape}."
-        raise TypeError(message)
-    if chosen.dtype.kind == "b":
-        if chosen.shape[0] != n:
-            message = f"{name} is a mask of {chosen.shape[0]} and there are {n}. Pass one value for each."
-            raise ValueError(message)
-        return np.flatnonzero(chosen)
-    if chosen.min() < -n or chosen.max() >= n:
-        message = f"{name} must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}."
-        raise ValueError(message)
-    return np.where(chosen < 0, chosen + n, chosen).astype(np.intp)
 
 
 def bases(

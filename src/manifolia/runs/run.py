@@ -222,10 +222,9 @@ def _saliency(estimator: Any, preparer: TablePreparer, X: Any) -> dict[str, tupl
     n = X.shape[0]
     rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
     if hasattr(estimator, "smooth"):
-        if estimator.metric != "euclidean":
+        if getattr(estimator, "map_", estimator).metric != "euclidean":
             return {}
-        explained = estimator if estimator.mapping == "kernel" else estimator.smooth()
-        values = explained.feature_importance(X[rows])
+        values = estimator.smooth().feature_importance(X[rows])
     else:
         values = np.asarray(estimator.feature_importance(rows), dtype=np.float64)
     means, errors = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(rows))

@@ -9,8 +9,7 @@ import numpy as np
 
 from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, check_number
-from manifolia.operators.tangent import row_numbers
+from manifolia._core.validate import check_is_fitted, check_number, row_numbers
 from manifolia.registry import card_of
 from manifolia.show._style import axis_names, choose_components
 

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_map, check_number, check_option
+from manifolia._core.validate import check_map, check_number, check_option, row_numbers
 from manifolia.explain.gradients import arrow_grid, correlation_arrows
-from manifolia.operators.tangent import row_numbers
 from manifolia.show._features import (
     FeatureMeans,
     choose_plane,

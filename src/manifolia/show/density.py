@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_map, check_number, check_option
-from manifolia.operators.tangent import row_numbers
+from manifolia._core.validate import check_map, check_number, check_option, row_numbers
 from manifolia.show._colors import class_codes
 from manifolia.show._features import choose_plane, explained_model, nearest_gap, spread_rows
 from manifolia.show._style import Display, color_map, matplotlib_part, plain, shorten

@@ -22,9 +22,8 @@ import numpy as np
 
 from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
+from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option, row_numbers
 from manifolia.explain.gradients import correlation_arrows
-from manifolia.operators.tangent import row_numbers
 from manifolia.registry import card_of
 from manifolia.show._features import explained_model, feature_means, name_features, sample_rows
 from manifolia.show._style import Display, name_ticks, plain, shorten

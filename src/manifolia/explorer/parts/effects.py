@@ -162,8 +162,6 @@ def _spread_values(subject: Subject, columns: IntArray) -> FloatArray:
 
 def _differentiable(model: Any) -> Any:
     """The model itself, or its smooth form; None if distances have no derivative."""
-    if getattr(model, "metric", "euclidean") != "euclidean":
+    if getattr(getattr(model, "map_", model), "metric", "euclidean") != "euclidean":
         return None
-    if getattr(model, "mapping", "kernel") == "kernel":
-        return model
-    return model.smooth() if hasattr(model, "smooth") else None
+    return model.smooth() if hasattr(model, "smooth") else model

@@ -60,7 +60,7 @@ def far_rows(model: Any) -> str:
     """Say what a method does with rows that are far from all."""
     if hasattr(model, "forest_"):
         return "The forest sends every row to a leaf: one far from all lies among the rows that share its leaves."
-    far = getattr(model, "far", None)
+    far = getattr(getattr(model, "map_", model), "far", None)
     if far == "nearest":
         return "A row far from all is put at the place of its nearest rows."
     if far == "nan":
