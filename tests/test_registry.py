@@ -194,9 +194,9 @@ def test_a_model_without_a_card_is_asked():
 
 def test_parameters_decide_what_a_model_can_do():
     assert registry.card_of(mf.KernelTSNE(metric="cosine")).explains == ""
-    assert registry.card_of(mf.KernelTSNE(mapping="mode")).explains == "jacobian"  # of its smooth form
-    assert registry.card_of(mf.KernelMap(mapping="mode")).explains == ""
-    assert "no place" in registry.card_of(mf.KernelTSNE(far="nan")).far_row
+    assert registry.card_of(mf.KernelTSNE()).explains == "jacobian"  # of its smooth form
+    assert registry.card_of(mf.KernelMap(mapping="mode")).explains == "jacobian"
+    assert "no place" in registry.card_of(mf.KernelTSNE(map=mf.KernelMap(far="nan"))).far_row
     assert set(registry.card_of(mf.ForestMap(layout="isomap")).space) == {"n_neighbors"}
     third = registry.card_of(mf.KernelTSNE(n_train=31)).limits["perplexity"]
     assert third.most(mf.KernelTSNE(n_train=31), 61) == 10

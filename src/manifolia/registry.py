@@ -153,14 +153,16 @@ def _of_forest(card: Card, model: Any) -> Card:
 
 def _of_kernel_map(card: Card, model: Any) -> Card:
     """What a kernel map's parameters decide: there are derivatives of Euclidean distances alone."""
-    far_row = "A row far from all has no place." if model.far == "nan" else card.far_row
-    smooth = model.metric == "euclidean" and (model.mapping == "kernel" or hasattr(model, "smooth"))
+    formula = getattr(model, "map", model)  # of kernel t-SNE: a KernelMap, or None for the usual one
+    far_row = "A row far from all has no place." if getattr(formula, "far", "") == "nan" else card.far_row
+    metric = getattr(model, "metric", "euclidean")
+    smooth = metric == "euclidean"
     limits = card.limits
     if getattr(model, "embedder", "tsne") != "tsne":
         limits = {name: limit for name, limit in limits.items() if name != "perplexity"}
     return replace(
         card,
-        metric=model.metric,
+        metric=metric,
         explains="jacobian" if smooth else "",
         importance=card.importance if smooth else "",
         far_row=far_row,

@@ -22,20 +22,14 @@ from manifolia.explain.embedded import EmbeddedGauges, embedded_pullback, place_
 from manifolia.explain.pullback import Pullback, pullback
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
-from manifolia.operators.tangent import TangentSpaces, row_numbers, tangent_spaces
+from manifolia.operators.projection import Projection
+from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 
 __all__ = ["FeatureAnswers", "NewRows", "Projection"]
 
 _NOT_SAVED = ("_index",)
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 _BLOCK = 256  # rows whose distance to the principal components is measured at once
-
-
-class Projection(NamedTuple):
-    """Principal components in which neighbours are searched."""
-
-    mean: FloatArray  # (p,): what is subtracted
-    components: FloatArray  # (q, p): orthonormal rows
 
 
 class NewRows(NamedTuple):
