@@ -1,4 +1,6 @@
-"""The reference: an explicit list of public names, and the pages that are written from it.
+"""The reference: a list of public names, and the pages that are written from it.
+
+Estimators and metrics are listed by their cards; the rest is listed here.
 
 What is listed here is a promise: it has a complete docstring and keeps its meaning. Everything else may change.
 """
@@ -9,104 +11,77 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-#: Module to its public names, each documented at the address that users import it from.
-REFERENCE: dict[str, list[str]] = {
-    "manifolia": [
-        *[
-            "FeatureMAP",
-            "FisherKernelTSNE",
-            "ForestFeatures",
-            "ForestMap",
-            "KernelMap",
-            "KernelTSNE",
-            "PHATE",
-            "RFPHATE",
-        ],
-        *["Tuner", "Normalized", "explore", "Explorer", "save", "load", "estimate_memory", "memory_limit"],
-    ],
-    "manifolia.baselines": [
-        *["EnhancedSupervisedIsomap", "EnhancedSupervisedLLE", "KernelSupervisedPCA", "MLkNN", "MVU", "ParametricTSNE"],
-        *["PLSDA", "SupervisedNMF", "SupervisedPCA"],
-    ],
-    "manifolia.metrics": [
-        *[
-            "anisotropy_correlation",
-            "arrow_fidelity",
-            "auc_r_nx",
-            "centroid_triplet_accuracy",
-            "class_distance_correlation",
-        ],
-        *["classification_error", "continuity", "coranking_matrix", "distance_correlation", "distance_ratio"],
-        *["importance_alignment", "k_max", "knn_accuracy", "lcmc", "neighbor_recall", "nmi", "normalized_stress"],
-        *[
-            "q_global",
-            "q_local",
-            "q_nx",
-            "r_nx",
-            "radius_correlation",
-            "random_baseline",
-            "shepard_goodness",
-            "silhouette",
-        ],
-        *["target_alignment", "trustworthiness", "variable_preservation", "variable_ranking"],
-        *["Metric", "get", "names", "register", "report"],
-    ],
-    "manifolia.registry": ["Card", "card_of", "default_method", "find", "get", "names", "register"],
-    "manifolia.show": [
-        *["ConvergenceDisplay", "CorankingDisplay", "DensityDisplay", "EntropyDisplay", "EvidenceDisplay"],
-        *[
-            "FeatureFieldDisplay",
-            "FeatureTableDisplay",
-            "GaugeDisplay",
-            "ImportanceDisplay",
-            "ImputationDisplay",
-            "MapDisplay",
-            "MetricsDisplay",
-        ],
-        *["OutlierDisplay", "ParetoDisplay", "PrototypeDisplay", "ProximityDisplay", "SaliencyDisplay"],
-        *["SensitivityDisplay", "SettingDisplay", "ShepardDisplay", "TopArrowsDisplay"],
-    ],
-    "manifolia.explorer": ["LivePage"],
-    "manifolia.tune": ["Choice", "Integer", "Real", "SurrogateSampler", "When"],
-    "manifolia.tables": ["Table", "TablePreparer", "read", "write", "write_anndata"],
-    "manifolia.datasets": [
-        *[
-            "available",
-            "get_data_home",
-            "load",
-            "make_iris_noise",
-            "make_relevant_blobs",
-            "make_sin_inverse",
-            "make_sine",
-        ],
-        *["make_swiss_roll", "make_tree", "make_unbalanced_clusters"],
-    ],
-    "manifolia.distributed": ["use"],
-    "manifolia.exceptions": [
-        *["DataHomeError", "HonestyWarning", "ManifoliaError", "ManifoliaWarning", "MemoryLimitError"],
-        *["MissingExtraError", "ModelFileError", "ParameterError", "ParameterTypeError", "StoppedByCallbackError"],
-        "TableError",
-    ],
+from manifolia import registry
+from manifolia.metrics import registry as metrics
+
+
+def _estimators() -> dict[str, list[str]]:
+    """Estimators by the package that users import them from, as their cards have it."""
+    packages: dict[str, list[str]] = {}
+    for card in registry.cards():
+        module, _, name = card.path.partition(":")
+        if card.is_ours:
+            package = ".".join(module.split(".")[:2])
+            packages.setdefault(package if package in _OWN_PAGES else "manifolia", []).append(name)
+    return packages
+
+
+#: Packages whose estimators are imported from them; all others are imported from ``manifolia``.
+_OWN_PAGES = ("manifolia.baselines", "manifolia.tables")
+#: Module to its public names, beyond estimators and metrics, each at the address that users import it from.
+_LISTED = {
+    "manifolia": "Tuner Normalized explore Explorer save load estimate_memory memory_limit",
+    "manifolia.registry": "Card card_of default_method find get names register",
+    "manifolia.show": (
+        "ConvergenceDisplay CorankingDisplay DensityDisplay EntropyDisplay EvidenceDisplay FeatureFieldDisplay "
+        "FeatureTableDisplay GaugeDisplay ImportanceDisplay ImputationDisplay MapDisplay MetricsDisplay OutlierDisplay "
+        "ParetoDisplay PrototypeDisplay ProximityDisplay SaliencyDisplay SensitivityDisplay SettingDisplay "
+        "ShepardDisplay TopArrowsDisplay"
+    ),
+    "manifolia.explorer": "LivePage",
+    "manifolia.tune": "Choice Integer Real SurrogateSampler When",
+    "manifolia.tables": "Table read write write_anndata",
+    "manifolia.datasets": (
+        "available get_data_home load make_iris_noise make_relevant_blobs make_sin_inverse make_sine "
+        "make_swiss_roll make_tree make_unbalanced_clusters"
+    ),
+    "manifolia.distributed": "use",
+    "manifolia.exceptions": (
+        "DataHomeError HonestyWarning ManifoliaError ManifoliaWarning MemoryLimitError MissingExtraError "
+        "ModelFileError ParameterError ParameterTypeError StoppedByCallbackError TableError"
+    ),
     # Stage functions that are useful on their own.
-    "manifolia.neighbors": ["NeighborIndex", "Neighbors", "kneighbors"],
-    "manifolia.forest": [
-        *["evidence", "impute", "operator", "outlier_scores", "path_kernel", "permutation_importance", "prototypes"],
-        "proximity",
-    ],
-    "manifolia.affinity.alpha_decay": ["alpha_decay"],
-    "manifolia.affinity.fuzzy": ["fuzzy_graph"],
-    "manifolia.affinity.fisher": ["distances"],
-    "manifolia.operators.diffusion": ["diffuse", "markov"],
-    "manifolia.operators.entropy": ["choose_t", "von_neumann_entropy"],
-    "manifolia.operators.potential": ["potential_distances"],
-    "manifolia.operators.tangent": ["tangent_spaces"],
-    "manifolia.layout.classical_mds": ["classical_mds"],
-    "manifolia.layout.metric_mds": ["metric_mds"],
-    "manifolia.layout.edge_sgd": ["edge_layout"],
-    "manifolia.layout.tsne": ["tsne"],
-    "manifolia.explain.gradients": ["feature_gradients", "feature_importance"],
-    "manifolia.explain.pullback": ["pullback"],
+    "manifolia.neighbors": "NeighborIndex Neighbors kneighbors",
+    "manifolia.forest": (
+        "evidence impute operator outlier_scores path_kernel permutation_importance prototypes proximity"
+    ),
+    "manifolia.affinity.alpha_decay": "alpha_decay",
+    "manifolia.affinity.fuzzy": "fuzzy_graph",
+    "manifolia.affinity.fisher": "distances",
+    "manifolia.operators.diffusion": "diffuse markov",
+    "manifolia.operators.entropy": "choose_t von_neumann_entropy",
+    "manifolia.operators.potential": "potential_distances",
+    "manifolia.operators.tangent": "tangent_spaces",
+    "manifolia.layout.classical_mds": "classical_mds",
+    "manifolia.layout.metric_mds": "metric_mds",
+    "manifolia.layout.edge_sgd": "edge_layout",
+    "manifolia.layout.tsne": "tsne",
+    "manifolia.explain.gradients": "feature_gradients feature_importance",
+    "manifolia.explain.pullback": "pullback",
 }
+_FROM_CARDS = {**_estimators(), "manifolia.metrics": sorted(metrics.PUBLIC)}
+#: Module to all of its public names.
+REFERENCE: dict[str, list[str]] = {
+    module: [*_FROM_CARDS.get(module, []), *_LISTED.get(module, "").split()]
+    for module in dict.fromkeys(["manifolia", *_FROM_CARDS, *_LISTED])
+}
+
+
+def metric_table() -> str:
+    """Every metric with its meaning, as its card has it, as a table in Markdown."""
+    cards = [metrics.get(name) for name in metrics.names()]
+    lines = [f"| `{card.name}` | {card.label} | {card.meaning} | {card.direction} |" for card in cards]
+    return "\n".join(["| name | on the page | what it tells | better |", "| --- | --- | --- | --- |", *lines, ""])
 
 
 class Page(NamedTuple):
@@ -156,6 +131,7 @@ def write(folder: Path) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:  # an untouched page is not built anew
             path.write_text(text, encoding="utf-8")
+    (folder / "metric_cards.txt").write_text(metric_table(), encoding="utf-8")
     for path in folder.rglob("*.rst"):
         if path not in pages and path not in objects:
             path.unlink()

@@ -15,7 +15,7 @@ from manifolia._core.cards import LIMITS, Card, Limit, Range
 from manifolia._core.pipelines import last_step
 from manifolia.exceptions import ParameterError
 
-__all__ = ["Card", "Limit", "Range", "card_of", "default_method", "find", "get", "names", "register"]
+__all__ = ["Card", "Limit", "Range", "card_of", "cards", "default_method", "find", "get", "names", "register"]
 
 
 _METHODS: dict[str, Card] = {}
@@ -62,7 +62,7 @@ def card_of(model: Any) -> Card:
     last = last_step(model)
     kind = last if isinstance(last, type) else type(last)
     for base in kind.__mro__:
-        for card in (*_METHODS.values(), *_OTHERS.values()):
+        for card in cards():
             # A class may live in a private module of its package (sklearn.manifold._t_sne).
             if base.__name__ == card.path.partition(":")[2] and base.__module__.partition(".")[0] == card.root:
                 if not card.is_ours:
@@ -389,6 +389,11 @@ for _card in (
     ),
 ):  # fmt: skip
     register(_card)
+
+
+def cards() -> list[Card]:
+    """List the cards of all methods, installed or not, and of the estimators that make no map."""
+    return [*_METHODS.values(), *_OTHERS.values()]
 
 
 def names(*, installed: bool = True) -> list[str]:

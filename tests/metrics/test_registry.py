@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from manifolia import metrics
+from manifolia.explorer.parts.quality import score_line
 from manifolia.metrics import registry
+from manifolia.runs.scores import score_map
 
 
 def inputs(seed: int = 0, n: int = 40):
@@ -24,7 +28,7 @@ def inputs(seed: int = 0, n: int = 40):
 def test_every_metric_is_found_and_stays_in_its_range(name):
     metric = metrics.get(name)
     assert metric.name == name
-    assert metric.description
+    assert metric.meaning
     value = metric(**inputs())
     assert isinstance(value, float)
     low, high = metric.range
@@ -152,3 +156,50 @@ def test_the_registry_imports_no_metric_until_it_is_asked_for():
         "assert 'manifolia.metrics.coranking' not in sys.modules; assert 'numba' not in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_every_card_is_complete(name):
+    card = metrics.get(name)
+    assert card.label
+    assert card.label[0].isupper()
+    assert card.meaning[0].isupper()
+    assert card.meaning.endswith((".", "?"))
+    assert set(card.shown) <= {"run", "page"}
+    assert set(card.needs) <= {"X", "Y", "y", "K", "gradients"}
+    assert not card.classes_only or "y" in card.needs
+    if card.shared_pass:
+        module = importlib.import_module(f"manifolia.metrics.{card.shared_pass}")
+        assert name in getattr(module, f"{card.shared_pass}_scores")(inputs()["X"], inputs()["Y"], names=(name,))
+
+
+def test_every_card_is_in_the_reference_and_in_the_docs():
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "metrics.md").read_text(encoding="utf-8")
+    for name in registry.names():
+        function = metrics.get(name).function.__name__
+        assert getattr(metrics, function) is metrics.get(name).function
+        assert f"`{function}`" in page
+    assert "metric_cards.txt" in page  # written from the cards when the site is built
+
+
+def test_a_card_is_shown_where_it_says():
+    given = inputs(n=60)
+    words = given["y"].astype(str).astype(object)
+    of_run = score_map(given["X"], given["Y"], words)
+    assert [score.metric for score in of_run] == [name for name in registry.names() if "run" in metrics.get(name).shown]
+    assert all(score.value is not None for score in of_run)
+    everything = score_map(given["X"], given["Y"], words, all_scores=True)
+    assert [score.metric for score in everything] == registry.names(["X", "Y", "y"])
+    two = score_map(given["X"], given["Y"], np.where(words == "0", "a", "b").astype(object))
+    assert "centroid_triplet_accuracy" not in [score.metric for score in two]  # it needs a third class
+
+
+def test_the_page_says_what_the_card_says():
+    """Of a logistic regression, not of a vote of neighbours."""
+    line = score_line({"metric": "classification_error", "value": 0.1, "direction": "lower"})
+    assert "logistic regression" in line["means"]
+    for name in registry.names():
+        card = metrics.get(name)
+        line = score_line({"metric": name, "value": 0.5, "direction": card.direction})
+        assert (line["label"], line["means"]) == (card.label, card.meaning)
+    assert score_line({"metric": "gone_by_now", "value": 0.5})["label"] == "gone by now"

@@ -50,7 +50,7 @@ LIMITS = {
 class Card:
     """What is known of a method.
 
-    Fields that depend on a model's parameters or fit (marked *) hold the usual case on the card of a name, and the case
+    Fields that depend on a model's parameters or fit (marked †) hold the usual case on the card of a name, and the case
     of this model on ``card_of(model)``.
 
     Attributes
@@ -85,28 +85,28 @@ class Card:
         Whether a forest stands behind the map: ``forest_``, ``proximity_matrix``, ``feature_importances_`` and
         ``importances_std_``.
     predicts : bool, default=False
-        Whether the forest predicted the target of its rows out of bag (``oob_prediction_``). *
+        Whether the forest predicted the target of its rows out of bag (``oob_prediction_``). †
     task : str, default=""
         What the target asked for (``task_``): "classification", "regression", "multilabel", "multioutput" or
-        "unsupervised"; empty before the fit, and for methods that do not say. *
+        "unsupervised"; empty before the fit, and for methods that do not say. †
     metric : str, default="euclidean"
-        How it compares rows. *
+        How it compares rows. †
     explains : str, default="displacement"
         How it says what acts on the place of a row. "gradients": ``feature_gradients`` and ``feature_importance`` along
         the data; "jacobian": derivative of the formula that places rows (``jacobian``, of ``smooth()`` where
-        ``mapping`` is not "kernel"); "displacement": rows are placed with other values; "": it cannot. *
+        ``mapping`` is not "kernel"); "displacement": rows are placed with other values; "": it cannot. †
     arrows : bool, default=False
         Whether features have arrows with a reliability (``arrow_reliability``, ``reliability_``).
     importance : str, default=""
         What the importance of a column measures; empty if it has none of its own. With a forest it is
-        ``feature_importances_``, without one ``feature_importance``. *
+        ``feature_importances_``, without one ``feature_importance``. †
     importance_for : str, default=""
         What columns are important for; empty is the target.
     novelty : str, default=""
         What its novelty means, in one sentence; empty if it has none. With one, ``novelty(X=None)`` lies in [0, 1] and
         ``novelty_threshold_`` says above which a row is called novel.
     far_row : str, default=""
-        Where a row goes that is far from all, in one sentence. *
+        Where a row goes that is far from all, in one sentence. †
     figures : tuple of str, default=()
         Fitted numbers that say how the fit went, such as ``oob_score_``; see `figures_of`.
     score : str, default=""
@@ -118,11 +118,11 @@ class Card:
     capped : tuple of str, default=()
         Parameters that the fit may lower; the value used is the attribute of that name with an underscore.
     space : dict of str to Range, default={}
-        What the tuner searches if it is given no space. *
+        What the tuner searches if it is given no space. †
     forest_space : dict of str to Range, default={}
-        What it may search of the forest behind the map. *
+        What it may search of the forest behind the map. †
     limits : dict of str to Limit
-        The most that its parameters may be on a number of rows. *
+        The most that its parameters may be on a number of rows. †
     of_model : callable, default=None
         Makes the card of one model from this one.
     """

@@ -1,55 +1,7 @@
 """Every way to judge a map that the papers use. Names are imported when they are first asked for."""
 
 from manifolia._core.lazy import attach
+from manifolia.metrics.registry import PUBLIC
 
-__getattr__, __dir__, __all__ = attach(
-    __name__,
-    submodules=[
-        "arrows",
-        "coranking",
-        "density",
-        "distance",
-        "importance",
-        "neighborhood",
-        "registry",
-        "separation",
-        "supervised",
-        "variables",
-    ],
-    names={
-        "auc_r_nx": "manifolia.metrics.coranking",
-        "coranking_matrix": "manifolia.metrics.coranking",
-        "k_max": "manifolia.metrics.coranking",
-        "lcmc": "manifolia.metrics.coranking",
-        "q_global": "manifolia.metrics.coranking",
-        "q_local": "manifolia.metrics.coranking",
-        "q_nx": "manifolia.metrics.coranking",
-        "r_nx": "manifolia.metrics.coranking",
-        "random_baseline": "manifolia.metrics.coranking",
-        "continuity": "manifolia.metrics.neighborhood",
-        "neighbor_recall": "manifolia.metrics.neighborhood",
-        "trustworthiness": "manifolia.metrics.neighborhood",
-        "distance_correlation": "manifolia.metrics.distance",
-        "distance_ratio": "manifolia.metrics.distance",
-        "normalized_stress": "manifolia.metrics.distance",
-        "shepard_goodness": "manifolia.metrics.distance",
-        "centroid_triplet_accuracy": "manifolia.metrics.supervised",
-        "class_distance_correlation": "manifolia.metrics.supervised",
-        "classification_error": "manifolia.metrics.supervised",
-        "knn_accuracy": "manifolia.metrics.supervised",
-        "nmi": "manifolia.metrics.supervised",
-        "silhouette": "manifolia.metrics.supervised",
-        "variable_preservation": "manifolia.metrics.variables",
-        "variable_ranking": "manifolia.metrics.variables",
-        "importance_alignment": "manifolia.metrics.importance",
-        "target_alignment": "manifolia.metrics.importance",
-        "anisotropy_correlation": "manifolia.metrics.density",
-        "radius_correlation": "manifolia.metrics.density",
-        "arrow_fidelity": "manifolia.metrics.arrows",
-        "Metric": "manifolia.metrics.registry",
-        "get": "manifolia.metrics.registry",
-        "names": "manifolia.metrics.registry",
-        "register": "manifolia.metrics.registry",
-        "report": "manifolia.metrics._report",
-    },
-)
+_FAMILIES = sorted({module.rpartition(".")[2] for module in PUBLIC.values()} - {"_report"} | {"separation"})
+__getattr__, __dir__, __all__ = attach(__name__, submodules=_FAMILIES, names=PUBLIC)

@@ -35,13 +35,6 @@ _IMPORTANCE = ("importance_alignment", "importance_alignment_global")
 _IMPORTANCE_WORK = 200_000_000
 _IMPORTANCE_ROWS = 100
 _IMPORTANCE_REPEATS = 5
-#: Names that one pass over the rows computes together, and the function that does it.
-_PASSES = {
-    "coranking": ("auc_r_nx", "q_local", "q_global"),
-    "neighborhood": ("trustworthiness", "continuity", "neighbor_recall"),
-    "distance": ("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio"),
-    "density": ("radius_correlation", "anisotropy_correlation"),
-}
 #: Neighbours for the density, where there are so many.
 _DENSITY_NEIGHBORS = 15
 
@@ -256,13 +249,11 @@ def _jobs(chosen: list[Metric], inputs: _Inputs) -> list[_Job]:
     """Cut the work into passes over the rows, and metrics that go alone."""
     jobs: list[_Job] = []
     rest = list(chosen)
-    for module, members in _PASSES.items():
-        # A user's own metric of that name, or one with bound parameters, goes alone.
-        source = f"manifolia.metrics.{module}:"
-        together = [m for m in rest if m.name in members and m.source == source + m.name and not m.parameters]
+    for family in dict.fromkeys(metric.shared_pass for metric in chosen if metric.shared_pass):
+        together = [m for m in rest if m.shared_pass == family and not m.parameters]  # bound parameters: it goes alone
         if together:
             rest = [metric for metric in rest if metric not in together]
-            jobs.append((together, partial(_together, module, together, inputs)))
+            jobs.append((together, partial(_together, family, together, inputs)))
     return [*jobs, *(([metric], partial(_alone, metric, inputs)) for metric in rest)]
 
 
@@ -335,9 +326,7 @@ def _once(metric: Metric, size_name: str | None, size: int | None, inputs: _Inpu
     except ValueError as error:
         return _refused(metric, size, error, inputs)
     value, (low, high) = found if "return_ci" in options else (found, (math.nan, math.nan))
-    text = "all" if rows is None or "sample" not in options else f"{rows} rows"
-    if metric.name == "classification_error":
-        text = "20 % held out"
+    text = metric.judged_on or ("all" if rows is None or "sample" not in options else f"{rows} rows")
     return _row(metric, size, value, low, high, sample=text)
 
 

@@ -1,7 +1,8 @@
-"""Metrics by name, with what is known about each: what it needs, which way is better, its range.
+"""Cards of metrics: what each means, what it needs, which way is better, its range, and where it is shown.
 
 ``get("auc_r_nx")(X, Y)`` computes one, whatever it is called with beyond what it needs, so that a tuner or the command
-line can treat all alike. `register` adds the user's own.
+line can treat all alike. `register` adds the user's own. The names of the package, the report, the page, the command
+line and the reference are all read from the cards.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_option
 
-__all__ = ["Metric", "get", "names", "register"]
+__all__ = ["PUBLIC", "Metric", "get", "names", "register", "shown"]
 
 _DIRECTIONS = ("higher", "lower")
 #: What a metric may need: data, map, target, kernel and arrows.
@@ -44,8 +45,8 @@ class Metric:
     range : tuple of float
         Least and greatest value; values beyond, such as those of a map that is worse than random, are possible where
         the description says so, and are clipped when normalised.
-    description : str
-        One line.
+    meaning : str
+        What it tells, in one sentence.
     classes_only : bool
         Whether ``y`` must hold classes.
     parameters : mapping
@@ -54,17 +55,33 @@ class Metric:
         The function, or where it is: ``"module:name"``.
     normalizer : callable or None
         Turns a value into one of [0, 1] with smaller being better; None does it by `range` and `direction`.
+    label : str
+        Name for people, as the page writes it.
+    shared_pass : str
+        Family that computes it together with others in one pass: "coranking", "neighborhood", "distance" or "density".
+    shown : tuple of str
+        Where it is shown without being asked for: "run" (the report of a run, its page and ``manifolia score``), "page"
+        (the page of a model). `report` and ``manifolia score --all`` show all, and the tuner takes all.
+    n_classes : int
+        The fewest classes that it can be had of.
+    judged_on : str
+        What it is computed from, where that is not what `report` is asked to use.
     """
 
     name: str
     direction: str
     needs: tuple[str, ...]
     range: tuple[float, float]
-    description: str = ""
+    meaning: str = ""
     classes_only: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
     source: Callable[..., Any] | str = field(default="", repr=False)
     normalizer: Callable[[float], float] | None = field(default=None, repr=False)
+    label: str = ""
+    shared_pass: str = ""
+    shown: tuple[str, ...] = ()
+    n_classes: int = 2
+    judged_on: str = ""
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -196,56 +213,148 @@ class Metric:
         return a > b if self.direction == "higher" else a < b
 
 
-def _built_in() -> dict[str, Metric]:
-    share, signed = (0.0, 1.0), (-1.0, 1.0)
-    high, low = _DIRECTIONS
-    data, labelled, both = ("X", "Y"), ("Y", "y"), ("X", "Y", "y")
-    rows: list[tuple[str, str, str, tuple[str, ...], tuple[float, float], str]] = [
-        (
-            "auc_r_nx",
-            "coranking",
-            high,
-            data,
-            share,
-            "neighbourhoods of every size kept beyond chance (below 0: worse)",
-        ),
-        ("q_local", "coranking", high, data, share, "share of neighbours kept, small neighbourhoods"),
-        ("q_global", "coranking", high, data, share, "share of neighbours kept, large neighbourhoods"),
-        ("trustworthiness", "neighborhood", high, data, share, "neighbours in the map are near in the data"),
-        ("continuity", "neighborhood", high, data, share, "neighbours in the data are near in the map"),
-        ("neighbor_recall", "neighborhood", high, data, share, "share of the k nearest that are kept"),
-        ("shepard_goodness", "distance", high, data, signed, "rank correlation of distances"),
-        ("distance_correlation", "distance", high, data, signed, "correlation of distances"),
-        ("normalized_stress", "distance", low, data, share, "misfit of distances at the best scale"),
-        ("distance_ratio", "distance", high, data, share, "mean ratio of distances at the best scale"),
-        ("radius_correlation", "density", high, data, signed, "the map is dense where the data is"),
-        ("anisotropy_correlation", "density", high, data, signed, "neighbourhoods keep their shape"),
-        ("centroid_triplet_accuracy", "supervised", high, both, share, "class centres keep the order of distances"),
-        ("class_distance_correlation", "supervised", high, both, signed, "class centres keep their distances"),
-        ("knn_accuracy", "supervised", high, labelled, share, "neighbours in the map vote for the right class"),
-        ("classification_error", "supervised", low, labelled, share, "wrong predictions of a logistic regression"),
-        ("nmi", "supervised", high, labelled, share, "k-means clusters of the map agree with the classes"),
-        ("silhouette", "supervised", high, labelled, signed, "classes are apart in the map"),
-        ("importance_alignment", "importance", high, both, signed, "features that matter for y predict the map"),
-        ("target_alignment", "importance", high, ("K", "y"), signed, "the kernel sees the target"),
-        ("arrow_fidelity", "arrows", high, ("X", "Y", "gradients"), signed, "arrows point where features grow"),
-    ]
-    out = {
-        name: Metric(
-            name, direction, needs, limits, text, module == "supervised", {}, f"manifolia.metrics.{module}:{name}"
-        )
-        for name, module, direction, needs, limits, text in rows
-    }
-    out["importance_alignment_global"] = replace(
-        out["importance_alignment"],
-        name="importance_alignment_global",
-        description="distances in the features that matter for y resemble those in the map",
-        parameters={"scope": "global"},
+_SHARE, _SIGNED = (0.0, 1.0), (-1.0, 1.0)
+
+
+def _card(
+    family: str, name: str, label: str, meaning: str, range: tuple[float, float] = _SHARE, **about: Any
+) -> Metric:
+    """Make the card of a built-in metric; most are better when higher."""
+    needs: tuple[str, ...] = about.pop("needs", ("X", "Y"))
+    return Metric(
+        name,
+        about.pop("direction", "higher"),
+        needs,
+        range,
+        meaning,
+        classes_only=family == "supervised",
+        source=f"manifolia.metrics.{family}:{about.pop('function', name)}",
+        label=label,
+        shared_pass=family if family in _PASSES else "",
+        **about,
     )
-    return out
 
 
-_METRICS = _built_in()
+_PASSES = ("coranking", "neighborhood", "distance", "density")
+_RUN, _BOTH = ("run",), ("run", "page")
+_ALL_THREE: dict[str, Any] = {"needs": ("X", "Y", "y")}
+_LABELLED: dict[str, Any] = {"needs": ("Y", "y"), "shown": _RUN}
+
+_CARDS = (
+    _card(
+        "coranking", "auc_r_nx", "Area under R_NX",
+        "Neighbourhoods of every size kept, small ones counted most: 0 is a random map, 1 a perfect one.", shown=_RUN,
+    ),
+    _card(
+        "coranking", "q_local", "Small neighbourhoods kept",
+        "Share of neighbours kept, averaged over the sizes of neighbourhood up to the one that gains most over chance.",
+    ),
+    _card(
+        "coranking", "q_global", "Large neighbourhoods kept",
+        "Share of neighbours kept, averaged over the sizes of neighbourhood from the one that gains most over chance.",
+    ),
+    _card(
+        "neighborhood", "trustworthiness", "Trustworthiness",
+        "Is what lies close in the map close in the data? Falls when rows lie together that are far apart in the data.",
+        shown=_BOTH,
+    ),
+    _card(
+        "neighborhood", "continuity", "Continuity",
+        "Is what is close in the data still together? Falls when the map tears neighbours apart.", shown=_BOTH,
+    ),
+    _card(
+        "neighborhood", "neighbor_recall", "Neighbours kept",
+        "Share of each row's nearest rows in the data that are also among its nearest in the map.", shown=_BOTH,
+    ),
+    _card(
+        "distance", "shepard_goodness", "Order of distances",
+        "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs.",
+        _SIGNED, shown=_BOTH,
+    ),
+    _card(
+        "distance", "distance_correlation", "Correlation of distances",
+        "Correlation of the distances in the data and in the map, over pairs.", _SIGNED,
+    ),
+    _card(
+        "distance", "normalized_stress", "Stress",
+        "How far distances in the map are off, at the best common scale, as a share of those in the data.",
+        direction="lower", shown=_RUN,
+    ),
+    _card(
+        "distance", "distance_ratio", "Ratio of distances",
+        "Mean over pairs of the smaller of the two distances, in the data and in the map at equal mean, divided by the "
+        "larger; 1 if all agree.",
+    ),
+    _card(
+        "density", "radius_correlation", "Density kept",
+        "Do dense places stay dense and sparse ones sparse? Correlation of the radii of neighbourhoods.", _SIGNED,
+        shown=_RUN,
+    ),
+    _card(
+        "density", "anisotropy_correlation", "Shapes kept",
+        "Do neighbourhoods that are stretched in the data stay stretched the same way?", _SIGNED,
+    ),
+    _card(
+        "supervised", "centroid_triplet_accuracy", "Order of classes kept",
+        "Of two class centres, is the same one nearer to a third in the data and in the map? 0.5 is chance.",
+        n_classes=3, shown=_RUN, **_ALL_THREE,
+    ),
+    _card(
+        "supervised", "class_distance_correlation", "Distances of classes kept",
+        "Correlation of the distances between class centres in the data and in the map.", _SIGNED, n_classes=3,
+        **_ALL_THREE,
+    ),
+    _card(
+        "supervised", "knn_accuracy", "Class told by neighbours",
+        "Share of rows whose nearest rows in the map vote for their own class.", needs=("Y", "y"), shown=_BOTH,
+    ),
+    _card(
+        "supervised", "classification_error", "Error of a linear classifier",
+        "Share of held-out rows whose class a logistic regression on the map's coordinates gets wrong.",
+        direction="lower", judged_on="20 % held out", **_LABELLED,
+    ),
+    _card(
+        "supervised", "nmi", "Agreement of clusters with classes",
+        "Do k-means clusters of the map agree with the classes? 0 is no agreement, 1 is complete.", **_LABELLED,
+    ),
+    _card(
+        "supervised", "silhouette", "Separation of classes",
+        "Are rows nearer to their own class than to the next one in the map? From −1 to 1; around 0 classes overlap.",
+        _SIGNED, **_LABELLED,
+    ),
+    _card(
+        "importance", "importance_alignment", "What matters shapes the map",
+        "Are the columns that predict the target those that predict the place in the map? Correlation over columns.",
+        _SIGNED, **_ALL_THREE,
+    ),
+    _card(
+        "importance", "target_alignment", "Kernel sees the target",
+        "Are rows alike for the kernel when they are alike for the target?", _SIGNED, needs=("K", "y"),
+    ),
+    _card(
+        "arrows", "arrow_fidelity", "Arrows point right",
+        "Do the arrows of the most important columns point where those columns grow in the map? Mean cosine.", _SIGNED,
+        needs=("X", "Y", "gradients"),
+    ),
+    _card(
+        "importance", "importance_alignment_global", "What matters spreads the map",
+        "Do distances in the columns that predict the target resemble those in the map? Correlation over columns.",
+        _SIGNED, function="importance_alignment", parameters={"scope": "global"}, **_ALL_THREE,
+    ),
+)  # fmt: skip
+_METRICS = {card.name: card for card in _CARDS}
+#: Public functions of the package that give curves, matrices and tables instead of one number, by their module.
+_TABLES = {
+    "coranking": ("coranking_matrix", "k_max", "lcmc", "q_nx", "r_nx", "random_baseline"),
+    "variables": ("variable_preservation", "variable_ranking"),
+    "registry": ("Metric", "get", "names", "register"),
+    "_report": ("report",),
+}
+#: Every public name of the package to its module.
+PUBLIC = {
+    **{str(card.source).partition(":")[2]: str(card.source).partition(":")[0] for card in _CARDS},
+    **{name: f"manifolia.metrics.{module}" for module, names in _TABLES.items() for name in names},
+}
 _lock = threading.Lock()
 
 
@@ -308,6 +417,15 @@ def names(given: Sequence[str] | None = None) -> list[str]:
     return [metric.name for metric in metrics if set(metric.needs) <= set(given)]
 
 
+def shown(place: str, given: Sequence[str], *, n_classes: int = 0) -> list[str]:
+    """List the metrics that a place shows without being asked: "run" or "page"."""
+    return [
+        name
+        for name in names(given)
+        if place in _METRICS[name].shown and not (_METRICS[name].classes_only and n_classes < _METRICS[name].n_classes)
+    ]
+
+
 def register(
     name: str,
     function: Callable[..., Any],
@@ -315,7 +433,8 @@ def register(
     direction: str,
     needs: Sequence[str] = ("X", "Y"),
     range: tuple[float, float] = (0.0, 1.0),
-    description: str = "",
+    meaning: str = "",
+    label: str = "",
     classes_only: bool = False,
     normalize: Callable[[float], float] | None = None,
     overwrite: bool = False,
@@ -336,8 +455,10 @@ def register(
         Of ``"X"`` (data), ``"Y"`` (map), ``"y"`` (target), ``"K"`` (kernel) and ``"gradients"`` (arrows).
     range : tuple of float, default=(0.0, 1.0)
         Least and greatest value. The greatest may be infinite: it is then normalised by v ↦ 1 − 1/(1 + v − least).
-    description : str, default=""
-        One line.
+    meaning : str, default=""
+        What it tells, in one sentence.
+    label : str, default=""
+        Name for people; the name with spaces if it is left out.
     classes_only : bool, default=False
         Whether ``y`` must hold classes; `report` leaves the metric out for a numeric target.
     normalize : callable, default=None
@@ -381,7 +502,8 @@ def register(
         message = f"range must be (least, greatest) with a finite least below the greatest, got {range!r}."
         raise ValueError(message)
     check_bool(classes_only, "classes_only")
-    metric = Metric(name, direction, tuple(needs), (low, high), description, classes_only, {}, function, normalize)
+    spoken = label or name.replace("_", " ")
+    metric = Metric(name, direction, tuple(needs), (low, high), meaning, classes_only, {}, function, normalize, spoken)
     with _lock:
         if name in _METRICS and not check_bool(overwrite, "overwrite"):
             message = f"a metric {name!r} is registered already. Choose another name, or pass overwrite=True."

@@ -11,18 +11,12 @@ import pandas as pd
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
+from manifolia.metrics import registry
 from manifolia.metrics import report as metrics_report
 from manifolia.tables import Table, TablePreparer
 
 __all__ = ["Score", "score_map", "score_rows", "score_run"]
 
-#: Scores that take a few seconds at most; alignment of importances is for those who ask for all.
-_STRUCTURE = (
-    "auc_r_nx", "trustworthiness", "continuity", "neighbor_recall", "shepard_goodness", "normalized_stress",
-    "radius_correlation",
-)  # fmt: skip
-_CLASSES = ("knn_accuracy", "classification_error", "nmi", "silhouette")
-_SEVERAL_CLASSES = ("centroid_triplet_accuracy",)
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
 
 
@@ -50,9 +44,8 @@ def score_map(
     task = "classification" if classes else "regression"
     if all_scores:
         return _lines(metrics_report(X, Y, y, task=task))
-    names = [*_STRUCTURE]
-    if y is not None and classes:
-        names += [*(_SEVERAL_CLASSES if len(set(y)) > 2 else ()), *_CLASSES]
+    given = ["X", "Y"] if y is None else ["X", "Y", "y"]
+    names = registry.shown("run", given, n_classes=len(set(y)) if y is not None and classes else 0)
     try:
         return _lines(metrics_report(X, Y, y, metrics=names, task=task))
     except ValueError:  # one of them cannot be had, of few rows or rare classes: each on its own

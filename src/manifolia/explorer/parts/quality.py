@@ -12,7 +12,7 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.explorer.parts.part import Part
 from manifolia.explorer.parts.subject import Subject
-from manifolia.metrics import continuity, trustworthiness
+from manifolia.metrics import continuity, registry, trustworthiness
 from manifolia.metrics import report as metrics_report
 from manifolia.metrics.coranking import coranking_scores
 
@@ -25,50 +25,7 @@ _LEAST_ROWS = 200  # that are judged however wide the table is
 _POINTS = 120  # of the curve
 _K = 10
 _CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the comparison
-_LINES = ("trustworthiness", "continuity", "neighbor_recall")
-_LABELLED = ("knn_accuracy",)
-_PAIRED = ("shepard_goodness",)  # ranks all pairs: of a few hundred rows it is known well enough
-_PAIRED_ROWS = 200
-_LABELS = {
-    "auc_r_nx": "Area under R_NX",
-    "trustworthiness": "Trustworthiness",
-    "continuity": "Continuity",
-    "neighbor_recall": "Neighbours kept",
-    "shepard_goodness": "Order of distances",
-    "normalized_stress": "Stress",
-    "radius_correlation": "Density kept",
-    "knn_accuracy": "Class told by neighbours",
-    "classification_error": "Class not told by neighbours",
-    "nmi": "Agreement of clusters with classes",
-    "silhouette": "Separation of classes",
-    "centroid_triplet_accuracy": "Order of classes kept",
-}
-#: What the figures tell, for readers who have not met them.
-_MEANS = {
-    "auc_r_nx": "The curve above as one number: neighbourhoods kept, small ones counted most. 0 is a random map.",
-    "q_local": "Share of small neighbourhoods kept.",
-    "q_global": "Share of large neighbourhoods kept.",
-    "trustworthiness": (
-        "Can what lies close in the map be believed? Falls when rows lie together that are far apart in the data."
-    ),
-    "continuity": "Is what is close in the data still together? Falls when the map tears neighbours apart.",
-    "neighbor_recall": "Share of each row's nearest rows in the data that are also nearest in the map.",
-    "shepard_goodness": (
-        "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs."
-    ),
-    "normalized_stress": "How far distances in the map are off, after the best common scale.",
-    "distance_correlation": "Correlation of distances in the data and in the map.",
-    "distance_ratio": "Mean ratio of distances in the map to those in the data.",
-    "radius_correlation": "Do dense places stay dense and sparse ones sparse?",
-    "anisotropy_correlation": "Do places that are stretched in the data stay stretched?",
-    "centroid_triplet_accuracy": "Of three classes: is the same one the nearer in the data and in the map?",
-    "knn_accuracy": "Share of rows whose nearest rows in the map vote for their own class.",
-    "classification_error": "Share of rows whose neighbours in the map vote for another class.",
-    "nmi": "Do clusters found in the map agree with the classes? 1 is complete agreement.",
-    "silhouette": "Are classes apart in the map? From −1 to 1; around 0 they overlap.",
-    "importance_alignment": "Do the features that matter for the target shape the map?",
-    "arrow_fidelity": "Do the arrows point to where the feature grows in the map?",
-}
+_PAIRED_ROWS = 200  # measures of pairs are known well enough from the pairs of a few hundred rows
 
 
 class Quality(NamedTuple):
@@ -144,13 +101,15 @@ def _scores(
 ) -> list[dict[str, Any]]:
     if subject.metric != "euclidean":
         return []  # the table of metrics compares by Euclidean distances
-    names = [*_LINES, *(_LABELLED if y is not None else ())]
     labels = None if y is None else np.asarray(y).astype(str)
+    names = registry.shown("page", ["X", "Y", "y"], n_classes=0 if labels is None else len(set(labels)))
+    paired = [name for name in names if registry.get(name).shared_pass == "distance"]
+    others = [name for name in names if name not in paired]
     seed, jobs = subject.random_state, subject.n_jobs
     few = min(_PAIRED_ROWS, len(Y))
     lines = [
         line
-        for metrics, rows in ((names, sample), (_PAIRED, few))
+        for metrics, rows in ((others, sample), (paired, few))
         for line in metrics_report(
             X, Y, labels, metrics=metrics, task="classification", sample=rows, random_state=seed, n_jobs=jobs
         ).to_dict("records")
@@ -165,17 +124,19 @@ def score_line(line: dict[str, Any]) -> dict[str, Any]:
         value = line.get(key)
         return None if value is None or pd.isna(value) or not np.isfinite(float(value)) else float(value)
 
+    name = str(line["metric"])
+    card = registry.get(name) if name in registry.names() else None
     k = line.get("k")
     sample = str(line.get("sample") or "")
     said = ["" if sample == "all" else f"Judged on {sample}.", str(line.get("note") or "")]
     return {
-        "name": str(line["metric"]),
-        "label": _LABELS.get(str(line["metric"]), str(line["metric"]).replace("_", " ")),
+        "name": name,
+        "label": name.replace("_", " ") if card is None else card.label,
         "value": number("value"),
         "low": number("low"),
         "high": number("high"),
         "k": int(k) if isinstance(k, int | np.integer) else None,
         "direction": str(line.get("direction") or ""),
-        "means": _MEANS.get(str(line["metric"]), ""),
+        "means": "" if card is None else card.meaning,
         "note": " ".join(text for text in said if text),
     }
