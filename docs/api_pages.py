@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from manifolia import registry
-from manifolia.metrics import registry as metrics
+from manifolia import metrics, registry
 
 
 def _estimators() -> dict[str, list[str]]:
@@ -69,7 +68,10 @@ _LISTED = {
     "manifolia.explain.gradients": "feature_gradients feature_importance",
     "manifolia.explain.pullback": "pullback",
 }
-_FROM_CARDS = {**_estimators(), "manifolia.metrics": sorted(metrics.PUBLIC)}
+_FROM_CARDS = {
+    **_estimators(),
+    "manifolia.metrics": [name for name in metrics.__all__ if callable(getattr(metrics, name))],
+}
 #: Module to all of its public names.
 REFERENCE: dict[str, list[str]] = {
     module: [*_FROM_CARDS.get(module, []), *_LISTED.get(module, "").split()]

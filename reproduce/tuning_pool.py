@@ -241,5 +241,5 @@ def carried(pool, *names):
     for name in names:
         at = pool.figures.index(name)
         direction = "lower" if name == "classification_error" else "higher"
-        out.append(Metric(name, direction, ("Y",), (0.0, 1.0), source=lambda Y, at=at: float(Y[at, 0])))
+        out.append(Metric(name, direction, ("Y",), (0.0, 1.0), lambda Y, at=at: float(Y[at, 0])))
     return out

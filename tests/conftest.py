@@ -60,7 +60,7 @@ def rng(seed: int) -> np.random.Generator:
 def _registries_as_they_were() -> Iterator[None]:
     """Forget the metrics and methods that a test registered: the order of tests is random."""
     tables = [
-        import_module("manifolia.metrics.registry")._METRICS,
+        import_module("manifolia.metrics.registry")._OWN,
         import_module("manifolia.registry")._METHODS,
     ]
     before = [dict(table) for table in tables]

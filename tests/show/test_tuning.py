@@ -60,11 +60,11 @@ def test_the_curve_over_the_boxes_is_what_is_expected_of_the_metric():
     ("direction", "limits", "value", "loss"), [("higher", (-1.0, 1.0), 0.5, 0.25), ("lower", (0.0, 2.0), 0.5, 0.25)]
 )
 def test_losses_turn_back_into_metrics(direction, limits, value, loss):
-    metric = Metric("a", direction, ("Y",), limits)
+    metric = Metric("a", direction, ("Y",), limits, float)
     assert metric.normalize(value) == pytest.approx(loss)
     shift, slope = _value_of_loss(metric)
     assert shift + slope * loss == pytest.approx(value)
-    assert np.isnan(_value_of_loss(Metric("a", direction, ("Y",), (0.0, np.inf)))).all()
+    assert np.isnan(_value_of_loss(Metric("a", direction, ("Y",), (0.0, np.inf), float))).all()
 
 
 def test_two_parameters_make_a_heat_map_of_what_is_expected():

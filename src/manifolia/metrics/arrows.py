@@ -20,6 +20,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import mean_interval
+from manifolia.metrics.registry import card
 
 __all__ = ["arrow_fidelity"]
 
@@ -28,6 +29,12 @@ _THIN = 1e-9
 _BLOCK_NUMBERS = 4_000_000
 
 
+@card(
+    "Arrows point right",
+    "Do the arrows of the most important columns point where those columns grow in the map? Mean cosine.",
+    needs=("X", "Y", "gradients"),
+    range=(-1.0, 1.0),
+)
 def arrow_fidelity(
     X: ArrayLike,
     Y: ArrayLike,

@@ -49,6 +49,7 @@ from manifolia._core.validate import check_bool, check_number
 from manifolia.metrics import _curves
 from manifolia.metrics._sampling import Estimate
 from manifolia.metrics._spaces import MIN_ROWS, spaces, tiles
+from manifolia.metrics.registry import card
 
 __all__ = [
     "auc_r_nx",
@@ -263,6 +264,12 @@ def lcmc(
     return _one("lcmc", X, Y, options, return_ci=return_ci)
 
 
+@card(
+    "Area under R_NX",
+    "Neighbourhoods of every size kept, small ones counted most: 0 is a random map, 1 a perfect one.",
+    shared_pass="coranking",
+    shown=("run",),
+)
 def auc_r_nx(
     X: ArrayLike,
     Y: ArrayLike,
@@ -315,6 +322,11 @@ def auc_r_nx(
     return _one("auc_r_nx", X, Y, options, return_ci=return_ci)
 
 
+@card(
+    "Small neighbourhoods kept",
+    "Share of neighbours kept, averaged over the sizes of neighbourhood up to the one that gains most over chance.",
+    shared_pass="coranking",
+)
 def q_local(
     X: ArrayLike,
     Y: ArrayLike,
@@ -365,6 +377,11 @@ def q_local(
     return _one("q_local", X, Y, options, return_ci=return_ci)
 
 
+@card(
+    "Large neighbourhoods kept",
+    "Share of neighbours kept, averaged over the sizes of neighbourhood from the one that gains most over chance.",
+    shared_pass="coranking",
+)
 def q_global(
     X: ArrayLike,
     Y: ArrayLike,

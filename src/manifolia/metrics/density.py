@@ -35,6 +35,7 @@ from manifolia._core.validate import check_bool, check_map, check_matrix, check_
 from manifolia.metrics._nearest import Nearest, nearest
 from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_rows, exact, spread
 from manifolia.metrics._statistics import correlation
+from manifolia.metrics.registry import card
 
 __all__ = ["anisotropy_correlation", "density_scores", "radius_correlation"]
 
@@ -49,6 +50,13 @@ _MIN_SAMPLE = 10
 _BLOCK_NUMBERS = 4_000_000
 
 
+@card(
+    "Density kept",
+    "Do dense places stay dense and sparse ones sparse? Correlation of the radii of neighbourhoods.",
+    range=(-1.0, 1.0),
+    shared_pass="density",
+    shown=("run",),
+)
 def radius_correlation(
     X: ArrayLike,
     Y: ArrayLike,
@@ -136,6 +144,12 @@ def radius_correlation(
     return _estimate(_log(high), _log(low), pair).result(return_ci=return_ci)
 
 
+@card(
+    "Shapes kept",
+    "Do neighbourhoods that are stretched in the data stay stretched the same way?",
+    range=(-1.0, 1.0),
+    shared_pass="density",
+)
 def anisotropy_correlation(
     X: ArrayLike,
     Y: ArrayLike,

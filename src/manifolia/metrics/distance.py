@@ -37,6 +37,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_option
 from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_pairs, exact, jackknife_factor, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
+from manifolia.metrics.registry import card
 
 __all__ = ["distance_correlation", "distance_ratio", "distance_scores", "normalized_stress", "shepard_goodness"]
 
@@ -351,6 +352,13 @@ def distance_scores(
     return {name: value.within(-1.0 if "corr" in name or "good" in name else 0.0, 1.0) for name, value in found.items()}
 
 
+@card(
+    "Order of distances",
+    "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs.",
+    range=(-1.0, 1.0),
+    shared_pass="distance",
+    shown=("run", "page"),
+)
 def shepard_goodness(
     X: ArrayLike,
     Y: ArrayLike,
@@ -402,6 +410,12 @@ def shepard_goodness(
     return _one("shepard_goodness", X, Y, options, -1.0, 1.0, return_ci=return_ci)
 
 
+@card(
+    "Correlation of distances",
+    "Correlation of the distances in the data and in the map, over pairs.",
+    range=(-1.0, 1.0),
+    shared_pass="distance",
+)
 def distance_correlation(
     X: ArrayLike,
     Y: ArrayLike,
@@ -453,6 +467,13 @@ def distance_correlation(
     return _one("distance_correlation", X, Y, options, -1.0, 1.0, return_ci=return_ci)
 
 
+@card(
+    "Stress",
+    "How far distances in the map are off, at the best common scale, as a share of those in the data.",
+    direction="lower",
+    shared_pass="distance",
+    shown=("run",),
+)
 def normalized_stress(
     X: ArrayLike,
     Y: ArrayLike,
@@ -512,6 +533,11 @@ def normalized_stress(
     return _one("normalized_stress", X, Y, options, 0.0, 1.0 if scale == "best" else math.inf, return_ci=return_ci)
 
 
+@card(
+    "Ratio of distances",
+    "Mean over pairs of the smaller of the two distances, data and map at equal mean, divided by the larger.",
+    shared_pass="distance",
+)
 def distance_ratio(
     X: ArrayLike,
     Y: ArrayLike,

@@ -32,6 +32,7 @@ from manifolia._core.validate import check_bool, check_map, check_matrix, check_
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._sampling import check_sample, draw_pairs
 from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
+from manifolia.metrics.registry import card
 
 __all__ = ["importance_alignment", "target_alignment"]
 
@@ -39,6 +40,20 @@ __all__ = ["importance_alignment", "target_alignment"]
 _PAIRS_PER_ROW = 50
 
 
+@card(
+    "What matters spreads the map",
+    "Do distances in the columns that predict the target resemble those in the map? Correlation over columns.",
+    name="importance_alignment_global",
+    needs=("X", "Y", "y"),
+    range=(-1.0, 1.0),
+    parameters={"scope": "global"},
+)
+@card(
+    "What matters shapes the map",
+    "Are the columns that predict the target those that predict the place in the map? Correlation over columns.",
+    needs=("X", "Y", "y"),
+    range=(-1.0, 1.0),
+)
 def importance_alignment(
     X: ArrayLike,
     Y: ArrayLike,
@@ -228,6 +243,12 @@ def _distance_correlations(X: FloatArray, Y: FloatArray, a: IntArray, b: IntArra
     return np.array(map_blocks(run, range(X.shape[1]), n_jobs=n_jobs, anywhere=True))
 
 
+@card(
+    "Kernel sees the target",
+    "Are rows alike for the kernel when they are alike for the target?",
+    needs=("K", "y"),
+    range=(-1.0, 1.0),
+)
 def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: int | None = None) -> float:
     """Alignment of a kernel with the target, without the diagonal.
 

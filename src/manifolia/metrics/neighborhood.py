@@ -38,6 +38,7 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_number, check_option
 from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
+from manifolia.metrics.registry import card
 
 __all__ = ["continuity", "neighbor_recall", "neighborhood_scores", "trustworthiness"]
 
@@ -170,6 +171,12 @@ def _one(
     return scores[:, 0] if single else scores
 
 
+@card(
+    "Trustworthiness",
+    "Is what lies close in the map close in the data? Falls when rows lie together that are far apart in the data.",
+    shared_pass="neighborhood",
+    shown=("run", "page"),
+)
 def trustworthiness(
     X: ArrayLike,
     Y: ArrayLike,
@@ -221,6 +228,12 @@ def trustworthiness(
     return _one("trustworthiness", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
 
 
+@card(
+    "Continuity",
+    "Is what is close in the data still together? Falls when the map tears neighbours apart.",
+    shared_pass="neighborhood",
+    shown=("run", "page"),
+)
 def continuity(
     X: ArrayLike,
     Y: ArrayLike,
@@ -272,6 +285,12 @@ def continuity(
     return _one("continuity", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
 
 
+@card(
+    "Neighbours kept",
+    "Share of each row's nearest rows in the data that are also among its nearest in the map.",
+    shared_pass="neighborhood",
+    shown=("run", "page"),
+)
 def neighbor_recall(
     X: ArrayLike,
     Y: ArrayLike,

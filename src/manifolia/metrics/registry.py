@@ -1,8 +1,8 @@
 """Cards of metrics: what each means, what it needs, which way is better, its range, and where it is shown.
 
 ``get("auc_r_nx")(X, Y)`` computes one, whatever it is called with beyond what it needs, so that a tuner or the command
-line can treat all alike. `register` adds the user's own. The names of the package, the report, the page, the command
-line and the reference are all read from the cards.
+line can treat all alike. `register` adds the user's own. A function of the package has its card above it (`card`); the
+report, the page, the command line, the tuner and the reference read it there.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_option
 
-__all__ = ["PUBLIC", "Metric", "get", "names", "register", "shown"]
+__all__ = ["Metric", "card", "get", "names", "register", "shown"]
 
 _DIRECTIONS = ("higher", "lower")
 #: What a metric may need: data, map, target, kernel and arrows.
@@ -45,14 +44,12 @@ class Metric:
     range : tuple of float
         Least and greatest value; values beyond, such as those of a map that is worse than random, are possible where
         the description says so, and are clipped when normalised.
+    function : callable
+        Computes it.
     meaning : str
         What it tells, in one sentence.
-    classes_only : bool
-        Whether ``y`` must hold classes.
     parameters : mapping
         Parameters that are bound to other values than the function's defaults.
-    source : callable or str
-        The function, or where it is: ``"module:name"``.
     normalizer : callable or None
         Turns a value into one of [0, 1] with smaller being better; None does it by `range` and `direction`.
     label : str
@@ -63,7 +60,7 @@ class Metric:
         Where it is shown without being asked for: "run" (the report of a run, its page and ``manifolia score``), "page"
         (the page of a model). `report` and ``manifolia score --all`` show all, and the tuner takes all.
     n_classes : int
-        The fewest classes that it can be had of.
+        The fewest classes that it can be had of; 0 if ``y`` need not hold classes.
     judged_on : str
         What it is computed from, where that is not what `report` is asked to use.
     """
@@ -72,24 +69,20 @@ class Metric:
     direction: str
     needs: tuple[str, ...]
     range: tuple[float, float]
+    function: Callable[..., Any] = field(repr=False)
     meaning: str = ""
-    classes_only: bool = False
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    source: Callable[..., Any] | str = field(default="", repr=False)
     normalizer: Callable[[float], float] | None = field(default=None, repr=False)
     label: str = ""
     shared_pass: str = ""
     shown: tuple[str, ...] = ()
-    n_classes: int = 2
+    n_classes: int = 0
     judged_on: str = ""
 
     @property
-    def function(self) -> Callable[..., Any]:
-        """The function itself, imported when it is first asked for."""
-        if callable(self.source):
-            return self.source
-        module, _, name = self.source.partition(":")
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+    def classes_only(self) -> bool:
+        """Whether ``y`` must hold classes."""
+        return self.n_classes > 0
 
     def __call__(
         self,
@@ -213,149 +206,38 @@ class Metric:
         return a > b if self.direction == "higher" else a < b
 
 
-_SHARE, _SIGNED = (0.0, 1.0), (-1.0, 1.0)
+_BUILT_IN: dict[str, dict[str, Metric]] = {}  # module to the cards of its functions
+_OWN: dict[str, Metric] = {}  # the user's
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _card(
-    family: str, name: str, label: str, meaning: str, range: tuple[float, float] = _SHARE, **about: Any
-) -> Metric:
-    """Make the card of a built-in metric; most are better when higher."""
-    needs: tuple[str, ...] = about.pop("needs", ("X", "Y"))
-    return Metric(
-        name,
-        about.pop("direction", "higher"),
-        needs,
-        range,
-        meaning,
-        classes_only=family == "supervised",
-        source=f"manifolia.metrics.{family}:{about.pop('function', name)}",
-        label=label,
-        shared_pass=family if family in _PASSES else "",
-        **about,
-    )
+def card(
+    label: str,
+    meaning: str,
+    *,
+    name: str = "",
+    direction: str = "higher",
+    needs: Sequence[str] = ("X", "Y"),
+    range: tuple[float, float] = (0.0, 1.0),
+    **about: Any,
+) -> Callable[[_Function], _Function]:
+    """Give a function of the package its card, by which all others know it; `about` are further fields of `Metric`."""
+
+    def keep(function: _Function) -> _Function:
+        own = name or function.__name__
+        metric = Metric(own, direction, tuple(needs), range, function, meaning, label=label, **about)
+        _BUILT_IN.setdefault(function.__module__, {})[own] = metric
+        return function
+
+    return keep
 
 
-_PASSES = ("coranking", "neighborhood", "distance", "density")
-_RUN, _BOTH = ("run",), ("run", "page")
-_ALL_THREE: dict[str, Any] = {"needs": ("X", "Y", "y")}
-_LABELLED: dict[str, Any] = {"needs": ("Y", "y"), "shown": _RUN}
-
-_CARDS = (
-    _card(
-        "coranking", "auc_r_nx", "Area under R_NX",
-        "Neighbourhoods of every size kept, small ones counted most: 0 is a random map, 1 a perfect one.", shown=_RUN,
-    ),
-    _card(
-        "coranking", "q_local", "Small neighbourhoods kept",
-        "Share of neighbours kept, averaged over the sizes of neighbourhood up to the one that gains most over chance.",
-    ),
-    _card(
-        "coranking", "q_global", "Large neighbourhoods kept",
-        "Share of neighbours kept, averaged over the sizes of neighbourhood from the one that gains most over chance.",
-    ),
-    _card(
-        "neighborhood", "trustworthiness", "Trustworthiness",
-        "Is what lies close in the map close in the data? Falls when rows lie together that are far apart in the data.",
-        shown=_BOTH,
-    ),
-    _card(
-        "neighborhood", "continuity", "Continuity",
-        "Is what is close in the data still together? Falls when the map tears neighbours apart.", shown=_BOTH,
-    ),
-    _card(
-        "neighborhood", "neighbor_recall", "Neighbours kept",
-        "Share of each row's nearest rows in the data that are also among its nearest in the map.", shown=_BOTH,
-    ),
-    _card(
-        "distance", "shepard_goodness", "Order of distances",
-        "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs.",
-        _SIGNED, shown=_BOTH,
-    ),
-    _card(
-        "distance", "distance_correlation", "Correlation of distances",
-        "Correlation of the distances in the data and in the map, over pairs.", _SIGNED,
-    ),
-    _card(
-        "distance", "normalized_stress", "Stress",
-        "How far distances in the map are off, at the best common scale, as a share of those in the data.",
-        direction="lower", shown=_RUN,
-    ),
-    _card(
-        "distance", "distance_ratio", "Ratio of distances",
-        "Mean over pairs of the smaller of the two distances, in the data and in the map at equal mean, divided by the "
-        "larger; 1 if all agree.",
-    ),
-    _card(
-        "density", "radius_correlation", "Density kept",
-        "Do dense places stay dense and sparse ones sparse? Correlation of the radii of neighbourhoods.", _SIGNED,
-        shown=_RUN,
-    ),
-    _card(
-        "density", "anisotropy_correlation", "Shapes kept",
-        "Do neighbourhoods that are stretched in the data stay stretched the same way?", _SIGNED,
-    ),
-    _card(
-        "supervised", "centroid_triplet_accuracy", "Order of classes kept",
-        "Of two class centres, is the same one nearer to a third in the data and in the map? 0.5 is chance.",
-        n_classes=3, shown=_RUN, **_ALL_THREE,
-    ),
-    _card(
-        "supervised", "class_distance_correlation", "Distances of classes kept",
-        "Correlation of the distances between class centres in the data and in the map.", _SIGNED, n_classes=3,
-        **_ALL_THREE,
-    ),
-    _card(
-        "supervised", "knn_accuracy", "Class told by neighbours",
-        "Share of rows whose nearest rows in the map vote for their own class.", needs=("Y", "y"), shown=_BOTH,
-    ),
-    _card(
-        "supervised", "classification_error", "Error of a linear classifier",
-        "Share of held-out rows whose class a logistic regression on the map's coordinates gets wrong.",
-        direction="lower", judged_on="20 % held out", **_LABELLED,
-    ),
-    _card(
-        "supervised", "nmi", "Agreement of clusters with classes",
-        "Do k-means clusters of the map agree with the classes? 0 is no agreement, 1 is complete.", **_LABELLED,
-    ),
-    _card(
-        "supervised", "silhouette", "Separation of classes",
-        "Are rows nearer to their own class than to the next one in the map? From −1 to 1; around 0 classes overlap.",
-        _SIGNED, **_LABELLED,
-    ),
-    _card(
-        "importance", "importance_alignment", "What matters shapes the map",
-        "Are the columns that predict the target those that predict the place in the map? Correlation over columns.",
-        _SIGNED, **_ALL_THREE,
-    ),
-    _card(
-        "importance", "target_alignment", "Kernel sees the target",
-        "Are rows alike for the kernel when they are alike for the target?", _SIGNED, needs=("K", "y"),
-    ),
-    _card(
-        "arrows", "arrow_fidelity", "Arrows point right",
-        "Do the arrows of the most important columns point where those columns grow in the map? Mean cosine.", _SIGNED,
-        needs=("X", "Y", "gradients"),
-    ),
-    _card(
-        "importance", "importance_alignment_global", "What matters spreads the map",
-        "Do distances in the columns that predict the target resemble those in the map? Correlation over columns.",
-        _SIGNED, function="importance_alignment", parameters={"scope": "global"}, **_ALL_THREE,
-    ),
-)  # fmt: skip
-_METRICS = {card.name: card for card in _CARDS}
-#: Public functions of the package that give curves, matrices and tables instead of one number, by their module.
-_TABLES = {
-    "coranking": ("coranking_matrix", "k_max", "lcmc", "q_nx", "r_nx", "random_baseline"),
-    "variables": ("variable_preservation", "variable_ranking"),
-    "registry": ("Metric", "get", "names", "register"),
-    "_report": ("report",),
-}
-#: Every public name of the package to its module.
-PUBLIC = {
-    **{str(card.source).partition(":")[2]: str(card.source).partition(":")[0] for card in _CARDS},
-    **{name: f"manifolia.metrics.{module}" for module, names in _TABLES.items() for name in names},
-}
-_lock = threading.Lock()
+def _cards() -> dict[str, Metric]:
+    """All cards, in the order of the package's families; these are imported when a card is first asked for."""
+    modules = [f"manifolia.metrics.{family}" for family in importlib.import_module("manifolia.metrics").FAMILIES]
+    for module in modules:
+        importlib.import_module(module)
+    return {**{name: one for module in modules for name, one in _BUILT_IN.get(module, {}).items()}, **_OWN}
 
 
 def get(name: str | Metric, **parameters: Any) -> Metric:
@@ -385,7 +267,7 @@ def get(name: str | Metric, **parameters: Any) -> Metric:
     >>> get("trustworthiness", k=5)(X, X)
     1.0
     """
-    metric = name if isinstance(name, Metric) else _METRICS[check_option(name, "metric", names())]
+    metric = name if isinstance(name, Metric) else _cards()[check_option(name, "metric", names())]
     unknown = [parameter for parameter in parameters if not metric.accepts(parameter)]
     if unknown:
         known = [p for p in inspect.signature(metric.function).parameters if p not in metric.needs]
@@ -408,8 +290,7 @@ def names(given: Sequence[str] | None = None) -> list[str]:
     list of str
         Built-in ones in their order, then those that were registered.
     """
-    with _lock:
-        metrics = list(_METRICS.values())
+    metrics = list(_cards().values())
     if given is None:
         return [metric.name for metric in metrics]
     for one in given:
@@ -419,11 +300,8 @@ def names(given: Sequence[str] | None = None) -> list[str]:
 
 def shown(place: str, given: Sequence[str], *, n_classes: int = 0) -> list[str]:
     """List the metrics that a place shows without being asked: "run" or "page"."""
-    return [
-        name
-        for name in names(given)
-        if place in _METRICS[name].shown and not (_METRICS[name].classes_only and n_classes < _METRICS[name].n_classes)
-    ]
+    cards = [get(name) for name in names(given)]
+    return [one.name for one in cards if place in one.shown and one.n_classes <= n_classes]
 
 
 def register(
@@ -501,12 +379,20 @@ def register(
     if not low < high or math.isinf(low) or math.isnan(high):
         message = f"range must be (least, greatest) with a finite least below the greatest, got {range!r}."
         raise ValueError(message)
-    check_bool(classes_only, "classes_only")
     spoken = label or name.replace("_", " ")
-    metric = Metric(name, direction, tuple(needs), (low, high), meaning, classes_only, {}, function, normalize, spoken)
-    with _lock:
-        if name in _METRICS and not check_bool(overwrite, "overwrite"):
-            message = f"a metric {name!r} is registered already. Choose another name, or pass overwrite=True."
-            raise ValueError(message)
-        _METRICS[name] = metric
+    metric = Metric(
+        name,
+        direction,
+        tuple(needs),
+        (low, high),
+        function,
+        meaning,
+        normalizer=normalize,
+        label=spoken,
+        n_classes=2 if check_bool(classes_only, "classes_only") else 0,
+    )
+    if name in _cards() and not check_bool(overwrite, "overwrite"):
+        message = f"a metric {name!r} is registered already. Choose another name, or pass overwrite=True."
+        raise ValueError(message)
+    _OWN[name] = metric
     return metric

@@ -31,6 +31,7 @@ from manifolia.metrics._labels import Classes, classes, vote
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
+from manifolia.metrics.registry import card
 
 __all__ = [
     "centroid_triplet_accuracy",
@@ -54,6 +55,13 @@ def _centroids(X: FloatArray, labels: Classes) -> FloatArray:
     return sums
 
 
+@card(
+    "Order of classes kept",
+    "Of two class centres, is the same one nearer to a third in the data and in the map? 0.5 is chance.",
+    needs=("X", "Y", "y"),
+    n_classes=3,
+    shown=("run",),
+)
 def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float:
     """Share of triplets of class centres whose order of distances the map keeps.
 
@@ -110,6 +118,13 @@ def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float
     return agreeing / ordered
 
 
+@card(
+    "Distances of classes kept",
+    "Correlation of the distances between class centres in the data and in the map.",
+    needs=("X", "Y", "y"),
+    range=(-1.0, 1.0),
+    n_classes=3,
+)
 def class_distance_correlation(X: ArrayLike, Y: ArrayLike, y: ArrayLike, *, kind: str = "inter") -> float:
     """Correlation of the distances between, or of the widths of, the classes in the data and in the map.
 
@@ -164,6 +179,13 @@ def _check_ks(k: int | Sequence[int] | IntArray, limit: int, reason: str) -> lis
     return [check_number(one, "k", low=1, high=limit, integer=True, hint=reason) for one in ks]
 
 
+@card(
+    "Class told by neighbours",
+    "Share of rows whose nearest rows in the map vote for their own class.",
+    needs=("Y", "y"),
+    n_classes=2,
+    shown=("run", "page"),
+)
 def knn_accuracy(
     Y: ArrayLike,
     y: ArrayLike,
@@ -249,6 +271,15 @@ def _right_votes(labels: Classes, neighbors: IntArray, truth: IntArray, n_jobs: 
     return np.concatenate(map_blocks(run, row_blocks(neighbors.shape[0], 4096), n_jobs=n_jobs))
 
 
+@card(
+    "Error of a linear classifier",
+    "Share of held-out rows whose class a logistic regression on the map's coordinates gets wrong.",
+    direction="lower",
+    needs=("Y", "y"),
+    n_classes=2,
+    shown=("run",),
+    judged_on="20 % held out",
+)
 def classification_error(
     Y: ArrayLike,
     y: ArrayLike,
@@ -322,6 +353,13 @@ def _stratified_split(labels: Classes, test_size: float, generator: np.random.Ge
     return np.setdiff1d(np.arange(labels.codes.shape[0]), predict), predict
 
 
+@card(
+    "Agreement of clusters with classes",
+    "Do k-means clusters of the map agree with the classes? 0 is no agreement, 1 is complete.",
+    needs=("Y", "y"),
+    n_classes=2,
+    shown=("run",),
+)
 def nmi(
     Y: ArrayLike,
     y: ArrayLike,
@@ -383,6 +421,14 @@ def _unit_scale(Y: FloatArray) -> FloatArray:
     return centred / scale if scale > 0 else centred
 
 
+@card(
+    "Separation of classes",
+    "Are rows nearer to their own class than to the next one in the map? From −1 to 1; around 0 classes overlap.",
+    needs=("Y", "y"),
+    range=(-1.0, 1.0),
+    n_classes=2,
+    shown=("run",),
+)
 def silhouette(
     Y: ArrayLike,
     y: ArrayLike,

@@ -133,7 +133,7 @@ def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
         )
         raise TypeError(message)
     name = getattr(given, "__name__", type(given).__name__)
-    return Metric(name, "higher", tuple(known), (-math.inf, math.inf), source=given, normalizer=_negative)
+    return Metric(name, "higher", tuple(known), (-math.inf, math.inf), given, normalizer=_negative)
 
 
 def _negative(value: Any) -> Any:
