@@ -1,12 +1,14 @@
-"""The command line: thin commands over `manifolia.runs`.
+"""The command line: what each command is called with. What ``manifolia NAME`` does is in ``_cli/NAME.py``.
 
 Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the work failed, 2 the command was wrong.
-Nothing heavy is imported before a command runs, so that ``--help`` answers at once.
+Nothing heavy is imported before a command runs, so that ``--help`` answers at once. An option that sets a parameter of
+the library is stored under the name of that parameter: so an error that carries ``parameter=`` finds its option.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import signal
 import threading
 from collections.abc import Callable
@@ -21,35 +23,37 @@ __all__ = ["main"]
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _FORMATS = ("csv", "parquet")
+_PATH = click.Path(path_type=Path)
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of commands that read a table."""
-    for option in (
-        click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
-        click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
-        click.option(
-            "--na", "na_values", multiple=True, metavar="TEXT", help="Text that means a missing value; may be repeated."
-        ),
-        click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
-        click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
-    ):
-        command = option(command)
-    return command
+def _together(*options: _Decorator) -> _Decorator:
+    """Options that several commands have."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in options:
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def _common(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command."""
-    for option in (
-        click.option("-q", "--quiet", is_flag=True, help="No progress, no notes; errors only."),
-        click.option("--debug", is_flag=True, help="Show where an error comes from."),
-    ):
-        command = option(command)
-    return command
-
-
-def _json(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
+_reading = _together(
+    click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
+    click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
+    click.option("--na", "na_values", multiple=True, metavar="TEXT",
+                 help="Text that means a missing value; may be repeated."),
+    click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
+    click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
+)  # fmt: skip
+_common = _together(
+    click.option("-q", "--quiet", is_flag=True, help="No progress, no notes; errors only."),
+    click.option("--debug", is_flag=True, help="Show where an error comes from."),
+)
+_target = click.option(
+    "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def _leave(signum: int, _frame: Any) -> None:
@@ -57,13 +61,19 @@ def _leave(signum: int, _frame: Any) -> None:
 
 
 class _Command(click.Command):
-    """Turns errors into one sentence and an exit code."""
+    """Calls ``run_NAME`` of ``_cli/NAME.py`` with the options; turns errors into one sentence and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _leave)  # so that what is half written is removed
+        options = dict(ctx.params)
+        debug = options.pop("debug")
         try:
-            return super().invoke(ctx)
+            from manifolia._cli.console import Console
+
+            console = Console(quiet=options.pop("quiet"), as_json=options.pop("as_json", False))
+            module = importlib.import_module(f"manifolia._cli.{self.name}")
+            getattr(module, f"run_{self.name}")(console, **options)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
@@ -72,7 +82,7 @@ class _Command(click.Command):
         except BrokenPipeError:
             ctx.exit(1)
         except Exception as error:
-            if ctx.params["debug"]:
+            if debug:
                 raise
             from manifolia._cli.errors import sentence
 
@@ -114,6 +124,11 @@ def _literal(text: str) -> Any:
         return text
 
 
+def _settings(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE, with numbers, tuples and the like read as Python writes them."""
+    return {name: _literal(text) for name, text in _pairs(_ctx, param, values).items()}
+
+
 def _roles(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
     """COLUMN=ROLE, or COLUMN=low<middle<high for ordered levels."""
     return {
@@ -133,12 +148,10 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     return tuple(int(part) for part in parts)
 
 
-@main.command("map", context_settings=_CONTEXT)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated.")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: DATA's name + '-map']"
-)
+@main.command("map")
+@click.argument("data", type=_PATH)
+@_target
+@click.option("-o", "--out", type=_PATH, help="Folder of the run.  [default: DATA's name + '-map']")
 @click.option(
     "-m", "--method", metavar="NAME", help="Method, as listed by 'manifolia info'; chosen by task if left out."
 )
@@ -149,7 +162,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 )
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
               help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
-@click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
+@click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter of the method, such as n_trees=200; may be repeated.")  # fmt: skip
 @click.option("--title", help="Heading of the page.")
 @click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same map.")
@@ -167,14 +180,11 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @_reading
 @_json
 @_common
-def map_command(data: Path, out: Path | None, settings: dict[str, str], **options: Any) -> None:
+def map_command() -> None:
     """Make a map of DATA: model, coordinates, page, pictures and report, in one folder.
 
     DATA is a CSV, TSV, Parquet, Arrow, npz, npy or h5ad file. Columns may hold numbers, categories, dates and gaps.
     """
-    from manifolia._cli.map import run_map
-
-    run_map(data, out, {name: _literal(text) for name, text in settings.items()}, options)
 
 
 def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
@@ -198,27 +208,26 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     return found
 
 
-@main.command("tune", context_settings=_CONTEXT)
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated.")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder of the run.  [default: DATA's name + '-tuned']"
-)
+@main.command("tune")
+@click.argument("data", type=_PATH)
+@_target
+@click.option("-o", "--out", type=_PATH, help="Folder of the run.  [default: DATA's name + '-tuned']")
 @click.option("-m", "--method", metavar="NAME", help="Method; chosen by task if left out.")
-@click.option("--metric", multiple=True, metavar="NAME",
+@click.option("--metric", "metrics", multiple=True, metavar="NAME",
               help="What a good map is; may be repeated.  [default: auc_r_nx]")  # fmt: skip
 @click.option("--range", "space", multiple=True, callback=_ranges, metavar="NAME=LOW:HIGH",
               help="Parameter to tune: a range, with ':log' in equal ratios, or options A,B,C.  "
                    "[default: the method's own]")  # fmt: skip
-@click.option("--trials", default=20, show_default=True, help="Settings to try.")
-@click.option("--repeats", default=5, show_default=True, help="Runs of each, with different seeds.")
+@click.option("--trials", "n_trials", default=20, show_default=True, help="Settings to try.")
+@click.option("--repeats", "n_repeats", default=5, show_default=True, help="Runs of each, with different seeds.")
 @click.option("--subsample", type=float, help="Rows to tune on: a share up to 1, or a number.  [default: all]")
 @click.option("--timeout", type=float, help="Seconds after which no more settings are tried.")
-@click.option("--study", type=click.Path(path_type=Path), help="SQLite file that keeps the study, to go on with it.")
+@click.option("--study", "storage", type=_PATH,
+              help="SQLite file that keeps the study, to go on with it.")  # fmt: skip
 @click.option("--task", default="auto", show_default=True, metavar="NAME", help="As for map.")
 @click.option("-x", "--exclude", multiple=True, metavar="COLUMN", help="Column not to use; may be repeated.")
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE", help="As for map.")
-@click.option("--set", "settings", multiple=True, callback=_pairs, metavar="NAME=VALUE",
+@click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter that is fixed; may be repeated.")  # fmt: skip
 @click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same study.")
 @click.option("--jobs", "n_jobs", type=int, help="Processes.  [default: all cores]")
@@ -226,38 +235,30 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @_reading
 @_json
 @_common
-def tune_command(data: Path, out: Path | None, settings: dict[str, str], space: dict[str, Any], **options: Any) -> None:
+def tune_command() -> None:
     """Choose the settings of a method for DATA by evidence, and make the map with them.
 
     The folder also gets tuning.json, trials.csv and tuning.png.
     """
-    from manifolia._cli.tune import run_tune
-
-    run_tune(data, out, {name: _literal(text) for name, text in settings.items()}, space, options)
 
 
-@main.command("transform", context_settings=_CONTEXT)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path), metavar="NEW")
-@click.option("-o", "--out", type=click.Path(path_type=Path),
+@main.command("transform")
+@click.argument("run", type=_PATH)
+@click.argument("data", type=_PATH, metavar="NEW")
+@click.option("-o", "--out", type=_PATH,
               help="File for the coordinates; its suffix chooses the format.  [default: CSV on stdout]")  # fmt: skip
-@click.option("--page", type=click.Path(path_type=Path), help="Also write the page with the new rows on it.")
+@click.option("--page", type=_PATH, help="Also write the page with the new rows on it.")
 @click.option("-f", "--force", is_flag=True, help="Replace files that are there.")
 @_reading
 @_json
 @_common
-def transform_command(run: Path, data: Path, **options: Any) -> None:
+def transform_command() -> None:
     """Place the rows of NEW on the map of RUN, each alone."""
-    from manifolia._cli.transform import run_transform
-
-    run_transform(run, data, options)
 
 
-@main.command("explore", context_settings=_CONTEXT)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="The page.  [default: map.html in RUN, or beside DATA]"
-)
+@main.command("explore")
+@click.argument("run", type=_PATH)
+@click.option("-o", "--out", type=_PATH, help="The page.  [default: map.html in RUN, or beside DATA]")
 @click.option("--color-by", metavar="COLUMN", help="Column of the first colouring.")
 @click.option("--title", help="Heading of the page.")
 @click.option(
@@ -268,61 +269,44 @@ def transform_command(run: Path, data: Path, **options: Any) -> None:
 @click.option("--port", default=0, show_default="a free one", help="Port of --live.")
 @click.option("--open", "open_browser", is_flag=True, help="Open --live in a browser.")
 @_common
-def explore_command(run: Path, **options: Any) -> None:
+def explore_command() -> None:
     """Write the page of RUN again; or, if RUN is a table, map it with defaults and write only the page."""
-    from manifolia._cli.explore import run_explore
-
-    run_explore(run, options)
 
 
-@main.command("score", context_settings=_CONTEXT)
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="Score how these rows are placed instead of the run's own."
-)
+@main.command("score")
+@click.argument("run", type=_PATH)
+@click.option("--data", type=_PATH, help="Score how these rows are placed instead of the run's own.")
 @click.option("--all", "all_scores", is_flag=True, help="The slow scores too.")
 @_reading
 @_json
 @_common
-def score_command(run: Path, **options: Any) -> None:
+def score_command() -> None:
     """Print how good the map of RUN is."""
-    from manifolia._cli.score import run_score
-
-    run_score(run, options)
 
 
-@main.command("explain", context_settings=_CONTEXT)
-@click.argument("run", type=click.Path(path_type=Path))
+@main.command("explain")
+@click.argument("run", type=_PATH)
 @click.option("--row", metavar="ROW", help="A row, by its name in the coordinates: why it is where it is.")
 @click.option("--top", default=10, show_default=True, help="Columns to list.")
 @_json
 @_common
-def explain_command(run: Path, **options: Any) -> None:
+def explain_command() -> None:
     """Print which columns shape the map of RUN, or put one row where it is."""
-    from manifolia._cli.explain import run_explain
-
-    run_explain(run, options)
 
 
-@main.command("info", context_settings=_CONTEXT)
-@click.argument("run", required=False, type=click.Path(path_type=Path))
+@main.command("info")
+@click.argument("run", required=False, type=_PATH)
 @_json
 @_common
-def info_command(run: Path | None, **options: Any) -> None:
+def info_command() -> None:
     """Print versions, threads, methods and extras; or what RUN is."""
-    from manifolia._cli.info import run_info
-
-    run_info(run, options)
 
 
-@main.command("demo", context_settings=_CONTEXT)
+@main.command("demo")
 @click.argument("out", default="demo", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--data", "name", default="wine", show_default=True, help="wine, cancer, digits or iris.")
 @click.option("-f", "--force/--no-force", default=True, help="Replace a demo that is there.  [default: yes]")
 @_json
 @_common
-def demo_command(out: Path, **options: Any) -> None:
+def demo_command() -> None:
     """Make a complete run on bundled data in OUT (default: demo): map, page, report, new rows."""
-    from manifolia._cli.demo import run_demo
-
-    run_demo(out, options)

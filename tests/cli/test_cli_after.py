@@ -98,7 +98,7 @@ def test_what_is_no_run_is_said(tmp_path, new_rows, manifolia, command):
     (tmp_path / "empty").mkdir()
     done = manifolia(command, tmp_path / "empty", *more)
     assert done.returncode == 1
-    assert "no run of manifolia" in one_sentence(done)
+    assert "not a manifolia run" in one_sentence(done)
 
 
 def test_a_damaged_model_is_said(finished, new_rows, tmp_path, manifolia):
@@ -155,6 +155,16 @@ def test_explain_ranks_columns(finished, manifolia):
     importances = json.loads(manifolia("explain", finished[0], "--json").stdout)["importances"]
     assert importances[0]["column"] == "Sex"
     assert "Name" not in {entry["column"] for entry in importances}
+
+
+def test_explain_a_row_of_a_method_that_does_not_keep_its_map(table, tmp_path, manifolia):
+    done = manifolia("map", table, "-t", "Survived", "-o", tmp_path / "run", "-m", "pca", "--no-explain")
+    assert done.returncode == 0, done.stderr
+    done = manifolia("explain", tmp_path / "run", "--row", "17", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert {"Age", "Fare"} <= {reason["column"] for reason in told["reasons"]}
+    assert told["like"] == []
 
 
 def test_explain_a_row(finished, table, manifolia):

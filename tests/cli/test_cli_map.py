@@ -133,6 +133,18 @@ def test_a_number_as_target_and_a_column_named_like_a_coordinate(tmp_path, manif
     assert columns == ["row", "map_x", "map_y", "map_x (target)", "predicted map_x", "novelty"]
 
 
+def test_a_target_named_like_a_third_coordinate(tmp_path, manifolia):
+    frame = passengers().rename(columns={"Survived": "map_z"}).drop(columns="Name")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = manifolia("map", tmp_path / "a.csv", "-t", "map_z", "-o", tmp_path / "run", *FEW)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run" / "map.png").exists()  # a map of two dimensions, not of three
+    done = manifolia("score", tmp_path / "run", "--all", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
+    assert report["axes"] == ["map_x", "map_y"]
+
+
 def test_several_targets(tmp_path, manifolia):
     passengers().to_csv(tmp_path / "a.csv", index=False)
     done = manifolia("map", tmp_path / "a.csv", "-t", "Survived", "-t", "Pclass", "-o", tmp_path / "run", *FEW)
@@ -246,7 +258,7 @@ def test_force_does_not_replace_what_is_no_run(table, tmp_path, manifolia):
     (folder / "thesis.txt").write_text("ten years of work")
     done = manifolia("map", table, "-t", "Survived", "-o", folder, "--force")
     assert done.returncode == 1
-    assert "no run of manifolia" in one_sentence(done)
+    assert "not a manifolia run" in one_sentence(done)
     assert (folder / "thesis.txt").read_text() == "ten years of work"
 
 

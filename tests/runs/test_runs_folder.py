@@ -66,10 +66,10 @@ def test_a_write_that_fails_leaves_what_was_there(run, tmp_path, monkeypatch):
 
 def test_what_is_there_is_not_overwritten(run, tmp_path):
     path = write_run(run, tmp_path / "run")
-    with pytest.raises(FileExistsError, match="--force"):
+    with pytest.raises(FileExistsError, match=r"force=True"):
         write_run(run, path)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(FileExistsError, match="no run of manifolia"):
+    with pytest.raises(FileExistsError, match="not a manifolia run"):
         write_run(run, tmp_path / "file", force=True)
     (tmp_path / "empty").mkdir()
     write_run(run, tmp_path / "empty")  # an empty folder is as good as none
@@ -78,7 +78,7 @@ def test_what_is_there_is_not_overwritten(run, tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"method": "x"}'])
 def test_a_folder_with_another_report_is_no_run(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
-    with pytest.raises(ModelFileError, match="no run of manifolia"):
+    with pytest.raises(ModelFileError, match="not a manifolia run"):
         open_run(tmp_path)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -78,6 +78,16 @@ class Console:
             self._close()
             click.echo(f"Note: {in_options(text)}", err=True)
 
+    def notes(self, texts: Iterable[str]) -> None:
+        """Say several things that are not the result."""
+        for text in texts:
+            self.note(text)
+
+    def findings(self, report: dict[str, Any]) -> None:
+        """Print what a run found."""
+        for finding in report["findings"]:
+            self.result(f"- {finding['text']}")
+
     def result(self, text: str) -> None:
         """Print a line of the result; not with JSON."""
         self._close()
@@ -95,13 +105,19 @@ class Console:
             click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
     @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Show a piece of work that does not report by itself."""
+        self(ProgressEvent(name, 0, None, {}))
+        yield
+        self(ProgressEvent(name, 1, 1, {}))
+
+    @contextlib.contextmanager
     def noting_warnings(self) -> Iterator[None]:
         """Turn warnings of the library into notes."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
-        for text in dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)):
-            self.note(text)
+        self.notes(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)))
 
 
 def _duration(seconds: float) -> str:

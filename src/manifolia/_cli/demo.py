@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -48,22 +46,19 @@ def demo_table(name: str) -> tuple[pd.DataFrame, str, str]:
     return frame, target, title
 
 
-def run_demo(out: Path, options: dict[str, Any]) -> None:
+def run_demo(console: Console, out: Path, *, name: str, force: bool) -> None:
     """Map a bundled table, place rows that were kept back, and say what came of it."""
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
-    frame, target, title = demo_table(options["name"])
-    check_free(out, force=options["force"])
+    frame, target, title = demo_table(name)
+    check_free(out, force=force)
     held = frame.index % _NEW == _NEW - 1
     old, new = frame[~held], frame[held]
     began = time.perf_counter()
     console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
-    images = _IMAGES.get(options["name"])
-    run = make_run(read(old), Request(target=(target,), title=title, images=images), console)
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(console.noting_warnings())
+    run = make_run(read(old), Request(target=(target,), title=title, images=_IMAGES.get(name)), console)
+    with console.noting_warnings():
         placed = place_rows(run.model, read(new), run.report, run.describer)
     page = with_new_rows(run.payload, placed.new)
-    write_run(run, out, force=options["force"])
+    write_run(run, out, force=force)
     write(old, out / "data.csv")
     write(new, out / "new.csv")
     write(placed.frame, out / "new-coordinates.csv")
@@ -71,8 +66,7 @@ def run_demo(out: Path, options: dict[str, Any]) -> None:
     seconds = time.perf_counter() - began
     console.data({"run": str(out), "page": str(out / "map.html"), "new_accuracy": placed.accuracy, **run.report})
     console.heading(f"{title}: {len(old):,} rows mapped, {len(new):,} new rows placed, in {seconds:.1f} s")
-    for finding in run.report["findings"]:
-        console.result(f"- {finding['text']}")
+    console.findings(run.report)
     if placed.accuracy is not None:
         console.result(f"- Of the {len(new):,} new rows, which nobody had seen, {placed.accuracy:.0%} are told right.")
     console.heading(f"Open the page: {out / 'map.html'}")

@@ -55,5 +55,5 @@ def _written(argument: Argument) -> str:
     if isinstance(value, Mapping):
         values = [f"{name}={'<'.join(role) if isinstance(role, list) else role}" for name, role in value.items()]
     else:
-        values = value if isinstance(value, list) else [""] if value is None else [value]
+        values = value if isinstance(value, list) else [""] if value is None or value is True else [value]
     return " ".join(f"{option} {one}".rstrip() for one in values)

@@ -1,4 +1,4 @@
-"""``manifolia explain``."""
+"""``manifolia explain``: which columns shape a map, or why one row is where it is."""
 
 from __future__ import annotations
 
@@ -6,31 +6,35 @@ import difflib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from manifolia import registry
 from manifolia._cli.console import Console
 from manifolia.exceptions import TableError
+from manifolia.explain.substitution import substitution_effects
 from manifolia.explorer.decode import decode
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
-from manifolia.runs.reasons import like_rows, row_reasons
 
 __all__ = ["run_explain"]
 
+_COLUMNS = 60  # columns that are tried for a row: those of the greatest importance
+_LIKE = 5  # rows that are listed as most alike
 
-def run_explain(path: Path, options: dict[str, Any]) -> None:
+
+def run_explain(console: Console, run: Path, *, row: str | None, top: int) -> None:
     """Print which columns shape a map, or one row's place in it."""
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
-    run = open_run(path)
-    if options["row"] is not None:
-        _explain_row(console, run, options["row"], options["top"])
+    folder = open_run(run)
+    if row is not None:
+        _explain_row(console, folder, row, top)
         return
-    importances = run.report["importances"][: options["top"]]
-    console.data({"importances": run.report["importances"]})
+    importances = folder.report["importances"][:top]
+    console.data({"importances": folder.report["importances"]})
     if not importances:
-        console.result(f"{run.report['method']} measured no importance of columns in this run.")
+        console.result(f"{folder.report['method']} measured no importance of columns in this run.")
         return
-    meaning = run.report.get("importance", {"purpose": "the map", "measure": "importance of columns"})
+    meaning = folder.report["importance"]
     console.heading(f"What matters for {meaning['purpose']}: {meaning['measure']}")
     largest = max(entry["importance"] for entry in importances)
     for entry in importances:
@@ -40,29 +44,36 @@ def run_explain(path: Path, options: dict[str, Any]) -> None:
         )
 
 
-def _explain_row(console: Console, run: Folder, name: str, top: int) -> None:
-    coordinates, model, rows = run.coordinates(), run.model(), run.rows()
+def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
+    coordinates, model, rows = folder.coordinates(), folder.model(), folder.rows()
     row = _find_row(coordinates, name)
     if rows is None:
-        message = f"{run.path} did not keep its rows, so that one cannot be explained. Map again with --keep-rows."
+        message = f"{folder.path} did not keep its rows, so that one cannot be explained. Map again with --keep-rows."
+        raise TableError(message)
+    if not registry.card_of(model).places:
+        message = f"{folder.report['method']} places no rows, so that none can be moved to see what holds it in place."
         raise TableError(message)
     line = coordinates.iloc[row]
-    reasons = row_reasons(model, rows, row, importances=run.report["importances"])[:top]
-    like = like_rows(model[-1], row) if hasattr(model[-1], "proximity_matrix") else []
-    values = _values(run, row)
+    spread = float(np.sqrt(coordinates[folder.report["axes"]].var(ddof=0).sum()))
+    shifts = {column: shift / spread for column, shift in _shifts(folder, model, rows, row)[:top]}
+    like = _like_rows(model[-1], row) if registry.card_of(model).forest else []
+    shown = decode(folder.payload()).columns.iloc[row]  # raw values, as far as the page has them
+    values = {str(column): _plain(value) for column, value in shown.items()}
     console.data(
         {
-            "row": {name: _plain(value) for name, value in line.items()},
-            "reasons": [{**reason._asdict(), "value": values.get(reason.column)} for reason in reasons],
+            "row": {column: _plain(value) for column, value in line.items()},
+            "reasons": [
+                {"column": column, "shift": shift, "value": values.get(column)} for column, shift in shifts.items()
+            ],
             "like": [{"row": str(coordinates["row"].iloc[i]), "proximity": share} for i, share in like],
         }
     )
     console.heading(f"Row {line['row']}: " + ", ".join(f"{k} {_short(v)}" for k, v in line.items() if k != "row"))
     console.result("How far it would move, in standard deviations of the map, with another row's value:")
-    for reason in reasons:
-        console.result(f"  {reason.column[:28]:28s} {_short(values.get(reason.column, '')):>14s}  {reason.shift:6.3f}")
+    for column, shift in shifts.items():
+        console.result(f"  {column[:28]:28s} {_short(values.get(column, '')):>14s}  {shift:6.3f}")
     if like:
-        target = run.report["target"]["columns"]
+        target = folder.report["target"]["columns"]
         console.result("The rows that speak most for it:")
         for i, share in like:
             told = ", ".join(f"{name} {_short(coordinates[name].iloc[i])}" for name in target if name in coordinates)
@@ -78,13 +89,29 @@ def _find_row(coordinates: pd.DataFrame, name: str) -> int:
     message = (
         f"there is no row {name!r}.{hint} Rows have the names in the first column of the coordinates: {names[0]} …"
     )
-    raise TableError(message)
+    raise TableError(message, parameter="row")
 
 
-def _values(run: Folder, row: int) -> dict[str, Any]:
-    """Raw values of a row, as far as the page has them."""
-    line = decode(run.payload()).columns.iloc[row]
-    return {str(name): _plain(value) for name, value in line.items()}
+def _shifts(folder: Folder, model: Any, rows: Any, row: int) -> list[tuple[str, float]]:
+    """Rank the raw columns by how far the row would move, on average, with another row's value there."""
+    sources = np.array(model[0].sources_, dtype=object)
+    names = list(dict.fromkeys(sources))
+    if len(names) > _COLUMNS:
+        ranked = [entry["column"] for entry in folder.report["importances"]]
+        names = [name for name in ranked if name in set(names)][:_COLUMNS] or names[:_COLUMNS]
+    groups = [np.flatnonzero(sources == name) for name in names]
+    moved = substitution_effects(model[-1].transform, rows, row, groups, random_state=0)
+    return sorted(
+        ((str(name), float(shift)) for name, shift in zip(names, moved, strict=True)), key=lambda one: -one[1]
+    )
+
+
+def _like_rows(method: Any, row: int) -> list[tuple[int, float]]:
+    """List the training rows that speak most for a row in the forest."""
+    line = method.proximity_matrix()[[row], :].toarray().ravel()
+    line[row] = 0.0
+    order = np.argsort(-line, kind="stable")[:_LIKE]
+    return [(int(i), float(line[i])) for i in order if line[i] > 0]
 
 
 def _plain(value: Any) -> Any:

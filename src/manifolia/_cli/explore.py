@@ -15,50 +15,58 @@ from manifolia.tables import read
 __all__ = ["run_explore"]
 
 
-def run_explore(path: Path, options: dict[str, Any]) -> None:
-    """Write a page, of a run or straight from a table."""
-    console = Console(quiet=options["quiet"])
-    if options["live"]:
-        _serve(path, options, console)
+def run_explore(
+    console: Console,
+    run: Path,
+    *,
+    out: Path | None,
+    target: tuple[str, ...],
+    force: bool,
+    live: bool,
+    port: int,
+    open_browser: bool,
+    **shown: Any,  # title and color_by
+) -> None:
+    """Write a page, of a run or straight from a table; or serve it."""
+    if live:
+        if out is not None or target:
+            message = "--live serves the page of a run and writes none. Leave out -o and --target; map a table first."
+            raise ValueError(message)
+        _serve(console, run, open_browser=open_browser, port=port, **shown)
         return
-    is_run = path.is_dir() or not path.exists()
-    out: Path = options["out"] or (path / "map.html" if is_run else path.with_suffix(".html"))
-    replaces_own = is_run and options["out"] is None  # the run's own page is there to be made again
-    if out.exists() and not options["force"] and not replaces_own:
-        message = f"{out} is there already. Choose another name with -o, or replace it with --force."
+    is_run = run.is_dir() or not run.exists()
+    page = out or (run / "map.html" if is_run else run.with_suffix(".html"))
+    replaces_own = is_run and out is None  # the run's own page is there to be made again
+    if page.exists() and not force and not replaces_own:
+        message = f"{page} is there already. Choose another name with -o, or replace it with --force."
         raise FileExistsError(message)
     if is_run:
-        open_run(path)
-        if options["target"]:
-            message = f"{path} is a run: its target is set. Leave --target out, or give the table itself."
+        open_run(run)
+        if target:
+            message = f"{run} is a run: its target is set. Leave --target out, or give the table itself."
             raise ValueError(message)
-        explore(path, path=out, title=options["title"], color_by=options["color_by"])
+        explore(run, path=page, **shown)
     else:
         began = time.perf_counter()
-        run = make_run(read(path), Request(target=options["target"], title=options["title"]), console)
-        for text in [*run.report["notes"], *run.payload.left_out]:
-            console.note(text)
-        if options["color_by"] is not None:
-            explore(run.payload, path=out, color_by=options["color_by"])
+        made = make_run(read(run), Request(target=target, title=shown["title"]), console)
+        console.notes([*made.report["notes"], *made.payload.left_out])
+        if shown["color_by"] is not None:
+            explore(made.payload, path=page, color_by=shown["color_by"])
         else:
-            write_page(run.payload, out)
-        console.heading(f"{run.report['data']['rows']:,} rows mapped in {time.perf_counter() - began:.1f} s")
-        for finding in run.report["findings"]:
-            console.result(f"- {finding['text']}")
-    console.heading(f"Open the page: {out}")
+            write_page(made.payload, page)
+        console.heading(f"{made.report['data']['rows']:,} rows mapped in {time.perf_counter() - began:.1f} s")
+        console.findings(made.report)
+    console.heading(f"Open the page: {page}")
 
 
-def _serve(path: Path, options: dict[str, Any], console: Console) -> None:
+def _serve(console: Console, run: Path, *, open_browser: bool, **options: Any) -> None:
     """Serve the page of a run until the user stops it."""
-    if options["out"] is not None or options["target"]:
-        message = "--live serves the page of a run and writes none. Leave out -o and --target; map a table first."
-        raise ValueError(message)
-    open_run(path)
+    open_run(run)
     with console.noting_warnings():
-        page = explore(path, title=options["title"], color_by=options["color_by"], live=True, port=options["port"])
+        page = explore(run, live=True, **options)
     with cast("LivePage", page) as page:
         console.heading(f"Open the page: {page.url}")
         console.note("It is served on this machine alone, for who has this address. Ctrl-C ends it.")
-        if options["open_browser"]:
+        if open_browser:
             webbrowser.open(page.url)
         page.wait()

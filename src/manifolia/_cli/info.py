@@ -27,15 +27,14 @@ _EXTRAS = {
 }
 
 
-def run_info(path: Path | None, options: dict[str, Any]) -> None:
+def run_info(console: Console, run: Path | None) -> None:
     """Print what is installed, or what a run is."""
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
-    if path is not None:
-        _tell_run(console, path)
+    if run is not None:
+        _tell_run(console, run)
         return
     extras = {name: _version(package) for name, package in _EXTRAS.items()}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found: dict[str, Any] = {
+    installed: dict[str, Any] = {
         "versions": versions(),
         "cores": cores,
         "free_memory": available(),
@@ -43,17 +42,17 @@ def run_info(path: Path | None, options: dict[str, Any]) -> None:
         "extras": extras,
         "data_home": os.environ.get("MANIFOLIA_DATA"),
     }
-    console.data(found)
-    console.heading(f"manifolia {found['versions']['manifolia']}")
-    for name, value in found["versions"].items():
+    console.data(installed)
+    console.heading(f"manifolia {installed['versions']['manifolia']}")
+    for name, value in installed["versions"].items():
         if name != "manifolia":
             console.result(f"  {name:14s} {value}")
     console.result(f"  {'cores':14s} {cores}")
-    console.result(f"  {'free memory':14s} {format_bytes(found['free_memory'])}")
-    console.result("Methods: " + ", ".join(found["methods"]))
+    console.result(f"  {'free memory':14s} {format_bytes(installed['free_memory'])}")
+    console.result("Methods: " + ", ".join(installed["methods"]))
     console.result("Extras:")
-    for name, installed in extras.items():
-        told = installed or f"not installed: pip install 'manifolia[{name}]'"
+    for name, found in extras.items():
+        told = found or f"not installed: pip install 'manifolia[{name}]'"
         console.result(f"  {name:14s} {told}")
 
 
@@ -72,7 +71,6 @@ def _tell_run(console: Console, path: Path) -> None:
     console.result(f"  {report['data']['rows']:,} rows, {report['data']['columns']:,} columns")
     for name, value in report["parameters"].items():
         console.result(f"  {name:14s} {value}")
-    for finding in report["findings"]:
-        console.result(f"- {finding['text']}")
+    console.findings(report)
     for text in report["notes"]:
         console.result(f"- {text}")

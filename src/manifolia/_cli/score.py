@@ -13,25 +13,22 @@ from manifolia.runs.scores import Score, score_rows, score_run
 __all__ = ["run_score"]
 
 
-def run_score(path: Path, options: dict[str, Any]) -> None:
+def run_score(console: Console, run: Path, data: Path | None, *, all_scores: bool, **reading: Any) -> None:
     """Print the scores of a run."""
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
-    run = open_run(path)
+    folder = open_run(run)
     with console.noting_warnings():
-        if options["data"] is not None:
-            scores = score_rows(
-                run.model(), read_table(options["data"], options), run.report, all_scores=options["all_scores"]
-            )
-            title = f"{options['data']} on the map of {path}"
-        elif options["all_scores"]:
-            scores = score_run(run.rows(), run.coordinates(), run.report)
-            title = f"the map of {path}, every score"
+        if data is not None:
+            scores = score_rows(folder.model(), read_table(data, reading), folder.report, all_scores=all_scores)
+            title = f"{data} on the map of {run}"
+        elif all_scores:
+            scores = score_run(folder.rows(), folder.coordinates(), folder.report)
+            title = f"the map of {run}, every score"
         else:
-            scores = [Score(**entry) for entry in run.report["scores"]]
-            title = f"the map of {path}"
-    console.data({"scores": [score._asdict() for score in scores], "model": run.report["model"]})
+            scores = [Score(**entry) for entry in folder.report["scores"]]
+            title = f"the map of {run}"
+    console.data({"scores": [score._asdict() for score in scores], "model": folder.report["model"]})
     console.heading(f"Scores of {title}")
-    for name, value in run.report["model"].items():
+    for name, value in folder.report["model"].items():
         console.result(f"  {name:28s} {value:10.4g}  of the model")
     for score in scores:
         value = "—" if score.value is None else f"{score.value:.4g}"

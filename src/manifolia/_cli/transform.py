@@ -7,45 +7,42 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table
+from manifolia._cli.map import read_table, write_h5ad
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
 from manifolia.runs.describing import describer_of_run
 from manifolia.runs.placing import Placed, place_rows
-from manifolia.tables import write, write_anndata
+from manifolia.tables import write
 
 __all__ = ["run_transform"]
 
 
-def run_transform(path: Path, data: Path, options: dict[str, Any]) -> None:
+def run_transform(
+    console: Console, run: Path, data: Path, *, out: Path | None, page: Path | None, force: bool, **reading: Any
+) -> None:
     """Place new rows and write them."""
-    out: Path | None = options["out"]
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
-    run = open_run(path)
-    for file in (out, options["page"]):
-        if file is not None and file.exists() and not options["force"]:
+    folder = open_run(run)
+    for file in (out, page):
+        if file is not None and file.exists() and not force:
             message = f"{file} is there already. Choose another name, or replace it with --force."
             raise FileExistsError(message)
-    table = read_table(data, options)
+    table = read_table(data, reading)
     with console.noting_warnings():
-        model = run.model()
-        payload = run.payload() if options["page"] is not None else None
-        describer = None if payload is None else describer_of_run(model, run.rows(), payload, run.report)
-        placed = place_rows(model, table, run.report, describer)
-    for note in table.notes:
-        console.note(note)
-    if out is None and not options["as_json"]:
+        model = folder.model()
+        payload = folder.payload() if page is not None else None
+        describer = None if payload is None else describer_of_run(model, folder.rows(), payload, folder.report)
+        placed = place_rows(model, table, folder.report, describer)
+    console.notes(table.notes)
+    if out is None and not console.as_json:
         placed.frame.to_csv(sys.stdout, index=False)
     elif out is not None and out.suffix == ".h5ad":
-        key = run.report["method"].replace("-", "")
-        obs = {f"{key}_novelty": placed.frame["novelty"].to_numpy()} if "novelty" in placed.frame else {}
-        write_anndata(data, out, obsm={f"X_{key}": placed.Y}, obs=obs, uns={})
+        write_h5ad(data, out, folder.report, placed.frame, {})
     elif out is not None:
         write(placed.frame, out)
-    if payload is not None:
-        write_page(with_new_rows(payload, placed.new), options["page"])
-    _tell(console, placed, out, options["page"])
+    if payload is not None and page is not None:
+        write_page(with_new_rows(payload, placed.new), page)
+    _tell(console, placed, out, page)
 
 
 def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:

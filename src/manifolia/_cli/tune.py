@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table
+from manifolia._cli.map import read_table, request_of
 from manifolia._core.files import draft
 from manifolia._core.optional import is_installed
-from manifolia._core.progress import ProgressEvent
-from manifolia.runs import Request, make_run, write_run
+from manifolia.runs import make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.runs.tuning import tune_table
 from manifolia.show.tuning import write_study_picture
@@ -23,49 +22,30 @@ from manifolia.show.tuning import write_study_picture
 __all__ = ["run_tune"]
 
 
+#: What is asked of the tuner.
+_TUNING = ("space", "n_trials", "n_repeats", "subsample", "timeout", "storage")
+
+
 def run_tune(
-    data: Path, out: Path | None, settings: dict[str, Any], space: dict[str, Any], options: dict[str, Any]
+    console: Console, data: Path, out: Path | None, *, metrics: tuple[str, ...], force: bool, **options: Any
 ) -> None:
     """Tune a method on a table, make the run with what was found, and say how sure that is."""
-    console = Console(quiet=options["quiet"], as_json=options["as_json"])
     folder = out if out is not None else data.with_name(f"{data.stem}-tuned")
-    check_free(folder, force=options["force"])
+    check_free(folder, force=force)
+    tuning = {name: options.pop(name) for name in _TUNING}
     table = read_table(data, options)
-    request = Request(
-        target=options["target"],
-        method=options["method"],
-        task=options["task"],
-        exclude=options["exclude"],
-        roles=options["roles"],
-        settings=settings,
-        random_state=options["random_state"],
-        n_jobs=options["n_jobs"],
-    )
     began = time.perf_counter()
-    found = tune_table(
-        table,
-        request,
-        console,
-        metrics=options["metric"] or ("auc_r_nx",),
-        space=space,
-        n_trials=options["trials"],
-        n_repeats=options["repeats"],
-        subsample=options["subsample"],
-        timeout=options["timeout"],
-        storage=options["study"],
-    )
+    found = tune_table(table, request_of(options), console, metrics=metrics or ("auc_r_nx",), **tuning)
     run = make_run(table, replace(found.request, study=found.tuner), console)
-    console(ProgressEvent("write", 0, None, {}))
-    write_run(run, folder, force=options["force"])
     study = found.tuner.to_dict()
-    with draft(folder / "tuning.json") as path:
-        path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
-    found.tuner.trials_.to_csv(folder / "trials.csv", index=False)
-    if is_installed("matplotlib"):
-        write_study_picture(found.tuner, folder / "tuning.png")
-    console(ProgressEvent("write", 1, 1, {}))
-    for text in [*found.notes, *run.report["notes"]]:
-        console.note(text)
+    with console.stage("write"):
+        write_run(run, folder, force=force)
+        with draft(folder / "tuning.json") as path:
+            path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
+        found.tuner.trials_.to_csv(folder / "trials.csv", index=False)
+        if is_installed("matplotlib"):
+            write_study_picture(found.tuner, folder / "tuning.png")
+    console.notes([*found.notes, *run.report["notes"]])
     console.data({"run": str(folder), "page": str(folder / "map.html"), "tuning": study})
     _tell(console, found.tuner, run.report, folder, time.perf_counter() - began)
 

@@ -13,7 +13,6 @@ __getattr__, __dir__, __all__ = attach(
         "folder",
         "placing",
         "presenting",
-        "reasons",
         "report",
         "request",
         "run",

@@ -27,19 +27,20 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from manifolia._core.messages import Argument, Message
 from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
 from manifolia.explorer import Payload, write_page
 from manifolia.explorer.stored import stored_rows
 from manifolia.persist import load, save
-from manifolia.runs.report import column_names
 from manifolia.runs.run import Run
 from manifolia.tables import write
 
 __all__ = ["Folder", "check_free", "open_run", "write_run"]
 
 _REPORT, _MODEL = "report.json", "model.mfa"
+_FORCE = Argument("force", True)
 _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
@@ -48,16 +49,14 @@ def check_free(path: Path, *, force: bool) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         there = next(parent for parent in path.absolute().parents if parent.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            message = (
-                f"{path} cannot be made: {there} is not a folder that you may write to. Choose another place with -o."
-            )
+            message = f"{path} cannot be made: {there} is not a folder that you may write to. Choose another place."
             raise PermissionError(message)
         return
     if not force:
-        message = f"{path} is there already. Choose another place with -o, or replace it with --force."
+        message = Message(f"{path} is there already. Choose another place, or replace it with ", _FORCE, ".")
         raise FileExistsError(message)
     if not (path / _REPORT).is_file():
-        message = f"{path} is there and is no run of manifolia: it is not replaced, even with --force."
+        message = Message(f"{path} is there and is not a manifolia run: it is not replaced, even with ", _FORCE, ".")
         raise FileExistsError(message)
 
 
@@ -115,24 +114,18 @@ def _write_rows(rows: Any, path: Path) -> None:
 def _draw(run: Run, folder: Path) -> None:
     from manifolia.show.map import MapDisplay, write_map_picture
 
-    names = [name for name in column_names(_n_components(run.coordinates)) if name in run.coordinates]
-    if len(names) > _PICTURE_LIMIT:
+    axes, targets = run.report["axes"], run.report["target"]["columns"]
+    if len(axes) > _PICTURE_LIMIT:
         return
-    targets = run.report["target"]["columns"]
-    color = run.coordinates.iloc[:, 1 + len(names)] if targets else None
+    color = run.coordinates.iloc[:, 1 + len(axes)] if targets else None
     is_classes = color is not None and run.report["target"]["task"] in ("classification", "multilabel")
     display = MapDisplay.from_data(
-        run.coordinates[names].to_numpy(),
+        run.coordinates[axes].to_numpy(),
         color,
         kind="class" if is_classes else "auto",
         name=str(targets[0]) if targets else None,
     )
     write_map_picture(display, [folder / f"map.{suffix}" for suffix in ("png", "svg")], run.payload.meta["title"])
-
-
-def _n_components(coordinates: pd.DataFrame) -> int:
-    known = [name for name in coordinates.columns if str(name).startswith("map_")]
-    return next((n for n in (3, 2, 1) if column_names(n) == known[:n]), len(known))
 
 
 @dataclass(frozen=True)
@@ -176,9 +169,9 @@ def open_run(path: str | os.PathLike[str]) -> Folder:
     try:
         report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"{folder} is no run of manifolia: it has no {_REPORT} that can be read."
+        message = f"{folder} is not a manifolia run: it has no {_REPORT} that can be read."
         raise ModelFileError(message) from error
     if not isinstance(report, dict) or not {"method", "target", "notes"} <= set(report):
-        message = f"{folder} is no run of manifolia: its {_REPORT} is of something else."
+        message = f"{folder} is not a manifolia run: its {_REPORT} is of something else."
         raise ModelFileError(message)
     return Folder(folder, report)

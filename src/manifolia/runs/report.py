@@ -90,7 +90,7 @@ def _prediction_columns(labels: Labels, predicted: Array | None, taken: Mapping[
 
 def report_of(
     table: Table, estimator: Any, method: registry.Card, preparer: TablePreparer,
-    found: Measured, request: Request, payload: Payload,
+    found: Measured, request: Request, payload: Payload, n_components: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Write down how the map was made and what it shows."""
 
@@ -108,6 +108,7 @@ def report_of(
         },
         "target": {"columns": list(request.target), "task": found.task},
         "excluded": list(request.exclude),
+        "axes": column_names(n_components),
         "method": method.name,
         "parameters": {name: _plain(item) for name, item in estimator.get_params(deep=False).items()},
         "random_state": request.random_state,

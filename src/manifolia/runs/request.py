@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from manifolia.exceptions import ParameterError
+
 __all__ = ["Request"]
 
 
@@ -28,3 +30,10 @@ class Request:
     max_mb: float = 25.0  # Size of the page above which parts and columns are left out
     random_state: int = 0  # Seed
     n_jobs: int | None = None  # Threads
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        both = sorted({*self.target} & {*self.exclude})
+        if both:
+            message = f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway."
+            raise ParameterError(message, parameter="exclude")

@@ -81,7 +81,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
     with stages.stage("page"):
         payload = payload_of(table, Y, coordinates, labels, measured, method, request, gathered)
-    report = report_of(table, estimator, method, preparer, measured, request, payload)
+    report = report_of(table, estimator, method, preparer, measured, request, payload, Y.shape[1])
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = X.shape[0] * X.shape[1] * 8 <= _KEPT_BYTES or is_sparse(X)
     kept = X if small and request.keep_rows else None

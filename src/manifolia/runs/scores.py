@@ -77,7 +77,7 @@ def score_run(rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> l
     if rows is None:
         message = "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
         raise TableError(message)
-    axes = [name for name in coordinates.columns if str(name).startswith("map_")]
+    axes = report["axes"]
     target = report["target"]["columns"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target) == 1 else None
     complete = TablePreparer(missing="impute", scale=True).fit_transform(rows)
