@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._core.messages import Message
+from manifolia._core.pipelines import last_step
 from manifolia.exceptions import MemoryLimitError
 
 __all__ = ["available", "estimate_memory", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
@@ -187,8 +188,7 @@ def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
     >>> mf.estimate_memory(mf.RFPHATE(n_trees=100), X) > 2**29
     True
     """
-    steps = getattr(estimator, "steps", None)
-    model = steps[-1][1] if steps else estimator
+    model = last_step(estimator)
     ask = getattr(model, "_memory_need", None)
     if ask is None:
         message = (

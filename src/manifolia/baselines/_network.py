@@ -26,18 +26,10 @@ _LEAST = 1e-7
 
 
 class Network(NamedTuple):
-    """Weights of the layers.
+    """Weights of the layers."""
 
-    Attributes
-    ----------
-    weights : list of ndarray
-        W_l, of shape (units before, units).
-    biases : list of ndarray
-        b_l.
-    """
-
-    weights: list[FloatArray]
-    biases: list[FloatArray]
+    weights: list[FloatArray]  # W_l, of shape (units before, units)
+    biases: list[FloatArray]  # b_l
 
 
 def logistic(A: FloatArray) -> FloatArray:
@@ -101,15 +93,7 @@ def place(X: FloatArray, network: Network, *, n_jobs: int | None = None) -> Floa
 
 
 class Adam:
-    """Steps along a gradient, each weight in its own measure (Kingma and Ba 2015).
-
-    Parameters
-    ----------
-    network : Network
-        Weights; they are changed in place.
-    rate : float
-        Length of a step.
-    """
+    """Steps along a gradient, each weight in its own measure (Kingma and Ba 2015); weights change in place."""
 
     def __init__(self, network: Network, rate: float) -> None:
         self._arrays = [*network.weights, *network.biases]
@@ -119,13 +103,7 @@ class Adam:
         self._count = 0
 
     def step(self, slopes: Network) -> None:
-        """Take one step down.
-
-        Parameters
-        ----------
-        slopes : Network
-            Derivative of the cost by the weights.
-        """
+        """Take one step down, along the derivative of the cost by the weights."""
         self._count += 1
         first, second = _DECAY
         scale = self._rate * np.sqrt(1 - second**self._count) / (1 - first**self._count)

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, validate_data
 
-__all__ = ["ClassGuidedMap", "GuidedMap", "PlacingMap"]
+__all__ = ["ClassMap", "PlacingMap", "TargetMap"]
 
 
 class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -46,7 +46,7 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return tags
 
 
-class GuidedMap(PlacingMap):
+class TargetMap(PlacingMap):
     """A map made with a target, which places rows without it."""
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -80,7 +80,7 @@ class GuidedMap(PlacingMap):
         return tags
 
 
-class ClassGuidedMap(GuidedMap):
+class ClassMap(TargetMap):
     """A map of the training rows that is made with their classes: ``embedding_``, which ``transform`` does not give."""
 
     def _training_places(self, fitted: Any, X: ArrayLike) -> FloatArray:

@@ -10,66 +10,45 @@ from sklearn.utils.multiclass import check_classification_targets
 from manifolia._core.types import Array, ArrayLike, FloatArray
 from manifolia.forest.targets import read_target
 
-__all__ = ["Classes", "Factor", "target_classes", "target_factor"]
+__all__ = ["Factor", "target_classes", "target_factor"]
 
 _MAX_RANK = 100
 _TOLERANCE = 1e-6  # of the trace: what is left of the kernel when the factor stops growing
 
 
 class Factor(NamedTuple):
-    """A factor of the target's kernel.
+    """A factor of the target's kernel."""
 
-    Attributes
-    ----------
-    F : ndarray of shape (n, r)
-        Columns centred.
-    task : str
-        What the target was taken for.
-    classes : ndarray or None
-        The classes, if it has any.
-    """
-
-    F: FloatArray
-    task: str
-    classes: Array | None
+    F: FloatArray  # (n, r): columns centred
+    classes: Array | None  # The classes, if the target has any
 
 
-class Classes(NamedTuple):
-    """Classes of the rows.
-
-    Attributes
-    ----------
-    classes : ndarray
-        The classes.
-    codes : ndarray of shape (n,)
-        Number of each row's class.
-    """
-
-    classes: Array
-    codes: Array
+def _complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
+    """Read a target that has a value for every row."""
+    target: Any = read_target(y, n, task)
+    if target.task in ("classification", "multilabel"):
+        check_classification_targets(target.y)
+    if len(target.y) < n:
+        message = f"y has {n - len(target.y)} missing values, and {name} needs all. Drop those rows first."
+        raise ValueError(message)
+    return target
 
 
 def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: str = "auto") -> Factor:
     """Factor the kernel of a target."""
-    target = read_target(y, n, task)
-    values: Any = target.y
-    if target.task in ("classification", "multilabel"):
-        check_classification_targets(values)
-    if len(values) < n:
-        message = f"y has {n - len(values)} missing values, and this method needs all. Drop those rows first."
-        raise ValueError(message)
+    target = _complete_target(y, n, task, "this method")
     if target.task == "classification" and kernel in ("auto", "delta"):
-        classes, codes = np.unique(values, return_inverse=True)
+        classes, codes = np.unique(target.y, return_inverse=True)
         one_hot = np.eye(len(classes))[codes]
-        return Factor(one_hot - one_hot.mean(axis=0), target.task, classes)
+        return Factor(one_hot - one_hot.mean(axis=0), classes)
     if target.task not in ("classification", "regression", "multilabel", "multioutput") or kernel == "delta":
         message = f"kernel='delta' compares classes, and the target was taken for {target.task}. Use 'linear' or 'rbf'."
         raise ValueError(message)
-    numbers = np.asarray(values, dtype=np.float64).reshape(n, -1)
+    numbers = np.asarray(target.y, dtype=np.float64).reshape(n, -1)
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     F = numbers if kernel in ("auto", "linear") else _gaussian_factor(numbers)
-    return Factor(F - F.mean(axis=0), target.task, None)
+    return Factor(F - F.mean(axis=0), None)
 
 
 def _gaussian_factor(values: FloatArray) -> FloatArray:
@@ -91,19 +70,14 @@ def _gaussian_factor(values: FloatArray) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
-def target_classes(y: ArrayLike | None, n: int, *, name: str) -> Classes:
-    """Read classes, and refuse numbers."""
-    target = read_target(y, n, "auto")
+def target_classes(y: ArrayLike | None, n: int, *, name: str) -> tuple[Array, Array]:
+    """Return the classes and the number of each row's class; refuse numbers."""
+    target = _complete_target(y, n, "auto", name)
     if target.task != "classification":
         message = (
             f"{name} compares classes, and y was taken for {target.task}. Pass one column of classes, cut numbers into "
             "bins first, or use a method that takes numbers, such as SupervisedPCA."
         )
         raise ValueError(message)
-    values: Any = target.y
-    check_classification_targets(values)
-    if len(values) < n:
-        message = f"y has {n - len(values)} missing values, and {name} needs all. Drop those rows first."
-        raise ValueError(message)
-    classes, codes = np.unique(values, return_inverse=True)
-    return Classes(classes, codes)
+    classes, codes = np.unique(target.y, return_inverse=True)
+    return classes, codes

@@ -17,13 +17,13 @@ from manifolia._core.blocks import fixed_gemm
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_number, validate_data
-from manifolia.baselines._placing import GuidedMap
+from manifolia.baselines._placing import TargetMap
 from manifolia.baselines._target import target_factor
 
 __all__ = ["PLSDA"]
 
 
-class PLSDA(GuidedMap, BaseEstimator):
+class PLSDA(TargetMap, BaseEstimator):
     """Map by the scores of partial least squares.
 
     Parameters

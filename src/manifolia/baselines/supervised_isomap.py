@@ -24,7 +24,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._classwise import classwise_distances, mean_distance
-from manifolia.baselines._placing import ClassGuidedMap
+from manifolia.baselines._placing import ClassMap
 from manifolia.baselines._target import target_classes
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.layout.classical_mds import classical_mds
@@ -32,7 +32,7 @@ from manifolia.layout.classical_mds import classical_mds
 __all__ = ["EnhancedSupervisedIsomap"]
 
 
-class EnhancedSupervisedIsomap(ClassGuidedMap, BaseEstimator):
+class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
     """Isomap on distances that are shrunk within classes and stretched between them.
 
     Parameters
@@ -102,14 +102,13 @@ class EnhancedSupervisedIsomap(ClassGuidedMap, BaseEstimator):
         check_number(self.alpha, "alpha", low=0.0, high=1.0)
         checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         n = checked.shape[0]
-        found = target_classes(y, n, name="EnhancedSupervisedIsomap")
+        self.classes_, codes = target_classes(y, n, name="EnhancedSupervisedIsomap")
         memory.require(40.0 * n * n, step=f"distances of {n} rows", remedy="Take fewer rows.")
-        self.classes_ = found.classes
         rows = checked.astype(np.float64)
         with threads(self.n_jobs):
             D = cdist(rows, rows)
             self.beta_ = mean_distance(D)
-            D = classwise_distances(D, found.codes, alpha=self.alpha, beta=self.beta_)
+            D = classwise_distances(D, codes, alpha=self.alpha, beta=self.beta_)
             geodesic = along_graph(D, min(self.n_neighbors, n - 1))
             self.embedding_ = classical_mds(geodesic, min(self.n_components, n)).Y.astype(checked.dtype)
             self._map = KernelMap(n_jobs=self.n_jobs).fit(checked, self.embedding_)

@@ -24,14 +24,14 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._classwise import classwise_distances, mean_distance
-from manifolia.baselines._placing import ClassGuidedMap
+from manifolia.baselines._placing import ClassMap
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
 
 __all__ = ["EnhancedSupervisedLLE"]
 
 
-class EnhancedSupervisedLLE(ClassGuidedMap, BaseEstimator):
+class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
     """Locally linear embedding with neighbours chosen by distances that know the classes.
 
     Parameters
@@ -107,14 +107,13 @@ class EnhancedSupervisedLLE(ClassGuidedMap, BaseEstimator):
         checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=3)
         n = checked.shape[0]
         check_number(self.n_components, "n_components", low=1, high=n - 1, integer=True)
-        found = target_classes(y, n, name="EnhancedSupervisedLLE")
+        self.classes_, codes = target_classes(y, n, name="EnhancedSupervisedLLE")
         memory.require(40.0 * n * n, step=f"distances of {n} rows", remedy="Take fewer rows.")
-        self.classes_ = found.classes
         self._rows = checked.astype(np.float64)
         self._k = min(self.n_neighbors, n - 1)
         with threads(1):
             D = cdist(self._rows, self._rows)
-            D = classwise_distances(D, found.codes, alpha=self.alpha, beta=mean_distance(D))
+            D = classwise_distances(D, codes, alpha=self.alpha, beta=mean_distance(D))
             np.fill_diagonal(D, np.inf)
             near = np.argsort(D, axis=1, kind="stable")[:, : self._k]
             W = np.eye(n)

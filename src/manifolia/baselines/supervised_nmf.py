@@ -24,7 +24,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
 from manifolia._core.validate import check_number, validate_data
-from manifolia.baselines._placing import ClassGuidedMap
+from manifolia.baselines._placing import ClassMap
 from manifolia.baselines._target import target_classes
 
 __all__ = ["SupervisedNMF"]
@@ -33,7 +33,7 @@ _HOLD = 0.001  # ρ, per row
 _EPSILON = 1e-12  # keeps ratios finite where a part vanishes
 
 
-class SupervisedNMF(ClassGuidedMap, BaseEstimator):
+class SupervisedNMF(ClassMap, BaseEstimator):
     """Non-negative factors, with classes drawn together and apart.
 
     Parameters
@@ -121,8 +121,7 @@ class SupervisedNMF(ClassGuidedMap, BaseEstimator):
         check_number(self.tol, "tol", low=0.0)
         checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         n, d = checked.shape
-        found = target_classes(y, n, name="SupervisedNMF")
-        self.classes_ = found.classes
+        self.classes_, codes = target_classes(y, n, name="SupervisedNMF")
         self.shift_ = checked.min(axis=0).astype(np.float64)
         A = checked.astype(np.float64) - self.shift_
         self._scale = float(np.sqrt(np.mean(A**2))) or 1.0  # so that the weights mean the same in any unit
@@ -132,7 +131,7 @@ class SupervisedNMF(ClassGuidedMap, BaseEstimator):
         V = start * rng.uniform(0.5, 1.5, (n, self.n_components))
         U = start * rng.uniform(0.5, 1.5, (self.n_components, d))
         with threads(1):
-            V, U, self.objective_ = self._descend(A, V, U, found.codes, len(found.classes))
+            V, U, self.objective_ = self._descend(A, V, U, codes, len(self.classes_))
         self.n_iter_ = len(self.objective_)
         self.embedding_ = V.astype(checked.dtype)
         self.components_ = U * self._scale

@@ -29,7 +29,7 @@ from manifolia._core.blocks import fixed_gemm, map_rows
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_number, check_option, validate_data
-from manifolia.baselines._placing import GuidedMap
+from manifolia.baselines._placing import TargetMap
 from manifolia.baselines._target import target_factor
 
 __all__ = ["KernelSupervisedPCA", "SupervisedPCA"]
@@ -39,7 +39,7 @@ _TARGET_KERNELS = ("auto", "delta", "linear", "rbf")
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
 
 
-class SupervisedPCA(GuidedMap, BaseEstimator):
+class SupervisedPCA(TargetMap, BaseEstimator):
     """Linear map along which the data depends most on the target.
 
     Parameters
@@ -122,7 +122,7 @@ class SupervisedPCA(GuidedMap, BaseEstimator):
         return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs)
 
 
-class KernelSupervisedPCA(GuidedMap, BaseEstimator):
+class KernelSupervisedPCA(TargetMap, BaseEstimator):
     """Supervised principal components in the feature space of a kernel.
 
     Parameters

@@ -21,7 +21,6 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option, check_pairwise
 from manifolia.neighbors.exact import exact_neighbors, join
 from manifolia.neighbors.lists import Effort, InvertedLists, build_lists, choose_effort, project, search_lists
-from manifolia.neighbors.restored import lists_fit, rows_fit
 from manifolia.neighbors.rows import check_rows, finish, prepare, take
 
 __all__ = ["NeighborIndex", "Neighbors", "kneighbors"]
@@ -243,19 +242,6 @@ class NeighborIndex:
         _check_k(k)
         effort = self._effort(min(k, self.n_rows - 1), self.n_jobs)
         return 1.0 if effort is None else effort.recall
-
-    def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
-        state = vars(self)
-        n, d = state["n_rows"], state["n_features"]
-        wide = d + 1 if self.metric == "cosine" else d
-        fits = self.metric in METRICS and rows_fit(self._X, n, wide)
-        if self._lists is not None:
-            efforts = state["_efforts"]
-            fits = fits and lists_fit(self._lists, state.get("_Z"), state.get("_judges"), efforts, n, wide)
-        if not fits:
-            message = "the rows and lists of the neighbour index do not fit together."
-            raise ValueError(message)
 
     def _matching(self, X: Any) -> Any:
         """Bring new rows into the form of the index: width, dtype, dense or sparse."""
