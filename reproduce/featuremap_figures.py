@@ -111,7 +111,7 @@ def gradients_part(n_rows):
         "features": group.features.tolist(),
         "reliability": group.reliability.tolist(),
         "importance": group.importance.tolist(),
-        "rank": [int((model.feature_importance(row)[0] > one).sum()) + 1 for one in group.importance],
+        "rank": [int((model.feature_importance(rows=row)[0] > one).sum()) + 1 for one in group.importance],
         "shown": len(FeatureFieldDisplay.from_estimator(model, PIXEL, n_nodes=20).positions),
         "hidden": FeatureFieldDisplay.from_estimator(model, PIXEL, n_nodes=20).n_hidden,
     }
@@ -137,7 +137,7 @@ def saliency_part(n_rows):
     twenty = rng.permutation(len(X))[:20]
     display = SaliencyDisplay.from_estimator(model, twenty, kind="gradient").plot(n_columns=10)
     save(display.figure_, "fig11", dpi=72)
-    edge = [edge_share(X[i].reshape(28, 28), model.feature_importance(i)[0].reshape(28, 28)) for i in twenty]
+    edge = [edge_share(X[i].reshape(28, 28), model.feature_importance(rows=i)[0].reshape(28, 28)) for i in twenty]
     return {"rows": len(X), "edge": float(np.mean(edge)), "area": float(np.mean([edge_area(X[i]) for i in twenty]))}
 
 
@@ -294,7 +294,7 @@ def biplots_part(n_rows):
         Y = np.asarray(map_of_ones(name, n_rows), dtype=float)
         if name == OURS:
             shown = FeatureTableDisplay.from_estimator(model, feature_names=PIXELS, title="Fig. 19: FeatureMAP, arrows")
-            arrows = model.feature_gradients(rows)
+            arrows = model.feature_gradients(rows=rows)
             middle = np.array([int(np.argmin(((Y - np.median(Y, axis=0)) ** 2).sum(axis=1)))])
             around = kneighbors(Y, 200, random_state=0).indices[middle[0]]
             TopArrowsDisplay.from_estimator(model, around, feature_names=PIXELS).plot(axes[0], size=2.0)
@@ -315,7 +315,7 @@ def biplots_part(n_rows):
             axes[0].set_title(f"{name}: ten largest {kind}", fontsize=10)
         axes[1].set_title(f"{name}: pixel {PIXEL}", fontsize=10)
         shown.plot(cells[name])
-        trust = model.arrow_reliability(rows) if name == OURS else np.ones((len(rows), 784))
+        trust = model.arrow_reliability(rows=rows) if name == OURS else np.ones((len(rows), 784))
         cosines = {int(one): growth(X, Y, arrows, rows, int(one)) for one in (*shown.features, PIXEL)}
         own = np.concatenate([cosines[int(one)] for one in shown.features])
         trusted = np.concatenate([trust[:, one] >= RELIABLE for one in shown.features])

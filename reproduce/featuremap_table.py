@@ -214,13 +214,13 @@ def fidelity_part(name, n_rows):
     X, _ = load(name, min(n_rows or ARROW_ROWS, ARROW_ROWS))
     model = FeatureMAP(random_state=0).fit(X)
     rows = np.random.default_rng(0).permutation(len(X))[:ARROWS]
-    importance = model.feature_importance(rows)
+    importance = model.feature_importance(rows=rows)
     embedded = FeatureMAP(random_state=0, gauge="embedded", init=model.embedding_, n_epochs=0).fit(X)
     everywhere = np.broadcast_to(correlation_arrows(X, model.embedding_), (len(rows), X.shape[1], 2))
     arrows = {
-        "regression": model.feature_gradients(rows),
-        "smooth": model.feature_gradients(rows, smooth=True),
-        "embedded": embedded.feature_gradients(rows),
+        "regression": model.feature_gradients(rows=rows),
+        "smooth": model.feature_gradients(rows=rows, smooth=True),
+        "embedded": embedded.feature_gradients(rows=rows),
         "correlation": np.asarray(everywhere),
     }
     found = {

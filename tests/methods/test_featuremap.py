@@ -136,7 +136,7 @@ def test_any_number_of_components(n_components, digits):
     np.testing.assert_allclose(
         np.matmul(model.gauges_.transpose(0, 2, 1), model.gauges_), np.tile(np.eye(c), (200, 1, 1)), atol=1e-8
     )
-    assert model.feature_gradients([0, 5], [1, 2, 3]).shape == (2, 3, c)
+    assert model.feature_gradients(rows=[0, 5], features=[1, 2, 3]).shape == (2, 3, c)
     assert model.transform(X[:3] + 0.1).shape == (3, c)
     assert np.isfinite(model.embedding_).all()
     assert model.get_feature_names_out().tolist() == [f"featuremap{i}" for i in range(c)]
@@ -165,8 +165,12 @@ def test_one_new_row_is_the_same_alone_and_in_a_batch(settings, digits):
 def test_training_rows_as_new_ones_get_the_same_answers(digits, fitted):
     X = digits[0]
     np.testing.assert_array_equal(fitted.transform(X), fitted.embedding_)
-    np.testing.assert_allclose(fitted.feature_gradients([3, 4], X=X), fitted.feature_gradients([3, 4]), atol=1e-10)
-    np.testing.assert_allclose(fitted.feature_importance(X=X[5:8]), fitted.feature_importance([5, 6, 7]), atol=1e-10)
+    np.testing.assert_allclose(
+        fitted.feature_gradients(rows=[3, 4], X=X), fitted.feature_gradients(rows=[3, 4]), atol=1e-10
+    )
+    np.testing.assert_allclose(
+        fitted.feature_importance(X=X[5:8]), fitted.feature_importance(rows=[5, 6, 7]), atol=1e-10
+    )
 
 
 def test_new_rows_land_among_their_own(digits, fitted):
@@ -191,14 +195,14 @@ def test_sparse_data_gives_the_same_as_dense(metric, digits):
     dense = small(metric=metric).fit(X)
     sparse = small(metric=metric).fit(sp.csr_array(X))
     np.testing.assert_allclose(sparse.singular_values_, dense.singular_values_, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(sparse.feature_importance([0, 9]), dense.feature_importance([0, 9]), atol=1e-6)
+    np.testing.assert_allclose(sparse.feature_importance(rows=[0, 9]), dense.feature_importance(rows=[0, 9]), atol=1e-6)
     assert trustworthiness(X, sparse.embedding_, 10) > 0.95
     # New rows may come dense or sparse, whatever the training rows were.
     new = digits[0][300:310]
     np.testing.assert_array_equal(sparse.transform(new), sparse.transform(sp.csr_array(new)))
     np.testing.assert_array_equal(dense.transform(new), dense.transform(sp.csr_array(new)))
     assert sparse.feature_gradients(X=sp.csr_array(new)).shape == (10, 64, 2)
-    assert sparse.arrow_reliability([3]).shape == (1, 64)
+    assert sparse.arrow_reliability(rows=[3]).shape == (1, 64)
 
 
 def test_manhattan_takes_dense_data_only(digits):
@@ -229,9 +233,11 @@ def test_pca_first_and_back(digits):
     np.testing.assert_allclose((importance**2).sum(axis=1), model.intrinsic_dim_, rtol=1e-8)
     arrows = model.feature_gradients()
     assert arrow_fidelity(X, model.embedding_, arrows) > 0.5
-    part = model.feature_gradients([7], [20, 30])
+    part = model.feature_gradients(rows=[7], features=[20, 30])
     np.testing.assert_allclose(part, arrows[[7]][:, [20, 30]], atol=1e-10)
-    np.testing.assert_allclose(model.arrow_reliability([7], [20]), model.arrow_reliability([7])[:, [20]], atol=1e-8)
+    np.testing.assert_allclose(
+        model.arrow_reliability(rows=[7], features=[20]), model.arrow_reliability(rows=[7])[:, [20]], atol=1e-8
+    )
     sparse = small(pca=20).fit(sp.csr_array(X))
     np.testing.assert_allclose(sparse.singular_values_, model.singular_values_, rtol=1e-4, atol=1e-6)
     np.testing.assert_array_equal(sparse.transform(sp.csr_array(X[:4])), sparse.embedding_[:4])
@@ -283,12 +289,16 @@ def test_fewer_rows_than_neighbours(n, rng):
 def test_names_of_a_table(rng):
     table = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
     model = small().fit(table)
-    np.testing.assert_array_equal(model.feature_importance([0], ["c", "a"]), model.feature_importance([0], [2, 0]))
-    np.testing.assert_array_equal(model.feature_gradients([0], "d"), model.feature_gradients([0], 3))
+    np.testing.assert_array_equal(
+        model.feature_importance(rows=[0], features=["c", "a"]), model.feature_importance(rows=[0], features=[2, 0])
+    )
+    np.testing.assert_array_equal(
+        model.feature_gradients(rows=[0], features="d"), model.feature_gradients(rows=[0], features=3)
+    )
     with pytest.raises(ValueError, match="there is no feature 'e'"):
-        model.feature_gradients([0], ["e"])
+        model.feature_gradients(rows=[0], features=["e"])
     with pytest.raises(ValueError, match="Pass column numbers"):
-        small().fit(table.to_numpy()).feature_importance([0], ["a"])
+        small().fit(table.to_numpy()).feature_importance(rows=[0], features=["a"])
 
 
 def test_a_callback_hears_the_stages_and_may_stop_the_layout(digits):
@@ -352,7 +362,22 @@ def test_saved_and_loaded(tmp_path, digits):
         np.testing.assert_array_equal(loaded.embedding_, model.embedding_)
         np.testing.assert_array_equal(loaded.transform(X[200:220]), model.transform(X[200:220]))
         np.testing.assert_array_equal(loaded.feature_gradients(X=X[200:203]), model.feature_gradients(X=X[200:203]))
-        np.testing.assert_array_equal(loaded.feature_importance([1, 2]), model.feature_importance([1, 2]))
+        np.testing.assert_array_equal(loaded.feature_importance(rows=[1, 2]), model.feature_importance(rows=[1, 2]))
+
+
+def test_a_failed_fit_leaves_the_old_model(digits, rng):
+    X = digits[0][:100]
+    model = small().fit(X)
+    before = model.transform(X[:5] + 0.1)
+    with pytest.raises(ValueError, match="gauge='embedded' needs"):
+        model.set_params(gauge="embedded", n_components=3, n_neighbors=2).fit(rng.normal(size=(20, 4)))
+    model.set_params(gauge="auto", n_components=2)
+    assert model.n_features_in_ == 64
+    np.testing.assert_array_equal(model.transform(X[:5] + 0.1), before)
+    fresh = small(3, gauge="embedded", n_neighbors=2)
+    with pytest.raises(ValueError, match="gauge='embedded' needs"):
+        fresh.fit(rng.normal(size=(20, 4)))
+    assert not [name for name in vars(fresh) if name.endswith("_")]
 
 
 def test_a_crafted_file_is_refused(digits):
@@ -384,6 +409,16 @@ def test_novelty_is_the_share_of_rows_whose_fifth_neighbour_is_nearer(digits, fi
     assert fitted.novelty_threshold_ == pytest.approx(0.99, abs=0.005)
     assert (fitted.novelty(20 - new) >= fitted.novelty_threshold_).all()
     assert np.mean(fitted.novelty(new) >= fitted.novelty_threshold_) < 0.2
+
+
+def test_novelty_sees_small_residuals_of_long_rows(rng):
+    # Two groups far apart: |x|² is 1e12, and a difference of squares would drown residuals of 5e-3 in its rounding.
+    X = np.column_stack([np.repeat([-1e6, 1e6], 100), 1e-2 * rng.normal(size=200), 1e-4 * rng.normal(size=(200, 2))])
+    model = small(pca=2, n_epochs=5).fit(X)
+    strange = X[:10].copy()
+    strange[:, 3] += 5e-3
+    assert (model.novelty(strange) > 0.97).all()
+    assert model.novelty(X[:10] + np.array([0.0, 1e-6, 0.0, 0.0])).mean() < 0.9
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -166,3 +166,18 @@ def test_bad_input_is_refused(tree, fitted):
 def test_memory_is_estimated(tree):
     assert mf.estimate_memory(mf.PHATE(n_landmarks=None), np.empty((10_000, 3))) > 6 * 8 * 10_000**2
     assert mf.estimate_memory(mf.PHATE(), np.empty((10_000, 3))) < 10**9
+
+
+def test_a_failed_fit_leaves_the_old_model(rng):
+    X = rng.normal(size=(60, 4))
+    model = mf.PHATE(random_state=0).fit(X)
+    before = model.transform(X[:5] + 0.1)
+    with pytest.raises(ValueError, match="must be square"):
+        model.set_params(metric="affinity").fit(X[:, :3])
+    model.set_params(metric="euclidean")
+    assert model.n_features_in_ == 4
+    np.testing.assert_array_equal(model.transform(X[:5] + 0.1), before)
+    fresh = mf.PHATE(metric="affinity")
+    with pytest.raises(ValueError, match="negative value"):
+        fresh.fit(-np.ones((5, 5)))
+    assert not [name for name in vars(fresh) if name.endswith("_")]

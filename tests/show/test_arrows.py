@@ -121,13 +121,13 @@ def test_maps_of_more_components_are_drawn_in_two_of_them(rng):
 def test_the_longest_arrows_of_a_row(model, ax):
     display = TopArrowsDisplay.from_estimator(model, 7, top=2, min_reliability=0.1)
     (group,) = display.groups
-    arrows = model.feature_gradients(7)[0] * (model.arrow_reliability(7)[0] >= 0.1)[:, None]
+    arrows = model.feature_gradients(rows=7)[0] * (model.arrow_reliability(rows=7)[0] >= 0.1)[:, None]
     lengths = np.linalg.norm(arrows, axis=1)
     np.testing.assert_array_equal(group.features, np.argsort(-lengths)[:2])
     assert group.names == [NAMES[i] for i in group.features]
     np.testing.assert_allclose(group.arrows, arrows[group.features])
-    np.testing.assert_allclose(group.importance, model.feature_importance(7)[0, group.features])
-    np.testing.assert_allclose(group.reliability, model.arrow_reliability(7)[0, group.features])
+    np.testing.assert_allclose(group.importance, model.feature_importance(rows=7)[0, group.features])
+    np.testing.assert_allclose(group.reliability, model.arrow_reliability(rows=7)[0, group.features])
     np.testing.assert_allclose(group.origin, model.embedding_[7])
     display.plot(ax, reach=0.5)
     drawn = np.column_stack([display.arrows_[0].U, display.arrows_[0].V])
@@ -144,7 +144,7 @@ def test_the_longest_arrows_of_a_row(model, ax):
 
 def test_by_importance(model):
     display = TopArrowsDisplay.from_estimator(model, 7, top=1, by="importance", min_reliability=0.0)
-    importance = model.feature_importance(7)[0]
+    importance = model.feature_importance(rows=7)[0]
     assert display.groups[0].features[0] == np.argmax(importance)
 
 

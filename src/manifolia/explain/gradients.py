@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.types import Array, ArrayLike, FloatArray
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import (
     check_map,
     check_matrix,
@@ -47,7 +47,7 @@ __all__ = [
     "feature_gradients",
     "feature_importance",
     "group_means",
-    "smooth_gradients",
+    "with_neighbors",
 ]
 
 _BLOCK_NUMBERS = 1 << 22
@@ -166,23 +166,16 @@ def feature_gradients(
     return out
 
 
-def smooth_gradients(gradients: FloatArray, spaces: TangentSpaces) -> FloatArray:
-    """Average the arrows of every point with those of its neighbours.
+def with_neighbors(arrows: FloatArray, around: FloatArray, nearest: IntArray) -> FloatArray:
+    """Average the arrows of every point with those of its neighbours, rows `nearest` of `around`.
 
     One pass takes out what is noise of single neighbourhoods; it helps where features vary smoothly over the data, such
     as pixels, and not where they are sparse counts.
     """
-    n, k = spaces.indices.shape
-    check_same_length(gradients=gradients, spaces=spaces.indices)
-    out = np.empty(gradients.shape, dtype=gradients.dtype)
-    height = max(1, _BLOCK_NUMBERS // max(1, (k + 1) * gradients[0].size))
-
-    def run(part: slice) -> None:
-        total = gradients[part] + gradients[spaces.indices[part]].sum(axis=1)
-        out[part] = total / (k + 1)
-
-    map_blocks(run, row_blocks(n, min(_MOST_ROWS, height)))
-    return out
+    total = arrows.copy()
+    for column in nearest.T:
+        total += around[column]
+    return total / (nearest.shape[1] + 1)
 
 
 def arrow_reliability(

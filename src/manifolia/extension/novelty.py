@@ -2,16 +2,19 @@
 
 With the distances of n ordinary rows as the yardstick, a row at distance d has the novelty #{d_i < d} / (n + 1), and
 1 − novelty is the p-value of "this row is like them". So novelty is even among ordinary rows: half of them are above
-0.5, and one in a hundred is above 0.99, from where on `threshold` calls a row novel.
+0.5, and one in a hundred is above 0.99, above which `threshold` calls a row novel.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from manifolia._core.types import FloatArray
+from manifolia.operators.projection import Projection
 
-__all__ = ["tail_share", "threshold"]
+__all__ = ["remoteness", "tail_share", "threshold"]
 
 _RARE = 0.99  # one ordinary row in a hundred is called novel
 
@@ -22,5 +25,10 @@ def tail_share(distance: FloatArray, calibration: FloatArray) -> FloatArray:
 
 
 def threshold(n: int) -> float:
-    """Tell from which novelty on a row is called unlike the others."""
+    """Tell above which novelty a row is called unlike the others."""
     return min(_RARE, n / (n + 1.0))
+
+
+def remoteness(near: FloatArray, X: Any, Z: FloatArray, projection: Projection | None) -> FloatArray:
+    """Distance from what a map knows: to its rows and, at right angles to it, to the principal components."""
+    return near if projection is None else np.hypot(near, projection.distance(X, Z))

@@ -15,7 +15,7 @@ from manifolia._core.blocks import fixed_gemm
 from manifolia._core.random import as_generator, draw_by_class
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.extension.kernel_map import KernelMap, calibration_rows
-from manifolia.extension.novelty import tail_share, threshold
+from manifolia.extension.novelty import remoteness, tail_share, threshold
 from manifolia.operators.projection import Projection
 
 __all__ = ["SubsetMap", "choose_rows", "place_all", "seen_rows"]
@@ -36,7 +36,7 @@ class SubsetMap(NamedTuple):
         if self.formula.far == "nearest":
             return self.formula.transform(Z)
         placed, near = self.formula._placed(Z, with_distance=True)
-        placed[_beyond(near / self.formula._frame.scale, X, Z, self.projection) > self.yardstick.max()] = np.nan
+        placed[remoteness(near / self.formula._frame.scale, X, Z, self.projection) > self.yardstick.max()] = np.nan
         return placed
 
     def novelty(self, X: FloatArray | None) -> FloatArray:
@@ -44,7 +44,7 @@ class SubsetMap(NamedTuple):
         if X is None:
             return tail_share(self.distances, self.yardstick)
         Z = self.seen(X)
-        return tail_share(_beyond(self.formula.distance(Z), X, Z, self.projection), self.yardstick)
+        return tail_share(remoteness(self.formula.distance(Z), X, Z, self.projection), self.yardstick)
 
     @property
     def threshold(self) -> float:
@@ -104,12 +104,7 @@ def place_all(
     embedding, near = formula._placed(Z, with_distance=True)
     embedding[rows] = places
     near[rows[formula.center_indices_]] = formula._own_distance()
-    distances = _beyond(near / formula._frame.scale, X, Z, projection)
+    distances = remoteness(near / formula._frame.scale, X, Z, projection)
     ordinary = calibration_rows(len(X), rows)
     yardstick = distances[rows if ordinary is None else ordinary]
     return embedding, SubsetMap(rows, projection, formula, distances, yardstick)
-
-
-def _beyond(near: FloatArray, X: FloatArray, Z: FloatArray, projection: Projection | None) -> FloatArray:
-    """Distance to the centres and, at right angles to it, to the principal components."""
-    return near if projection is None else np.hypot(near, projection.distance(X, Z))

@@ -5,59 +5,73 @@ step   paper                                                 here
 =====  ====================================================  =====================================================
 1      neighbours and graph (Eq. 1)                          `neighbors`, `affinity.fuzzy`
 2      tangent spaces by local PCA (Eq. 2, Theorem 3.1)      `operators.tangent`
-3, 4   alignment and embedding of tangent spaces (Eq. 5–11)  `explain.pullback`, after the layout; `explain.embedded`
+3, 4   alignment and embedding of tangent spaces (Eq. 5–11)  `explain.embedded`; `explain.pullback`, after the layout
 5      layout with anisotropic density (Eq. 12–16)           `layout.initialize`, `layout.edge_sgd`, `layout.density`
-6      gradients and importance (Eq. 3, 4)                   `explain.gradients`
+6      gradients and importance (Eq. 3, 4)                   `explain.gradients`, when they are asked for
 (7)    new rows, with the map held still                     `extension.anchored`
 =====  ====================================================  =====================================================
 
 The paper embeds the tangent spaces first and lays the points out along them. Arrows made that way do not point where
-features grow in the map, so here the layout comes first and the tangent spaces are tied to it by regression;
+features grow in the map, so by default the layout comes first and the tangent spaces are tied to it by regression;
 ``gauge="embedded"`` is the paper's way.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.decomposition import PCA
 
 from manifolia._core import memory
+from manifolia._core.blocks import standard_project
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
+from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, RandomState
 from manifolia._core.validate import (
     check_bool,
     check_is_fitted,
     check_map,
     check_number,
     check_option,
+    feature_numbers,
+    row_numbers,
     validate_data,
 )
 from manifolia._core.warnings import warn
-from manifolia.affinity.fuzzy import FuzzyGraph, check_neighbors, fuzzy_graph, mean_neighbor_distance
-from manifolia.explain.embedded import embedded_gauges, embedded_pullback
-from manifolia.explain.feature_answers import FeatureAnswers, Projection
-from manifolia.explain.pullback import pullback
+from manifolia.affinity.fuzzy import check_neighbors, fuzzy_graph, mean_neighbor_distance, memberships
+from manifolia.explain import gradients
+from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place_gauges
+from manifolia.explain.pullback import Pullback, pullback
 from manifolia.extension.anchored import place_anchored
+from manifolia.extension.novelty import remoteness, tail_share, threshold
 from manifolia.layout.density import DensityTerm
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.initialize import pca_start, spectral_start
 from manifolia.neighbors import NeighborIndex, Neighbors
+from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 
 __all__ = ["FeatureMAP"]
 
 _MAX_DIM = 7  # tangent directions kept: 15 neighbours do not show more
 _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions capture
-_SPARSE_PCA = 2000  # features up to which the covariance of sparse data is formed
+_REMOTE = 5  # the neighbour whose distance is a row's novelty
 
 
-class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NewRows(NamedTuple):
+    """New rows, described by the training rows about them."""
+
+    Q: Any  # (m, q): the rows, in the features in which neighbours are searched
+    neighbors: Neighbors  # Their k nearest training rows; one that equals the row itself does not count
+    weights: FloatArray  # (m, k): strengths of Eq. (1)
+    same: IntArray  # (m,): the training row at distance 0, or −1
+
+
+class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Map of a neighbourhood graph that keeps local densities and says where features grow.
 
     The points are laid out as UMAP does, with the same bits for any `n_jobs`; in the last part of the descent the
@@ -93,7 +107,8 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Where neighbourhoods are centred for the tangent spaces: at their mean, or at the point itself as in the paper,
         where the first direction is mostly the point's own noise.
     pca : int or None, default=None
-        Reduce the data to so many principal components first. Importances and arrows are carried back to the features.
+        Reduce the data to this many principal components first. Importances and arrows are carried back to the
+        features.
     neighbors : Neighbors or tuple (indices, distances), default=None
         Neighbours of the rows that ``fit`` gets, if they are known: what `manifolia.neighbors.kneighbors` returns.
         None: they are searched. New rows are always searched for by `metric`.
@@ -154,7 +169,7 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> import manifolia as mf
     >>> X = load_iris().data
     >>> model = mf.FeatureMAP(n_epochs=50, random_state=0).fit(X)
-    >>> model.embedding_.shape, model.feature_gradients([0]).shape, model.transform(X[:3] + 0.01).shape
+    >>> model.embedding_.shape, model.feature_gradients(rows=[0]).shape, model.transform(X[:3] + 0.01).shape
     ((150, 2), (1, 4, 2), (3, 2))
     """
 
@@ -211,36 +226,76 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
             Itself.
         """
         self._check_parameters()
-        checked = validate_data(
-            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
-        )
-        n = checked.shape[0]
-        given = None if self.neighbors is None else check_neighbors(self.neighbors, n_rows=n)
-        if not isinstance(self.init, str):
-            check_map(self.init, n_rows=n, name="init")
-        reporter = Reporter(self.callback, verbose=self.verbose)
-        self.__dict__.pop("_index", None)
-        memory.require(
-            self._memory_need(n, None), step=f"a map of {n} rows", remedy="Take fewer rows, or a smaller n_neighbors."
-        )
-        pca_seed, self._search_seed, start_seed, layout_seed, gauge_seed = spawn_seeds(self.random_state, 5)
-        with threads(self.n_jobs):
-            self._projection = self._reduce(checked, pca_seed)
-            self._Z = checked if self._projection is None else self._project(checked)
-            near = self._search(given, reporter)
+        with all_or_nothing(self), threads(self.n_jobs):
+            checked = validate_data(
+                self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
+            )
+            n, c = checked.shape[0], self.n_components
+            given = None if self.neighbors is None else Neighbors(*check_neighbors(self.neighbors, n_rows=n))
+            if not isinstance(self.init, str):
+                check_map(self.init, n_rows=n, name="init")
+            need = self._memory_need(n, None)
+            memory.require(need, step=f"a map of {n} rows", remedy="Take fewer rows, or a smaller n_neighbors.")
+            reporter = Reporter(self.callback, verbose=self.verbose)
+            pca_seed, search_seed, start_seed, layout_seed, gauge_seed = spawn_seeds(self.random_state, 5)
+            projection = self._find_projection(checked, pca_seed)
+            Z = checked if projection is None else projection.apply(checked, checked.dtype)
+
+            # 1: neighbours and their graph, Eq. (1)
+            reporter.step("neighbours", 0, 1)
+            near, index = self._search(Z, given, search_seed)
+            reporter.step("neighbours", 1, 1)
             graph = fuzzy_graph(near)
-            self._mean_distance = mean_neighbor_distance(near.distances)
-            self._yardstick = self._remoteness(checked, self._Z, near.distances)
-            spaces = self._span(near, graph, reporter)
-            self._lay_out(graph, spaces, start_seed, layout_seed, reporter)
-            self._tie(graph, spaces, gauge_seed, reporter)
+
+            # 2: tangent spaces, Eq. (2). Neighbours are weighted by the directed strengths, which new rows have too
+            reporter.step("tangent spaces", 0, 1)
+            spaces = tangent_spaces(
+                Z, near.indices, graph.weights, center=self.center, captured=_CAPTURED, max_dim=max(_MAX_DIM, c)
+            )
+            reporter.step("tangent spaces", 1, 1)
+
+            # 3, 4: alignment and embedding of the tangent spaces, Eq. (5) to (11), if asked for
+            embedded = None
+            if self.gauge == "embedded":
+                self._require_directions(spaces)
+                embedded = embedded_gauges(spaces, Z, graph.graph, c, random_state=gauge_seed)
+
+            # 5: layout with anisotropic density, Eq. (12) to (16)
+            shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
+            layout = edge_layout(
+                graph.graph,
+                self._start(Z, graph.graph, start_seed),
+                min_dist=self.min_dist,
+                n_epochs=self.n_epochs,
+                density=DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction),
+                random_state=layout_seed,
+                callback=reporter,
+            )
+            embedding = layout.Y.astype(Z.dtype, copy=False)
+
+            # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
+            reporter.update("gauges", 0, 1)
+            back = pullback(spaces, embedding)
+            if embedded is not None:
+                back = embedded_pullback(embedded, back.reliability)
+            reporter.update("gauges", 1, 1)
+            yardstick = self._remoteness(checked, Z, near.distances, projection)
+
+        self.embedding_, self.n_epochs_ = embedding, layout.n_epochs
         self.graph_ = graph.graph
-        self._spaces = spaces
-        self.intrinsic_dim_ = spaces.dim
-        self.intrinsic_dims_ = spaces.dims
+        self.intrinsic_dim_, self.intrinsic_dims_ = spaces.dim, spaces.dims
         self.singular_values_ = spaces.singular_values
-        self._layout_seed = layout_seed
-        self._n_features_out = self.n_components
+        self.pullback_, self.gauges_, self.reliability_ = back
+        self.radius_correlation_ = np.full(c, np.nan)
+        self.anisotropy_correlation_ = float("nan")
+        if layout.density is not None:
+            self.radius_correlation_[: layout.density.correlation.size] = layout.density.correlation
+            self.anisotropy_correlation_ = layout.density.anisotropy
+        # 6: gradients and importance, Eq. (3) and (4), are computed from these when they are asked for
+        self._Z, self._projection, self._spaces, self._pullback, self._embedded = Z, projection, spaces, back, embedded
+        self._mean_distance, self._yardstick = mean_neighbor_distance(near.distances), yardstick
+        self._index, self._search_seed, self._layout_seed = index, search_seed, layout_seed
+        self._n_features_out = c
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -287,6 +342,162 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
         placed = np.where(new.same[:, None] >= 0, self.embedding_[new.same], placed)
         return placed.astype(checked.dtype, copy=False)
 
+    def feature_importance(
+        self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None, kind: str = "gradient"
+    ) -> FloatArray:
+        """Tell how much each feature varies along the data around a point: its saliency (Eq. 4).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d), default=None
+            New rows; None: the training rows.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+        kind : {"gradient", "variance"}, default="gradient"
+            Length of the feature's gradient (Eq. 4), in which each of the `intrinsic_dim_` directions counts alike; or
+            directions weighted by their variance.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Between 0 and 1. An image's importances, reshaped, are its saliency map.
+        """
+        check_is_fitted(self, "embedding_")
+        with threads(self.n_jobs):
+            spaces, query, _ = self._described(X)
+            columns = feature_numbers(features, self)
+            points = self._require(rows, spaces, columns.size)
+            importance = gradients.feature_importance(
+                spaces, self._Z, points, columns, kind=kind, d=self.intrinsic_dim_, query=query, lift=self._lift
+            )
+        return importance.astype(self.embedding_.dtype, copy=False)
+
+    def feature_gradients(
+        self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None, smooth: bool = False
+    ) -> FloatArray:
+        """Draw the arrows along which features grow in the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d), default=None
+            New rows; None: the training rows.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+        smooth : bool, default=False
+            Average each arrow with those of the row's neighbours. It makes arrows truer where features vary smoothly
+            over the data, such as pixels, and no truer for sparse counts.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features, n_components)
+            Growth of the feature per unit of the map along each axis. Look at `arrow_reliability` too: many features of
+            a point may not vary in any direction that the map shows.
+        """
+        check_is_fitted(self, "embedding_")
+        check_bool(smooth, "smooth")
+        with threads(self.n_jobs):
+            spaces, query, back = self._described(X)
+            columns = feature_numbers(features, self)
+            points = self._require(rows, spaces, columns.size * back.B.shape[1])
+            arrows = gradients.feature_gradients(spaces, back, self._Z, points, columns, query=query, lift=self._lift)
+            if smooth:
+                around, place = np.unique(spaces.indices[points], return_inverse=True)
+                theirs = gradients.feature_gradients(
+                    self._spaces, self._pullback, self._Z, around, columns, lift=self._lift
+                )
+                arrows = gradients.with_neighbors(arrows, theirs, place.reshape(len(points), -1))
+        return arrows.astype(self.embedding_.dtype, copy=False)
+
+    def arrow_reliability(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
+        """Tell how far each arrow can be trusted: how well it predicts its feature at the row's neighbours.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, d), default=None
+            New rows; None: the training rows.
+        rows : int, slice, array-like of int or bool, default=None
+            Which of these rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Squared correlation between 0 and 1; hide arrows that have little. With ``pca=`` the feature is what the
+            principal components keep of it.
+        """
+        check_is_fitted(self, "embedding_")
+        with threads(self.n_jobs):
+            spaces, query, back = self._described(X)
+            columns = feature_numbers(features, self)
+            points = self._require(rows, spaces, columns.size * back.B.shape[1])
+            arrows = gradients.feature_gradients(spaces, back, self._Z, points, columns, query=query, lift=self._lift)
+            data, asked = self._Z, columns
+            if self._lift is not None:
+                data = standard_project(self._Z, np.zeros(self._Z.shape[1], self._Z.dtype), self._lift[:, columns].T)
+                asked = np.arange(columns.size)
+            share = gradients.arrow_reliability(spaces, arrows, data, self.embedding_, points, asked)
+        return share.astype(self.embedding_.dtype, copy=False)
+
+    def feature_values(self, *, rows: Any = None, features: Any = None) -> FloatArray:
+        """Return the features of training rows, as the map knows them; pictures colour points by them.
+
+        Parameters
+        ----------
+        rows : int, slice, array-like of int or bool, default=None
+            Which training rows; None: all.
+        features : int, str, slice, array-like of int, bool or str, default=None
+            Which features, by number or by name; None: all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Values, dense; with ``pca=`` what the principal components keep of them.
+        """
+        check_is_fitted(self, "embedding_")
+        columns = feature_numbers(features, self)
+        points = self._require(rows, self._spaces, columns.size)
+        if self._projection is not None:
+            mean, components = self._projection
+            return np.asarray(self._Z[points] @ components[:, columns] + mean[columns])
+        values: Any = self._Z[points][:, columns]
+        return np.asarray(values.toarray() if sp.issparse(values) else values)
+
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
+        """Tell how unlike the rows of ``fit`` rows are, by the distance to their fifth neighbour among these.
+
+        With ``pca=`` and Euclidean distances, what the principal components leave of a row counts too.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            Rows; None: those of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Share of the rows of ``fit`` that are nearer to theirs: 1 − novelty is the probability that such a row is
+            as far.
+        """
+        check_is_fitted(self, "embedding_")
+        if X is None:
+            return tail_share(self._yardstick, self._yardstick)
+        checked = self._check_new(X)
+        with threads(self.n_jobs):
+            new = self._describe(checked)
+            distance = self._remoteness(checked, new.Q, new.neighbors.distances, self._projection)
+        return tail_share(distance, self._yardstick)
+
+    @property
+    def novelty_threshold_(self) -> float:
+        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is."""
+        check_is_fitted(self, "embedding_")
+        return threshold(len(self._yardstick))
+
     def _check_parameters(self) -> None:
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_number(self.n_neighbors, "n_neighbors", low=2, integer=True)
@@ -304,101 +515,137 @@ class FeatureMAP(FeatureAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMix
             check_number(self.pca, "pca", low=1, integer=True, hint="None uses the features as they are.")
         check_bool(self.verbose, "verbose")
 
-    def _reduce(self, X: Any, seed: int) -> Projection | None:
+    def _find_projection(self, X: Any, seed: int) -> Projection | None:
         """Principal components, if asked for and fewer than there are features."""
         if self.pca is None:
             return None
         if self.pca >= min(X.shape):
             warn(f"pca={self.pca} is no fewer than the rows or features, {X.shape}: the features are used as they are.")
             return None
-        solver = "auto"
-        if sp.issparse(X):
-            solver = "covariance_eigh" if X.shape[1] <= _SPARSE_PCA else "arpack"
-        found = PCA(self.pca, svd_solver=solver, random_state=seed).fit(X)
-        return Projection(
-            np.ascontiguousarray(found.mean_, dtype=X.dtype), np.ascontiguousarray(found.components_, dtype=X.dtype)
-        )
+        return find_projection(X, self.pca, seed)
 
-    def _search(self, given: tuple[Any, FloatArray] | None, reporter: Reporter) -> Neighbors:
-        """Step 1, neighbours: those given, or those found."""
-        reporter.step("neighbours", 0, 1)
+    def _search(self, Z: Any, given: Neighbors | None, seed: int) -> tuple[Neighbors, NeighborIndex | None]:
+        """Neighbours: those given, or those found, with the index that found them."""
         if given is not None:
-            reporter.step("neighbours", 1, 1)
-            return Neighbors(*given)
-        n = self._Z.shape[0]
+            return given, None
+        n = Z.shape[0]
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
             warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
-        self._index = NeighborIndex(self._Z, metric=self.metric, random_state=self._search_seed)
-        near = self._index.neighbors(k)
-        reporter.step("neighbours", 1, 1)
-        return near
+        index = NeighborIndex(Z, metric=self.metric, random_state=seed)
+        return index.neighbors(k), index
 
-    def _span(self, near: Neighbors, graph: FuzzyGraph, reporter: Reporter) -> TangentSpaces:
-        """Step 2, tangent spaces. Neighbours are weighted by the directed strengths, which new rows have too."""
-        reporter.step("tangent spaces", 0, 1)
+    def _require_directions(self, spaces: TangentSpaces) -> None:
+        if spaces.coordinates.shape[2] < self.n_components:
+            message = (
+                f"gauge='embedded' needs at least n_components={self.n_components} neighbours a row, there are "
+                f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours."
+            )
+            raise ValueError(message)
+
+    def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
+        """Where the descent begins."""
+        if not isinstance(self.init, str):
+            return check_map(self.init, name="init")
+        if self.init == "spectral":
+            return spectral_start(graph, self.n_components, random_state=seed)
+        return pca_start(Z, self.n_components, random_state=seed)
+
+    def _remoteness(self, X: Any, Z: Any, distances: FloatArray, projection: Projection | None) -> FloatArray:
+        """Distance to the fifth neighbour and, where distances are Euclidean, to the principal components."""
+        near = distances[:, min(_REMOTE, distances.shape[1]) - 1].astype(np.float64)
+        return remoteness(near, X, Z, projection if self.metric == "euclidean" else None)
+
+    @property
+    def _lift(self) -> FloatArray | None:
+        return None if self._projection is None else self._projection.components
+
+    def _described(self, X: ArrayLike | None) -> tuple[TangentSpaces, Any, Pullback]:
+        """Tangent spaces, the points themselves (None: training rows) and pull-backs."""
+        if X is None:
+            return self._spaces, None, self._pullback
+        new = self._describe(self._check_new(X))
         spaces = tangent_spaces(
             self._Z,
-            near.indices,
-            graph.weights,
+            new.neighbors.indices,
+            new.weights,
+            query=new.Q,
             center=self.center,
-            captured=_CAPTURED,
-            max_dim=max(_MAX_DIM, self.n_components),
+            max_dim=self._spaces.coordinates.shape[2],
+            dim=self.intrinsic_dim_,
         )
-        reporter.step("tangent spaces", 1, 1)
-        return spaces
+        back = pullback(spaces, self.embedding_, self.intrinsic_dim_)
+        if self._embedded is not None:
+            placed = place_gauges(self._embedded, self._spaces, spaces, self._Z, new.Q)
+            back = embedded_pullback(placed, back.reliability)
+        return spaces, new.Q, back
 
-    def _lay_out(
-        self, graph: FuzzyGraph, spaces: TangentSpaces, start_seed: int, layout_seed: int, reporter: Reporter
-    ) -> None:
-        """Step 5: start, descent, densities."""
-        if not isinstance(self.init, str):
-            start = check_map(self.init, name="init")
-        elif self.init == "spectral":
-            start = spectral_start(graph.graph, self.n_components, random_state=start_seed)
-        else:
-            start = pca_start(self._Z, self.n_components, random_state=start_seed)
-        term = DensityTerm(
-            spaces.indices,
-            spaces.coordinates,
-            spaces.weights,
-            spaces.singular_values**2,
-            weight=self.density_weight,
-            fraction=self.density_fraction,
-        )
-        found = edge_layout(
-            graph.graph,
-            start,
-            min_dist=self.min_dist,
-            n_epochs=self.n_epochs,
-            density=term,
-            random_state=layout_seed,
-            callback=reporter,
-        )
-        self.embedding_ = found.Y.astype(self._Z.dtype, copy=False)
-        self.n_epochs_ = found.n_epochs
-        self.radius_correlation_ = np.full(self.n_components, np.nan)
-        self.anisotropy_correlation_ = float("nan")
-        if found.density is not None:
-            self.radius_correlation_[: found.density.correlation.size] = found.density.correlation
-            self.anisotropy_correlation_ = found.density.anisotropy
+    def _describe(self, X: Any) -> NewRows:
+        """Find the neighbours of checked new rows. A training row that equals the row does not count as one."""
+        Q = self._project(X)
+        k = self._spaces.indices.shape[1]
+        near = self._neighbor_index().query(Q, k + 1)
+        same = near.distances[:, 0] == 0.0
+        indices = np.where(same[:, None], near.indices[:, 1:], near.indices[:, :-1])
+        distances = np.where(same[:, None], near.distances[:, 1:], near.distances[:, :-1])
+        weights = memberships(distances, mean_distance=self._mean_distance).weights
+        where = np.where(same, near.indices[:, 0], -1).astype(np.intp)
+        return NewRows(Q, Neighbors(indices, distances), weights, where)
 
-    def _tie(self, graph: FuzzyGraph, spaces: TangentSpaces, seed: int, reporter: Reporter) -> None:
-        """Steps 3 and 4: the tangent spaces in the map."""
-        reporter.update("gauges", 0, 1)
-        self._pullback = pullback(spaces, self.embedding_)
-        self._embedded = None
-        if self.gauge == "embedded":
-            if spaces.coordinates.shape[2] < self.n_components:
-                message = (
-                    f"gauge='embedded' needs at least n_components={self.n_components} neighbours a row, there are "
-                    f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours."
-                )
-                raise ValueError(message)
-            self._embedded = embedded_gauges(spaces, self._Z, graph.graph, self.n_components, random_state=seed)
-            self._pullback = embedded_pullback(self._embedded, self._pullback.reliability)
-        self.pullback_, self.gauges_, self.reliability_ = self._pullback
-        reporter.update("gauges", 1, 1)
+    def _project(self, X: Any) -> Any:
+        """Bring checked rows into the features, kind and dtype in which neighbours are searched."""
+        if self._projection is not None:
+            return self._projection.apply(X, self._Z.dtype)
+        X = X.astype(self._Z.dtype, copy=False)
+        if sp.issparse(self._Z):
+            return X if sp.issparse(X) else sp.csr_array(X)
+        return X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
+
+    def _neighbor_index(self) -> NeighborIndex:
+        """Return the index of the training rows, built again in a model that was loaded."""
+        index = vars(self).get("_index")
+        if index is None:
+            index = self._index = NeighborIndex(self._Z, metric=self.metric, random_state=self._search_seed)
+        return index
+
+    def _require(self, rows: Any, spaces: TangentSpaces, n_numbers: int) -> IntArray:
+        """Check which rows are asked for, and that the answer will fit."""
+        points = row_numbers(rows, spaces.indices.shape[0])
+        memory.require(
+            8.0 * 2.0 * points.size * n_numbers,
+            step=f"the answer for {points.size} rows",
+            remedy="Ask for fewer rows or features at once.",
+        )
+        return points
+
+    def _check_new(self, X: ArrayLike) -> Any:
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index of neighbours, which is built again from the rows when it is needed."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_index"}
+
+    def _check_restored(self) -> None:
+        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
+        if "embedding_" not in vars(self):
+            return
+        n, c = self.embedding_.shape
+        spaces, Z = self._spaces, self._Z
+        k, m = spaces.coordinates.shape[1:]
+        width = self.n_features_in_ if self._projection is None else self._projection.components.shape[0]
+        fits = Z.shape == (n, width) and Z.dtype in (np.float32, np.float64) and self.embedding_.dtype.kind == "f"
+        fits = fits and spaces.indices.shape == spaces.weights.shape == (n, k) and spaces.dims.shape == (n,)
+        fits = fits and spaces.coordinates.shape == (n, k, m) and spaces.singular_values.shape == (n, m)
+        fits = fits and spaces.indices.dtype == np.intp and spaces.indices.min() >= 0 and spaces.indices.max() < n
+        fits = fits and 1 <= self.intrinsic_dim_ <= m and k < n
+        fits = fits and self._pullback.B.shape[:2] == (n, c) and self._pullback.reliability.shape == (n,)
+        fits = fits and self._yardstick.shape == (n,)
+        if self._projection is not None:
+            fits = fits and self._projection.components.shape[1] == self.n_features_in_ == self._projection.mean.size
+        if not fits:
+            message = "the rows, tangent spaces or pull-backs of the model do not fit its map."
+            raise ValueError(message)
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: neighbours, graph, tangent spaces, layout."""

@@ -31,17 +31,25 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
+from manifolia._core.validate import (
+    check_bool,
+    check_is_fitted,
+    check_number,
+    check_option,
+    check_pairwise,
+    validate_data,
+)
 from manifolia._core.warnings import warn
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows
 from manifolia.layout.mds import SCALINGS, mds_layout
 from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
-from manifolia.operators.landmarks import Landmarks, graph_chain, resolve_n_landmarks
+from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
 __all__ = ["PHATE"]
@@ -177,37 +185,59 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Itself.
         """
         self._check_parameters()
-        checked = validate_data(
-            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
-        )
-        n = checked.shape[0]
-        reporter = Reporter(self.callback, verbose=self.verbose)
-        for name in ("_index", "embedding_", "bandwidth_"):  # what an earlier fit left
-            self.__dict__.pop(name, None)
-        m = resolve_n_landmarks(self.n_landmarks, n)
-        memory.require(
-            self._memory_need(n, None),
-            step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks of {n} rows",
-            remedy="Set n_landmarks='auto' or a smaller number.",
-        )
-        self._search_seed, walk_seed, layout_seed = spawn_seeds(self.random_state, 3)
-        with threads(self.n_jobs):
-            self._X = checked
-            self.kernel_ = self._kernel(checked, reporter)
-            K, groups = self._chain(m, walk_seed, reporter)
+        with all_or_nothing(self), threads(self.n_jobs):
+            checked = validate_data(
+                self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
+            )
+            if self.metric in ("precomputed", "affinity"):
+                check_pairwise(checked, square=True, metric=self.metric)
+            n = checked.shape[0]
+            m = resolve_n_landmarks(self.n_landmarks, n)
+            memory.require(
+                self._memory_need(n, None),
+                step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks of {n} rows",
+                remedy="Set n_landmarks='auto' or a smaller number.",
+            )
+            reporter = Reporter(self.callback, verbose=self.verbose)
+            search_seed, walk_seed, layout_seed = spawn_seeds(self.random_state, 3)
+
+            # 1, 2: distances of neighbours, and the kernel
+            reporter.step("neighbours", 0, 1)
+            index, bandwidth = None, None
+            if self.metric == "affinity":
+                kernel = sp.csr_array(checked, dtype=np.float64)
+            else:
+                index = NeighborIndex(checked, metric=self.metric, random_state=search_seed)
+                kernel, bandwidth = alpha_decay(index, checked, self._bandwidth_neighbor(n), self.decay)
+            reporter.step("neighbours", 1, 1)
+
+            # ours: above a number of rows the walk runs on groups of them
+            reporter.step("walk", 0, 1)
+            K, groups = graph_chain(kernel, m, random_state=walk_seed)
+            reporter.step("walk", 1, 1)
+
+            # 3, 4: the walk, its length by entropy, and the distances of its potential
             walk = walk_distances(K, self.t, kind=float(self.gamma), rule="chord", n_steps=_T_CURVE, reporter=reporter)
-            found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter)
+
+            # 5: metric MDS from the classical solution
+            layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter)
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-            self.landmark_embedding_ = found.Y.astype(np.float64)
-            self._places = placed = self.landmark_embedding_[groups.labels]
+            landmarks = layout.Y.astype(np.float64)
+            before = placed = landmarks[groups.labels]
             if m is not None:
-                P = markov(self.kernel_)
+                P = markov(kernel)
                 for _ in range(_PLACEMENT_STEPS):
-                    self._places, placed = placed, P @ placed
+                    before, placed = placed, P @ placed
             reporter.update("placement", 1, 1)
-        self.landmark_labels_ = groups.labels
-        self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, found.stress
+
         self.embedding_ = placed.astype(checked.dtype, copy=False)
+        self.kernel_ = kernel
+        self.__dict__.pop("bandwidth_", None)  # of an earlier fit; affinities have none
+        if bandwidth is not None:
+            self.bandwidth_ = bandwidth
+        self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, layout.stress
+        self.landmark_embedding_, self.landmark_labels_ = landmarks, groups.labels
+        self._X, self._places, self._index, self._search_seed = checked, before, index, search_seed
         self._n_features_out = self.n_components
         return self
 
@@ -251,11 +281,11 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         places = self._places
         with threads(self.n_jobs):
             if self.metric == "affinity":
-                weights = _check_affinity(checked)
+                weights = sp.csr_array(check_pairwise(checked, square=False, metric="affinity"), dtype=np.float64)
                 if (np.asarray(weights.sum(axis=1)).ravel() <= 0).any():
                     message = "X has rows without any affinity to a training row: nothing tells where they belong."
                     raise ValueError(message)
-                return (_row_means(weights, places)).astype(checked.dtype, copy=False)
+                return _row_means(weights, places).astype(checked.dtype, copy=False)
             k = min(self.n_neighbors, len(places) - 1)
             new = decay_rows(self._neighbor_index(), self._matching(checked), k, self.decay)
             placed = _row_means(new.weights, places)
@@ -274,42 +304,19 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_option(self.mds, "mds", SCALINGS)
         check_bool(self.verbose, "verbose")
 
-    def _kernel(self, X: Any, reporter: Reporter) -> Sparse:
-        """Steps 1 and 2: neighbours and their affinities."""
-        reporter.step("neighbours", 0, 1)
-        n = X.shape[0]
-        if self.metric in ("precomputed", "affinity") and X.shape[1] != n:
-            message = (
-                f"X must be square with metric={self.metric!r}, got shape {X.shape}. Pass the {self.metric} values of "
-                f"all rows to all rows."
-            )
-            raise ValueError(message)
-        if self.metric == "affinity":
-            K = _check_affinity(X)
-        else:
-            k = min(self.n_neighbors, n - 1)
-            if k < self.n_neighbors:
-                warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
-            K, self.bandwidth_ = alpha_decay(self._neighbor_index(), X, k, self.decay)
-        reporter.step("neighbours", 1, 1)
-        return K
-
-    def _chain(self, m: int | None, seed: int, reporter: Reporter) -> tuple[FloatArray, Landmarks]:
-        """The kernel of all rows, or added up over groups of rows."""
-        reporter.step("walk", 0, 1)
-        n = self.kernel_.shape[0]
-        if m is None:
-            chain = self.kernel_.toarray().astype(np.float64, copy=False), Landmarks(np.arange(n), n)
-        else:
-            chain = graph_chain(self.kernel_, m, random_state=seed)
-        reporter.step("walk", 1, 1)
-        return chain
+    def _bandwidth_neighbor(self, n: int) -> int:
+        """The neighbour whose distance is a row's bandwidth, no farther than the last of the others."""
+        k = min(self.n_neighbors, n - 1)
+        if k < self.n_neighbors:
+            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
+        return k
 
     def _neighbor_index(self) -> NeighborIndex:
         """Return the index of the training rows, built again in a model that was loaded."""
-        if "_index" not in vars(self):
-            self._index = NeighborIndex(self._X, metric=self.metric, random_state=self._search_seed)
-        return self._index
+        index = vars(self).get("_index")
+        if index is None:
+            index = self._index = NeighborIndex(self._X, metric=self.metric, random_state=self._search_seed)
+        return index
 
     def _matching(self, X: Any) -> Any:
         """Bring new rows into the kind and dtype of the training rows."""
@@ -335,15 +342,6 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.pairwise = self.metric in ("precomputed", "affinity")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _check_affinity(X: Any) -> Sparse:
-    values = X.data if sp.issparse(X) else X
-    least = float(values.min(initial=0.0))
-    if least < 0.0:
-        message = f"X must hold affinities, none below 0, with metric='affinity', got {least:.6g}."
-        raise ValueError(message)
-    return sp.csr_array(X, dtype=np.float64)
 
 
 def _row_means(weights: Sparse, places: FloatArray) -> FloatArray:

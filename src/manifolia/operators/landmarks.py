@@ -158,12 +158,16 @@ def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = 
     return Landmarks(labels.astype(np.intp), len(used))
 
 
-def graph_chain(K: Sparse, n_landmarks: int, *, random_state: RandomState = None) -> tuple[FloatArray, Landmarks]:
-    """Group the rows of a sparse affinity along its graph and add it up over the groups."""
-    found = graph_landmarks(K, n_landmarks, random_state=random_state)
+def graph_chain(
+    K: Sparse, n_landmarks: int | None, *, random_state: RandomState = None
+) -> tuple[FloatArray, Landmarks]:
+    """Group the rows of a sparse affinity along its graph and add it up over the groups; None: every row is one."""
     n = K.shape[0]
-    C = sp.csr_array((np.ones(n), found.labels, np.arange(n + 1)), shape=(n, found.n_landmarks))
-    return np.asarray((C.T @ (K @ C)).toarray(), dtype=np.float64), found
+    if n_landmarks is None:
+        return K.toarray().astype(np.float64, copy=False), Landmarks(np.arange(n), n)
+    groups = graph_landmarks(K, n_landmarks, random_state=random_state)
+    C = sp.csr_array((np.ones(n), groups.labels, np.arange(n + 1)), shape=(n, groups.n_landmarks))
+    return np.asarray((C.T @ (K @ C)).toarray(), dtype=np.float64), groups
 
 
 def nearest_landmark(coordinates: FloatArray, centres: FloatArray, *, n_jobs: int | None = None) -> IntArray:

@@ -226,7 +226,7 @@ def _saliency(estimator: Any, preparer: TablePreparer, X: Any) -> dict[str, tupl
             return {}
         values = estimator.smooth().feature_importance(X[rows])
     else:
-        values = np.asarray(estimator.feature_importance(rows), dtype=np.float64)
+        values = np.asarray(estimator.feature_importance(rows=rows), dtype=np.float64)
     means, errors = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(rows))
     largest: dict[str, tuple[float, float]] = {}
     for source, mean, error in zip(preparer.sources_, means, errors, strict=True):

@@ -127,8 +127,8 @@ def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatA
     """Arrows of the rows for some of the columns that the method got."""
     subject = effects.subject
     if effects.kind == "tangent":
-        slopes = np.asarray(subject.model.feature_gradients(rows, features), dtype=np.float64)
-        weight = np.asarray(subject.model.arrow_reliability(rows, features), dtype=np.float64)
+        slopes = np.asarray(subject.model.feature_gradients(rows=rows, features=features), dtype=np.float64)
+        weight = np.asarray(subject.model.arrow_reliability(rows=rows, features=features), dtype=np.float64)
         slopes = slopes * weight[:, :, None]
     else:
         slopes = np.concatenate(
