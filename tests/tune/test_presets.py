@@ -24,7 +24,7 @@ from manifolia.tune.presets import (
     preset,
     with_forest,
 )
-from manifolia.tune.runner import Job, fitted_map
+from manifolia.tune.runner import Bench, Job
 from manifolia.tune.space import Space
 
 needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is None, reason="openTSNE is not installed")
@@ -90,7 +90,7 @@ def test_ranges_are_cut_with_a_warning() -> None:
     with pytest.warns(ManifoliaWarning, match=r"space\['n_neighbors'\] reaches 100, and on 60 rows .* up to 59"):
         cut = cut_to_limits(space, Isomap(), (60, 3))
     assert cut.parameters == {"n_neighbors": Integer(2, 59, log=True), "p": Real(0.0, 1.0)}
-    assert cut_to_limits(space, Isomap(), (200, 3)) is space
+    assert cut_to_limits(space, Isomap(), (200, 3)).parameters == space.parameters
     space = Space({"perplexity": Normalized(0.01, 1.0)})
     with pytest.warns(ManifoliaWarning, match=r"reaches 1 of n"):
         cut = cut_to_limits(space, TSNE(), (60, 3))
@@ -130,7 +130,7 @@ def test_presets_of_forests_can_be_run(layout: str) -> None:
     model = with_forest(estimator, whole.names, y, 50)
     for u in (0.0, 1.0):
         setting = whole.at(np.full(len(whole.names), u))
-        _, Y = fitted_map(model, Job(setting, 0), X, y, pass_target=True)
+        _, Y = Bench(model, X, y).fitted(Job(setting, 0))
         assert np.isfinite(Y).all()
 
 

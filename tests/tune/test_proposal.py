@@ -100,15 +100,12 @@ def test_designs_fill_every_row_and_column() -> None:
 
 
 def test_fractions_that_give_the_same_number_are_one_setting() -> None:
-    space = Space({"p": Normalized(0.1, 0.9)})
+    space = Space({"p": Normalized(0.1, 0.9)}, (10, 2), {"p": 30})
     tried = [{"p": p} for p in (0.12, 0.2, 0.31, 0.4, 0.6, 0.7, 0.8, 0.9)]  # of ten rows: all but 5
-
-    def resolve(setting: dict[str, float]) -> dict[str, int]:
-        return {"p": round(10 * setting["p"])}
 
     observed = Observations(tried, np.linspace(0, 1, 8)[:, None], np.full((8, 1), 0.01))
     for kind in ("gp-ei", "random", "nsga2"):
-        assert resolve(propose(space, observed, kind, 0, resolve=resolve).setting) == {"p": 5}
+        assert space.resolve(propose(space, observed, kind, 0).setting) == {"p": 5}
 
 
 def test_pilots_of_a_small_space_are_all_different() -> None:

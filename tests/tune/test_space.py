@@ -68,23 +68,24 @@ def test_fractions_become_numbers_that_fit_the_sample() -> None:
             "perplexity": Normalized(0.01, 0.9),
             "n_neighbors": Normalized(0.01, 0.9),
             "depth": Normalized(0.1, 1.0, of="n_features"),
-        }
+        },
+        shape=(100, 8),
+        current={"perplexity": 30.0, "n_neighbors": 15, "depth": 3},
     )
     setting = {"perplexity": 0.123, "n_neighbors": 0.123, "depth": 0.5}
-    current = {"perplexity": 30.0, "n_neighbors": 15, "depth": 3}
-    assert space.resolve(setting, (100, 8), current) == {
+    assert space.resolve(setting) == {
         "perplexity": pytest.approx(12.3),
         "n_neighbors": 12,
         "depth": 4,
     }
-    assert space.resolve(setting, (1000, 8), current)["n_neighbors"] == 123
+    assert space.resolve(setting, (1000, 8))["n_neighbors"] == 123
     assert Normalized(0.01, 0.9, integer=True).number(0.001, (10, 2), integer=False) == 1  # never 0
 
 
 def test_options_that_no_database_holds_are_kept_by_their_text() -> None:
     space = Space({"metric": [("a", 1), None]})
     assert space.at(np.array([0.2])) == {"metric": "('a', 1)"}
-    assert space.resolve({"metric": "('a', 1)"}, (10, 2), {}) == {"metric": ("a", 1)}
+    assert space.resolve({"metric": "('a', 1)"}) == {"metric": ("a", 1)}
 
 
 def test_a_grid_has_its_points_once() -> None:

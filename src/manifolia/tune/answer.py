@@ -16,9 +16,10 @@ import pandas as pd
 from scipy.stats import chi2
 
 from manifolia._core.types import FloatArray
-from manifolia.tune.pareto import knee, non_dominated
+from manifolia.tune.parameters import label_of
+from manifolia.tune.pareto import knee, non_dominated, widths
 from manifolia.tune.search import Search
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import Setting, Space, key_of
 from manifolia.tune.study import Trial, mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
@@ -44,7 +45,6 @@ class Answer(NamedTuple):
 
     setting: Setting  # The setting
     final: Trial | None  # Runs with fresh seeds that had no part in the choice; None if there was no time for them
-    candidates: list[Trial]  # What was run again
     chosen_by: Trial | None  # The trial of the setting; None if it was not tried
     failure: str = ""  # What went wrong in the final runs; empty if nothing did
 
@@ -69,32 +69,30 @@ def _expected_at(features: FloatArray, space: Space, observed: Observations, kin
 
 def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> Answer:
     """Choose a setting and measure it afresh."""
-    plan, space = search.plan, search.space
+    space, surrogate, seed = search.space, search.tuner.surrogate, mixed_seed(search.store.seed, 3)
     trials = [trial for trial in search.store.trials() if trial.works]
     if pick is not None:
-        return _measured(search, pick, trials, [])
-    expected = expected_losses(space, search.observe(trials), plan.surrogate, mixed_seed(plan.seed, 3))
-    ranked = _ranking(expected)
-    settings = _distinct([trials[i].setting for i in ranked])[: max(n_confirm, 1)]
-    candidates: list[Trial] = []
-    if n_confirm > 1 and len(settings) > 1 and not search.course.is_late:
+        return _measured(search, pick, trials)
+    ranked = _ranking(expected_losses(space, search.observe(trials), surrogate, seed))
+    different = {key_of(trials[i].setting): trials[i].setting for i in ranked}
+    settings = list(different.values())[: max(n_confirm, 1)]
+    if n_confirm > 1 and len(settings) > 1 and not search.is_late:
         candidates = [t for t in search.run_together("confirm", settings, halve=True) if t.works]
         if candidates:
             pooled = [_pooled(trial, candidates) for trial in trials]
-            now = expected_losses(space, search.observe(pooled), plan.surrogate, mixed_seed(plan.seed, 3))
+            now = expected_losses(space, search.observe(pooled), surrogate, seed)
             among = {repr(trial.setting) for trial in candidates}
             order = [i for i in _ranking(now) if repr(trials[i].setting) in among]
             settings = [trials[order[0]].setting]
-    return _measured(search, settings[0], trials, candidates)
+    return _measured(search, settings[0], trials)
 
 
-def _measured(search: Search, setting: Setting, trials: Sequence[Trial], candidates: list[Trial]) -> Answer:
+def _measured(search: Search, setting: Setting, trials: Sequence[Trial]) -> Answer:
     """The setting with runs whose seeds no other stage has, if there is time for them."""
-    runs = [] if search.course.is_late else search.run_together("final", [setting], halve=False)
+    runs = [] if search.is_late else search.run_together("final", [setting], halve=False)
     return Answer(
         setting,
         next((trial for trial in runs if trial.works), None),
-        candidates,
         next((trial for trial in trials if trial.setting == setting), None),
         next((trial.error for trial in runs if trial.error), ""),
     )
@@ -106,13 +104,8 @@ def _ranking(expected: FloatArray) -> list[int]:
         return [int(i) for i in np.argsort(expected[:, 0], kind="stable")]
     front = non_dominated(expected)
     best = knee(expected)
-    width = np.ptp(expected, axis=0)
-    far = np.linalg.norm((expected - expected[best]) / np.where(width > 0, width, 1.0), axis=1)
+    far = np.linalg.norm((expected - expected[best]) / widths(expected), axis=1)
     return [int(i) for i in sorted(range(len(expected)), key=lambda i: (i != best, not front[i], far[i]))]
-
-
-def _distinct(settings: Sequence[Setting]) -> list[Setting]:
-    return list({repr(sorted(setting.items())): setting for setting in settings}.values())
 
 
 def _pooled(trial: Trial, fresh: Sequence[Trial]) -> Trial:
@@ -210,22 +203,16 @@ def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Seque
         "best_setting": {name: _native(value) for name, value in tuner.best_setting_.items()},
         "best_score": np.asarray(tuner.best_score_).tolist(),
         "best_score_error": [_native(one) for one in np.atleast_1d(tuner.best_score_error_)],
-        "confirmed": tuner.confirmed_,
-        "flat": tuner.flat_,
-        "r2": _native(tuner.r2_),
-        "n_runs": tuner.n_runs_,
-        "stopped": tuner.stopped_,
+        **{name: _native(getattr(tuner, f"{name}_")) for name in ("confirmed", "flat", "r2", "n_runs", "stopped")},
         "aggregate": list(how) if isinstance(how, tuple) else how,
-        "pareto": _plain(tuner.pareto_) if hasattr(tuner, "pareto_") else None,
-        "knee": getattr(tuner, "knee_", None),
-        "hypervolume": getattr(tuner, "hypervolume_", None),
-        "carried": _plain(tuner.carried_) if hasattr(tuner, "carried_") else None,
+        **{name: getattr(tuner, f"{name}_", None) for name in ("knee", "hypervolume")},
+        **{name: _plain(getattr(tuner, f"{name}_", None)) for name in ("pareto", "carried")},
         "sensitivity": table,
     }
 
 
-def _plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(k): _native(v) for k, v in row.items()} for row in table.to_dict("records")]
+def _plain(table: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    return None if table is None else [{str(k): _native(v) for k, v in row.items()} for row in table.to_dict("records")]
 
 
 def _native(value: Any) -> Any:
@@ -233,4 +220,4 @@ def _native(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+    return label_of(value)

@@ -39,34 +39,31 @@ def check_aggregate(how: Any) -> Any:
 
 def aggregate(losses: FloatArray, how: Any) -> float:
     """Reduce the losses of several runs to one figure."""
-    if how == "mean":
-        return float(np.mean(losses))
-    if how == "median":
-        return float(np.median(losses))
+    return float(_figures(losses, how))
+
+
+def _figures(losses: FloatArray, how: Any) -> FloatArray:
+    """One figure for the runs along the last axis."""
+    if how in ("mean", "median"):
+        return np.asarray((np.mean if how == "mean" else np.median)(losses, axis=-1))
     kind, number = how
     if kind == "quantile":
-        return float(np.quantile(losses, number))
-    return float(np.mean(losses) + number * (np.var(losses, ddof=1) if len(losses) > 1 else 0.0))
+        return np.asarray(np.quantile(losses, number, axis=-1))
+    variance = np.var(losses, axis=-1, ddof=1) if losses.shape[-1] > 1 else 0.0
+    return np.asarray(np.mean(losses, axis=-1) + number * variance)
 
 
 def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
     """Estimate how far the figure of a setting may be off."""
     n = len(losses)
-    if how == "mean":
-        return spread / math.sqrt(n)
     if how == "median":
         return _NORMAL_MEDIAN * spread / math.sqrt(n)
     # Quantiles and variances have no simple formula: resample the runs, scaled to the pooled deviation.
-    own = float(np.std(losses, ddof=1)) if n > 1 else 0.0
+    own = float(np.std(losses, ddof=1)) if n > 1 and how != "mean" else 0.0
     if own == 0.0:
         return spread / math.sqrt(n)
-    rng = np.random.default_rng(0)
-    drawn = losses[rng.integers(0, n, size=(_N_BOOTSTRAP, n))]
-    if how[0] == "quantile":
-        figures = np.quantile(drawn, how[1], axis=1)
-    else:
-        figures = drawn.mean(axis=1) + how[1] * drawn.var(axis=1, ddof=1)
-    return float(np.std(figures)) * spread / own
+    drawn = losses[np.random.default_rng(0).integers(0, n, size=(_N_BOOTSTRAP, n))]
+    return float(np.std(_figures(drawn, how))) * spread / own
 
 
 def choose_aggregate(losses: list[FloatArray]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,25 +18,24 @@ _STORABLE = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
-class Real:
-    """A number between two limits.
-
-    Attributes
-    ----------
-    low : float
-        Least value.
-    high : float
-        Greatest value.
-    log : bool, default=False
-        Whether equal ratios count as equal steps.
-    """
+class _Range:
+    """What lies between two limits."""
 
     low: float
     high: float
+    _: KW_ONLY
     log: bool = False
 
     def __post_init__(self) -> None:
-        _check_limits(self, integer=False)
+        whole = isinstance(self, Integer)
+        low, high = (check_number(getattr(self, name), name, integer=whole) for name in ("low", "high"))
+        check_bool(self.log, "log")
+        if low >= high:
+            message = f"low must be below high, got {self!r}. Leave a fixed value to the estimator."
+            raise ValueError(message)
+        if self.log and low <= 0:
+            message = f"log=True needs a low above 0, got {self!r}. Raise low, or pass log=False."
+            raise ValueError(message)
 
     def at(self, u: float) -> float:
         """Return the value at a place of [0, 1].
@@ -73,8 +72,22 @@ class Real:
         return (value - self.low) / (self.high - self.low)
 
 
+class Real(_Range):
+    """A number between two limits.
+
+    Attributes
+    ----------
+    low : float
+        Least value.
+    high : float
+        Greatest value.
+    log : bool, default=False
+        Whether equal ratios count as equal steps.
+    """
+
+
 @dataclass(frozen=True)
-class Integer:
+class Integer(_Range):
     """A whole number between two limits, both included.
 
     Attributes
@@ -89,14 +102,10 @@ class Integer:
 
     low: int
     high: int
-    log: bool = False
-
-    def __post_init__(self) -> None:
-        _check_limits(self, integer=True)
 
     def _continuous(self) -> Real:
         # Half a step beyond each end, so that the ends are as likely as the rest.
-        return Real(self.low - 0.5, self.high + 0.5, self.log)
+        return Real(self.low - 0.5, self.high + 0.5, log=self.log)
 
     def at(self, u: float) -> int:
         """Return the value at a place of [0, 1].
@@ -113,7 +122,7 @@ class Integer:
         """
         return int(min(max(math.floor(self._continuous().at(u) + 0.5), self.low), self.high))
 
-    def place(self, value: int) -> float:
+    def place(self, value: float) -> float:
         """Return where a value stands on [0, 1].
 
         Parameters
@@ -130,7 +139,7 @@ class Integer:
 
 
 @dataclass(frozen=True)
-class Normalized:
+class Normalized(_Range):
     """A number measured as a fraction of the sample, such as a perplexity of 0.1 n.
 
     What is found on a subsample then has a meaning on all rows: the fraction is turned into the number that fits the
@@ -142,57 +151,27 @@ class Normalized:
         Least fraction, above 0.
     high : float
         Greatest fraction, at most 1.
-    of : {"n_samples", "n_features"}, default="n_samples"
-        What it is a fraction of.
     log : bool, default=True
         Whether equal ratios count as equal steps, as they do for neighbourhood sizes.
+    of : {"n_samples", "n_features"}, default="n_samples"
+        What it is a fraction of.
     integer : bool or None, default=None
         Whether the number must be whole; None: if the estimator's own value is.
     """
 
-    low: float
-    high: float
-    of: str = "n_samples"
+    _: KW_ONLY
     log: bool = True
+    of: str = "n_samples"
     integer: bool | None = None
 
     def __post_init__(self) -> None:
         check_option(self.of, "of", ("n_samples", "n_features"))
-        check_number(self.low, "low", low=0.0, high=1.0, open_low=True, hint="It is a fraction of the sample.")
-        check_number(self.high, "high", low=0.0, high=1.0, open_low=True, hint="It is a fraction of the sample.")
+        for name in ("low", "high"):
+            fraction = getattr(self, name)
+            check_number(fraction, name, low=0.0, high=1.0, open_low=True, hint="It is a fraction of the sample.")
         if self.integer is not None:
             check_bool(self.integer, "integer")
-        _check_limits(self, integer=False)
-
-    def at(self, u: float) -> float:
-        """Return the fraction at a place of [0, 1].
-
-        Parameters
-        ----------
-        u : float
-            Place.
-
-        Returns
-        -------
-        float
-            Fraction.
-        """
-        return Real(self.low, self.high, self.log).at(u)
-
-    def place(self, value: float) -> float:
-        """Return where a fraction stands on [0, 1].
-
-        Parameters
-        ----------
-        value : float
-            Fraction.
-
-        Returns
-        -------
-        float
-            Place.
-        """
-        return Real(self.low, self.high, self.log).place(value)
+        super().__post_init__()
 
     def number(self, fraction: float, shape: tuple[int, int], *, integer: bool) -> float:
         """Turn a fraction into the number that fits a sample.
@@ -303,18 +282,6 @@ Parameter: TypeAlias = Real | Integer | Normalized | Choice
 def label_of(option: Any) -> Any:
     """Return what stands for an option in a stored study."""
     return option if isinstance(option, _STORABLE) else repr(option)
-
-
-def _check_limits(parameter: Real | Integer | Normalized, *, integer: bool) -> None:
-    low = check_number(parameter.low, "low", integer=integer)
-    high = check_number(parameter.high, "high", integer=integer)
-    check_bool(parameter.log, "log")
-    if low >= high:
-        message = f"low must be below high, got {parameter!r}. Leave a fixed value to the estimator."
-        raise ValueError(message)
-    if parameter.log and low <= 0:
-        message = f"log=True needs a low above 0, got {parameter!r}. Raise low, or pass log=False."
-        raise ValueError(message)
 
 
 def as_parameter(given: Any, name: str) -> Parameter:

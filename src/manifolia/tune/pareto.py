@@ -9,26 +9,20 @@ import numpy as np
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_matrix
 
-__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated", "unit_volume"]
+__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated", "unit_volume", "widths"]
+
+
+def widths(losses: FloatArray) -> FloatArray:
+    """Measure the range of each loss; 1 where all are equal."""
+    width = np.ptp(losses, axis=0)
+    return np.where(width > 0, width, 1.0)
 
 
 def non_dominated(losses: FloatArray) -> BoolArray:
     """Tell which rows no other row dominates: as good in all columns, better in one."""
     L = check_matrix(losses, name="losses")
-    n, m = L.shape
-    if m == 2:  # a sweep: by the first loss, then the second; on the front while the second falls
-        order = np.lexsort((L[:, 1], L[:, 0]))
-        least = np.minimum.accumulate(L[order, 1])
-        before = np.concatenate(([np.inf], least[:-1]))
-        first_of_ties = np.ones(n, dtype=bool)
-        front = np.zeros(n, dtype=bool)
-        first_of_ties[1:] = np.any(L[order][1:] != L[order][:-1], axis=1)
-        beats = L[order, 1] < before
-        leader = np.maximum.accumulate(np.where(first_of_ties, np.arange(n), 0))  # equal rows share their leader's fate
-        front[order] = beats[leader]
-        return front
-    front = np.ones(n, dtype=bool)
-    for i in range(n):
+    front = np.ones(len(L), dtype=bool)
+    for i in range(len(L)):
         if front[i]:
             mine = L[i]
             worse = np.all(mine <= L, axis=1) & np.any(mine < L, axis=1)
@@ -89,8 +83,7 @@ def _volume(front: FloatArray, reference: FloatArray) -> float:
 def unit_volume(losses: FloatArray, bounded: Sequence[bool]) -> float:
     """Measure a front in the unit cube of losses."""
     low = np.where(bounded, 0.0, losses.min(axis=0))
-    width = np.where(bounded, 1.0, np.ptp(losses, axis=0))
-    return hypervolume((losses - low) / np.where(width > 0, width, 1.0), np.ones(losses.shape[1]))
+    return hypervolume((losses - low) / np.where(bounded, 1.0, widths(losses)), np.ones(losses.shape[1]))
 
 
 def knee(losses: FloatArray) -> int:
@@ -98,7 +91,6 @@ def knee(losses: FloatArray) -> int:
     L = check_matrix(losses, name="losses")
     front = np.flatnonzero(non_dominated(L))
     values = L[front]
-    width = np.ptp(values, axis=0)
-    scaled = (values - values.min(axis=0)) / np.where(width > 0, width, 1.0)
+    scaled = (values - values.min(axis=0)) / widths(values)
     # After scaling the ends span the plane Σ x = 1, and the distance below it grows as Σ x falls.
     return int(front[np.argmin(scaled.sum(axis=1))])

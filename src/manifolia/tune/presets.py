@@ -7,7 +7,7 @@ cut before the search, with a warning; what still gets through fails its run.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from manifolia._core.warnings import warn
 from manifolia.forest.grow import default_forest
 from manifolia.forest.targets import read_target
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, Real, When
-from manifolia.tune.space import Space
+from manifolia.tune.space import Space, as_argument
 
 __all__ = ["check_limits", "check_used", "cut_to_limits", "forest_space", "limit_of", "preset", "with_forest"]
 
@@ -50,8 +50,8 @@ def _parameter(given: registry.Range) -> Parameter:
     if given.kind == "share":
         return Normalized(given.low, given.high)
     if given.kind == "integer":
-        return Integer(int(given.low), int(given.high), given.log)
-    return Real(given.low, given.high, given.log)
+        return Integer(int(given.low), int(given.high), log=given.log)
+    return Real(given.low, given.high, log=given.log)
 
 
 def forest_space(estimator: Any) -> dict[str, Any]:
@@ -101,26 +101,24 @@ def check_used(model: Any) -> None:
 
 
 def cut_to_limits(space: Space, model: Any, shape: tuple[int, int]) -> Space:
-    """Cut ranges that reach beyond what the estimator takes on this many rows."""
+    """Fit a space to a sample: ranges that reach beyond what the estimator takes on this many rows are cut."""
     current = model.get_params()
     out: dict[str, Any] = {}
     for name, one in space.parameters.items():
         kept = one
         limit = limit_of(model, name, shape[0])
         if limit is not None and not isinstance(one, Choice):
-            kept = _cut(space, name, one, limit, shape, current)
+            kept = _cut(name, one, limit, shape, current.get(name))
         condition = space.conditions.get(name)
         out[name] = kept if condition is None else When(kept, on=condition.on, among=condition.among)
-    return space if all(out[name] is one for name, one in space.parameters.items()) else Space(out)
+    return Space(out, shape, current)
 
 
-def _cut(
-    space: Space, name: str, one: Any, limit: tuple[float, str], shape: tuple[int, int], current: Mapping[str, Any]
-) -> Parameter:
+def _cut(name: str, one: Any, limit: tuple[float, str], shape: tuple[int, int], current: Any) -> Parameter:
     n = shape[0]
     most, why = limit
     # A fraction that is rounded may end half a step higher than it says.
-    greatest = space.resolve({name: one.high}, shape, current)[name]
+    greatest = as_argument(one, one.high, shape, current)
     if greatest <= most + _SLACK * n:
         return one  # type: ignore[no-any-return]
     if isinstance(one, Integer) or isinstance(greatest, int):

@@ -16,8 +16,8 @@ surrogate expects of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import qmc
@@ -25,8 +25,8 @@ from scipy.stats import qmc
 from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.tune.parameters import Choice
-from manifolia.tune.pareto import crowding, layers
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.pareto import crowding, layers, widths
+from manifolia.tune.space import Setting, Space, key_of
 from manifolia.tune.surrogate import (
     Observations,
     expected_improvement,
@@ -69,43 +69,25 @@ def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> lis
     settings = [space.at(point) for point in points]
     if math.isinf(space.n_points):
         return settings
-    found = {_key(setting): setting for setting in settings}
+    different = {key_of(setting): setting for setting in settings}
     rng = np.random.default_rng([seed, 1])
     for _ in range(_TRIES * n):  # repeats of a small space make room for others
-        if len(found) >= min(n, space.n_points):
+        if len(different) >= min(n, space.n_points):
             break
         setting = space.at(rng.random(d))
-        found.setdefault(_key(setting), setting)
-    return list(found.values())
+        different.setdefault(key_of(setting), setting)
+    return list(different.values())
 
 
-def propose(
-    space: Space,
-    observed: Observations,
-    kind: str,
-    seed: int,
-    *,
-    pending: Sequence[Setting] = (),
-    resolve: Callable[[Setting], Mapping[str, Any]] = dict,
-) -> Proposal:
+@threads(1)  # a BLAS with several threads takes ten times as long for matrices of this size
+def propose(space: Space, observed: Observations, kind: str, seed: int, *, pending: Sequence[Setting] = ()) -> Proposal:
     """Choose the next setting."""
-    with threads(1):  # a BLAS with several threads takes ten times as long for matrices of this size
-        return _proposed(space, observed, kind, np.random.default_rng(seed), pending, resolve)
-
-
-def _proposed(
-    space: Space,
-    observed: Observations,
-    kind: str,
-    rng: np.random.Generator,
-    pending: Sequence[Setting],
-    resolve: Callable[[Setting], Mapping[str, Any]],
-) -> Proposal:
-    known = {_key(resolve(setting)) for setting in (*observed.settings, *pending)}
+    rng = np.random.default_rng(seed)
+    known = {space.key(setting) for setting in (*observed.settings, *pending)}
     if kind == "random" or len(observed.settings) < 2:
-        return Proposal(_untried(space, known, lambda: space.at(rng.random(len(space.parameters))), resolve), math.nan)
+        return Proposal(_untried(space, known, lambda: space.at(rng.random(len(space.parameters)))), math.nan)
     if kind == "nsga2":
-        return Proposal(_untried(space, known, lambda: _bred(space, observed, rng), resolve), math.nan)
+        return Proposal(_untried(space, known, lambda: _bred(space, observed, rng)), math.nan)
     loss, noise = _one_loss(observed, rng)
     model = make_surrogate(kind, int(rng.integers(2**31)))
     features = space.features(observed.settings)
@@ -119,7 +101,7 @@ def _proposed(
     expected, doubt = model.predict(features)
     at = int(np.argmin(expected))
     best = float(expected[at])  # the least *expected* loss: the least seen one was lucky
-    candidates = _candidates(space, observed, loss, known, rng, resolve)
+    candidates = _candidates(space, observed, loss, known, rng)
     mean, sd = model.predict(space.features(candidates))
     gain = expected_improvement(mean, sd, best)
     worth = gain
@@ -136,8 +118,7 @@ def _one_loss(observed: Observations, rng: np.random.Generator) -> tuple[FloatAr
     losses, noise = observed.losses, observed.noise
     if losses.shape[1] == 1:
         return observed.of_metric(0)
-    low, width = losses.min(axis=0), np.ptp(losses, axis=0)
-    width = np.where(width > 0, width, 1.0)
+    low, width = losses.min(axis=0), widths(losses)
     weights = rng.dirichlet(np.ones(losses.shape[1]))
     weighted = weights * (losses - low) / width
     mixed = weighted.max(axis=1) + _TCHEBYCHEFF * weighted.sum(axis=1)
@@ -149,26 +130,20 @@ def _one_loss(observed: Observations, rng: np.random.Generator) -> tuple[FloatAr
 
 
 def _candidates(
-    space: Space,
-    observed: Observations,
-    loss: FloatArray,
-    known: set[str],
-    rng: np.random.Generator,
-    resolve: Callable[[Setting], Mapping[str, Any]],
+    space: Space, observed: Observations, loss: FloatArray, known: set[str], rng: np.random.Generator
 ) -> list[Setting]:
     """Sobol points over the space and points around the best settings, without those that were tried."""
     d = len(space.parameters)
     spread = qmc.Sobol(d, seed=rng).random(_N_CANDIDATES)
     best = [space.point(observed.settings[i]) for i in np.argsort(loss, kind="stable")[:3]]
     near = [np.clip(point + scale * rng.normal(size=(_N_NEAR, d)), 0.0, 1.0) for point in best for scale in _SCALES]
-    found: dict[str, Setting] = {}
-    for point in np.vstack([spread, *near]):
-        setting = space.at(point)
-        key = _key(resolve(setting))
+    fresh: dict[str, Setting] = {}
+    for setting in (space.at(point) for point in np.vstack([spread, *near])):
+        key = space.key(setting)
         if key not in known:
-            found.setdefault(key, setting)
+            fresh.setdefault(key, setting)
     # A small discrete space may be used up: then repeating a setting is all there is to do.
-    return list(found.values()) or [space.at(point) for point in spread[:64]]
+    return list(fresh.values()) or [space.at(point) for point in spread[:64]]
 
 
 def _bred(space: Space, observed: Observations, rng: np.random.Generator) -> Setting:
@@ -196,19 +171,10 @@ def _bred(space: Space, observed: Observations, rng: np.random.Generator) -> Set
     return space.at(child)
 
 
-def _untried(
-    space: Space,
-    known: set[str],
-    draw: Callable[[], Setting],
-    resolve: Callable[[Setting], Mapping[str, Any]],
-) -> Setting:
+def _untried(space: Space, known: set[str], draw: Callable[[], Setting]) -> Setting:
     setting = draw()
     for _ in range(_TRIES if len(known) < space.n_points else 0):
-        if _key(resolve(setting)) not in known:
+        if space.key(setting) not in known:
             break
         setting = draw()
     return setting
-
-
-def _key(arguments: Mapping[str, Any]) -> str:
-    return repr(sorted(arguments.items()))

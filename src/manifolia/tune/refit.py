@@ -24,27 +24,13 @@ __all__ = ["Refit", "carried", "carried_table", "on_all_rows"]
 _WAYS = ("same fraction", "between", "same number")  # in the order of `carried`
 
 
-def carried(
-    space: Space,
-    setting: Setting,
-    small: tuple[int, int],
-    large: tuple[int, int],
-    current: dict[str, Any],
-) -> list[dict[str, Any]]:
-    """Carry a setting from a subsample to all rows: at the same fraction, at the same number, and between."""
-    first = space.resolve(setting, large, current)
-    fractions = [
-        name
-        for name in setting
-        if isinstance(space.parameters[name], Normalized) and space.parameters[name].of == "n_samples"  # type: ignore[union-attr]
-    ]
-    if not fractions or small[0] == large[0]:
+def carried(space: Space, setting: Setting, whole: tuple[int, int]) -> list[dict[str, Any]]:
+    """Carry a setting from the sample to all rows: at the same fraction, at the same number, and between."""
+    first, fixed = space.resolve(setting, whole), space.resolve(setting)
+    parameters = {name: space.parameters[name] for name in setting}
+    fractions = [name for name, one in parameters.items() if isinstance(one, Normalized) and one.of == "n_samples"]
+    if not fractions or any(first[name] == fixed[name] for name in fractions):
         return [first]
-    fixed = space.resolve(setting, small, current)
-    out = [first]
-    for name in fractions:
-        if isinstance(first[name], int) and first[name] == fixed[name]:
-            return out
     between, same = dict(first), dict(first)
     for name in fractions:
         middle = math.sqrt(first[name] * fixed[name])
@@ -65,11 +51,11 @@ def on_all_rows(
     search: Search, setting: Setting, ways: list[dict[str, Any]], whole: Trial | None, *, n_runs: int
 ) -> Refit:
     """Choose the arguments for all rows, and the seed of the map."""
-    seed = search.plan.seed
+    seed = search.store.seed
     if whole is not None:
         return Refit(ways[0], _best_seed(whole, seed), [])
     tried: list[Trial] = []
-    if n_runs and not search.course.is_late:
+    if n_runs and not search.is_late:
         while True:
             tried = [t for slot, way in enumerate(ways) if (t := _tried(search, setting, slot, way, n_runs))]
             if len(tried) == len(ways) or not search.wait("full"):  # another worker may have one of them
@@ -88,17 +74,13 @@ def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any
     if trial is not None and not trial.finished:
         missing = [(trial, repeat) for repeat in range(len(trial.runs), n_runs)]
         if missing:
-            search.store.record(trial, search.course.run(missing))
+            search.store.record(trial, search.run(missing))
         search.store.finish(trial, trial.losses.mean(axis=0).tolist() if trial.works else [])
     return trial
 
 
 def _best_seed(trial: Trial, seed: int) -> int:
-    told = [
-        (run.own_loss, repeat)
-        for repeat, run in enumerate(trial.runs)
-        if not run.error and not math.isnan(run.own_loss)
-    ]
+    told = [(run.own_loss, repeat) for repeat, run in enumerate(trial.runs) if not math.isnan(run.own_loss)]
     return run_seed(seed, trial.stage, trial.slot, min(told)[1] if told else 0)
 
 

@@ -6,10 +6,10 @@ runs; the runs are what is parallel, in processes, since not every estimator sur
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import inspect
 import math
+import operator
 import time
 import traceback
 import warnings
@@ -29,9 +29,9 @@ from manifolia.metrics.registry import get as get_metric
 from manifolia.registry import card_of
 from manifolia.tune.presets import check_limits, check_used
 from manifolia.tune.study import SEARCHED_STAGES, STAGES, Task, TrialRun, mixed_seed, run_seed
-from manifolia.tune.subsample import sample_rows, sample_size
+from manifolia.tune.subsample import sample_rows, sample_size, take_rows
 
-__all__ = ["Bench", "Job", "Runner", "as_metric", "fitted_map", "run_all", "run_once"]
+__all__ = ["Bench", "Job", "Runner", "as_metric", "run_all"]
 
 _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of this many rows
 _DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
@@ -48,35 +48,68 @@ class Job:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs of a study share; it goes to every process as it is."""
+    """Estimator, data and metrics of a study; it goes to every process as it is."""
 
     estimator: Any
     X: Any
-    y: ArrayLike | None
-    metric_X: ArrayLike | None  # The rows as metrics see them; None is as `X`
-    metrics: Sequence[Metric]
-    pass_target: bool  # Whether the estimator gets `y`
+    y: ArrayLike | None = None
+    metric_X: ArrayLike | None = None  # The rows as metrics see them; None is as `X`
+    metrics: Sequence[Metric] = ()
+    pass_target: bool | str = "auto"  # Whether the estimator gets `y`; "auto" is by its card
     sample: int = _METRIC_ROWS  # Rows that metrics look at
+
+    @property
+    def passes_target(self) -> bool:
+        """Whether the target shapes the map, so that it has to be passed."""
+        asked = card_of(self.estimator).supervised if self.pass_target == "auto" else self.pass_target
+        return self.y is not None and bool(asked)
+
+    def fitted(self, job: Job) -> tuple[Any, FloatArray]:
+        """Fit a copy of the estimator and return it with its map."""
+        model = clone(self.estimator).set_params(**job.arguments)
+        states = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
+        model.set_params(**dict.fromkeys(states, job.seed))
+        data = take_rows(self.X, job.rows)
+        check_limits(model, data.shape[0])
+        Y = model.fit_transform(data, take_rows(self.y, job.rows)) if self.passes_target else model.fit_transform(data)
+        check_used(model)
+        return model, np.asarray(Y)
+
+    def run(self, job: Job) -> TrialRun:
+        """Run one job; whatever goes wrong is recorded, not raised."""
+        start = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught, threads(1):
+            warnings.simplefilter("always")
+            try:
+                model, Y = self.fitted(job)
+                values = tuple(self._measure(metric, Y, job) for metric in self.metrics)
+                losses = {one.name: float(one.normalize(x)) for one, x in zip(self.metrics, values, strict=True)}
+                wrong = [name for name, loss in losses.items() if not math.isfinite(loss)]
+                error = f"{wrong[0]} is not a finite number" if wrong else ""
+                own = card_of(model).loss_of(model)
+                fingerprint = hashlib.sha256(np.ascontiguousarray(Y).tobytes()).hexdigest()[:12]
+            except Exception as failure:
+                error = _one_line(failure)
+        seconds = time.perf_counter() - start
+        notes = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
+        if error:
+            return TrialRun(seconds=seconds, error=error, notes=notes)
+        return TrialRun(tuple(losses.values()), values, own, seconds, "", notes, fingerprint)
+
+    def _measure(self, metric: Metric, Y: FloatArray, job: Job) -> float:
+        given: dict[str, Any] = {"random_state": job.seed} if metric.accepts("random_state") else {}
+        if self.sample < len(Y) and metric.accepts("sample"):
+            given["sample"] = self.sample
+        X = self.X if self.metric_X is None else self.metric_X
+        return float(metric(take_rows(X, job.rows), Y, take_rows(self.y, job.rows), **given))
 
 
 class Runner:
     """Runs the trials of a study, each repeat on its rows and with its seed."""
 
-    def __init__(
-        self,
-        tuner: Any,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None,
-        metric_X: ArrayLike | None,
-        metrics: Sequence[Metric],
-        seed: int,
-    ) -> None:
-        given = tuner.pass_target
-        pass_target = y is not None and bool(card_of(estimator).supervised if given == "auto" else given)
-        self.bench = Bench(estimator, X, y, metric_X, metrics, pass_target, tuner.metric_sample or _METRIC_ROWS)
-        self._tuner, self._seed = tuner, seed
-        self.n_rows = int(X.shape[0])
+    def __init__(self, tuner: Any, bench: Bench, seed: int) -> None:
+        self._tuner, self.bench, self._seed = tuner, bench, seed
+        self.n_rows = int(bench.X.shape[0])
         self.rows = self._drawn(mixed_seed(seed, 0))
 
     def _drawn(self, seed: int) -> IntArray:
@@ -101,21 +134,12 @@ class Runner:
 
     def run(self, tasks: list[Task]) -> list[TrialRun]:
         """Run tasks side by side."""
+        seeds = [run_seed(self._seed, trial.stage, trial.slot, repeat) for trial, repeat in tasks]
         jobs = [
-            Job(
-                dict(trial.arguments),
-                run_seed(self._seed, trial.stage, trial.slot, repeat),
-                self._rows_for(trial.stage, repeat),
-            )
-            for trial, repeat in tasks
+            Job(dict(trial.arguments), seed, self._rows_for(trial.stage, repeat))
+            for (trial, repeat), seed in zip(tasks, seeds, strict=True)
         ]
         return run_all(self.bench, jobs, n_jobs=self._tuner.n_jobs)
-
-    def fitted(self, arguments: dict[str, Any], seed: int) -> tuple[Any, FloatArray]:
-        """Fit a setting to all rows."""
-        bench = self.bench
-        with threads(1):  # as its run was made
-            return fitted_map(bench.estimator, Job(arguments, seed), bench.X, bench.y, pass_target=bench.pass_target)
 
 
 def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
@@ -133,66 +157,7 @@ def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
         )
         raise TypeError(message)
     name = getattr(given, "__name__", type(given).__name__)
-    return Metric(name, "higher", tuple(known), (-math.inf, math.inf), given, normalizer=_negative)
-
-
-def _negative(value: Any) -> Any:
-    return -value
-
-
-def fitted_map(
-    estimator: Any, job: Job, X: ArrayLike, y: ArrayLike | None, *, pass_target: bool
-) -> tuple[Any, FloatArray]:
-    """Fit a copy of the estimator and return it with its map."""
-    model = clone(estimator).set_params(**job.arguments)
-    states = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
-    model.set_params(**dict.fromkeys(states, job.seed))
-    check_limits(model, X.shape[0])
-    Y = model.fit_transform(X, y) if pass_target else model.fit_transform(X)
-    check_used(model)
-    return model, np.asarray(Y)
-
-
-def run_once(bench: Bench, job: Job) -> TrialRun:
-    """Run one job; whatever goes wrong is recorded, not raised."""
-    start = time.perf_counter()
-    data, target, judged = (_take(values, job.rows) for values in (bench.X, bench.y, bench.metric_X))
-    with warnings.catch_warnings(record=True) as caught, threads(1):
-        warnings.simplefilter("always")
-        try:
-            model, Y = fitted_map(bench.estimator, job, data, target, pass_target=bench.pass_target)
-            seen = data if judged is None else judged
-            values = tuple(_measure(metric, seen, Y, target, job.seed, bench.sample) for metric in bench.metrics)
-            losses = tuple(float(metric.normalize(value)) for metric, value in zip(bench.metrics, values, strict=True))
-            wrong = [metric.name for metric, loss in zip(bench.metrics, losses, strict=True) if not math.isfinite(loss)]
-            error = f"{wrong[0]} is not a finite number" if wrong else ""
-            own = card_of(model).loss_of(model)
-            fingerprint = hashlib.sha256(np.ascontiguousarray(Y).tobytes()).hexdigest()[:12]
-        except Exception as failure:
-            error = _one_line(failure)
-    seconds = time.perf_counter() - start
-    notes = tuple(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught))
-    if error:
-        return TrialRun(seconds=seconds, error=error, notes=notes)
-    return TrialRun(losses, values, own, seconds, "", notes, fingerprint)
-
-
-def _take(values: Any, rows: Any) -> Any:
-    """Take rows of an array, a list or a DataFrame."""
-    if rows is None or values is None:
-        return values
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]
-
-
-def _measure(metric: Metric, X: Any, Y: FloatArray, y: Any, seed: int, sample: int) -> float:
-    parameters: dict[str, Any] = {}
-    if metric.accepts("random_state"):
-        parameters["random_state"] = seed
-    if sample < len(Y) and metric.accepts("sample"):
-        parameters["sample"] = sample
-    return float(metric(X, Y, y, **parameters))
+    return Metric(name, "higher", tuple(known), (-math.inf, math.inf), given, normalizer=operator.neg)
 
 
 def _one_line(failure: Exception) -> str:
@@ -205,7 +170,7 @@ def run_all(bench: Bench, jobs: Sequence[Job], *, n_jobs: int | None = None) -> 
     """Run several jobs side by side."""
     n_workers = len(jobs) if has_executor() else min(resolve_n_jobs(n_jobs), len(jobs))
     if n_workers <= 1 and not has_executor():
-        return [run_once(bench, job) for job in jobs]
+        return [bench.run(job) for job in jobs]
     try:
         return _side_by_side(n_workers, bench, jobs)
     except BrokenExecutor:  # one of them killed its process, and the pool does not tell which: one by one, then
@@ -220,7 +185,7 @@ def run_all(bench: Bench, jobs: Sequence[Job], *, n_jobs: int | None = None) -> 
 
 def _side_by_side(n_workers: int, bench: Bench, jobs: Sequence[Job]) -> list[TrialRun]:
     if has_executor():
-        return map_blocks(functools.partial(run_once, bench), jobs, anywhere=True)
+        return map_blocks(bench.run, jobs, anywhere=True)
     # A new one every time: after a broken pool it returns runs of the batch before.
     parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
-    return list(parallel(joblib.delayed(run_once)(bench, job) for job in jobs))
+    return list(parallel(joblib.delayed(bench.run)(job) for job in jobs))

@@ -19,20 +19,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifolia._core.progress import Reporter
 from manifolia._core.warnings import warn
 from manifolia.tune.noise import aggregate, choose_aggregate, local_spread, standard_error
+from manifolia.tune.pareto import widths
 from manifolia.tune.proposal import pilot_design, propose
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import Setting, Space, key_of
 from manifolia.tune.study import SEARCHED_STAGES, Task, Trial, TrialRun, TrialStore, mixed_seed
 from manifolia.tune.surrogate import Observations
 
-__all__ = ["Course", "Plan", "Search"]
+if TYPE_CHECKING:
+    from manifolia.tune.tuner import Tuner
+
+__all__ = ["Search"]
 
 _FIRST_ROUND = 3
 _ROUND = 2
@@ -46,32 +49,57 @@ _SEARCH_TIME = 0.75  # of the whole: what is left has to do for confirming
 _ASKED = "the callback asked for it"
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How to search."""
+class Search:
+    """Runs the trials that a tuner asks for."""
 
-    surrogate: str  # What proposes
-    n_pilot: int  # Settings of the design
-    n_trials: int  # Settings in all
-    n_repeats: int  # Runs of a setting
-    design: str  # Of the pilots
-    aggregate: Any  # How runs become one figure
-    race: bool  # Whether runs are saved
-    batch_size: int  # Proposals made at once
-    early_stop: bool  # Whether to stop when nothing is to be gained
-    seed: int  # Of the study
-    begun: float = 0.0  # When it began, by ``time.monotonic``
-    timeout: float = math.inf  # Seconds it may take
-
-
-class Course:
-    """How far a search is, how long it may still take, and what ends it: time, or the callback."""
-
-    def __init__(self, plan: Plan, run: Callable[[list[Task]], list[TrialRun]], reporter: Reporter) -> None:
-        self._plan, self._run, self._reporter = plan, run, reporter
+    def __init__(
+        self,
+        tuner: Tuner,
+        space: Space,
+        store: TrialStore,
+        run: Callable[[list[Task]], list[TrialRun]],
+        begun: float,  # when the fit began, by ``time.monotonic``
+    ) -> None:
+        self.tuner, self.space, self.store, self._run, self._begun = tuner, space, store, run, begun
+        self._timeout = math.inf if tuner.timeout is None else tuner.timeout
+        self._reporter = Reporter(tuner.callback, verbose=tuner.verbose)
+        self._cheap = dict(tuner.pilot_params or {})
         self._spent, self._ran = 0.0, 0  # seconds and runs since this search began: what a run takes
         self._hurried = False
+        self.how: Any = "mean" if tuner.aggregate == "auto" else tuner.aggregate  # runs become one figure
         self.stopped = ""
+
+    def trials(self) -> list[Trial]:
+        """Run what is missing."""
+        lost = self.store.recover()
+        if lost:
+            warn(f"{lost} unfinished trials of a process that is gone are run again; their finished runs are kept.")
+        self._pilots()
+        if self.tuner.aggregate == "auto":
+            done = [t.losses[:, 0] for t in self.store.trials(("pilot",)) if t.works]
+            self.how = choose_aggregate(done)
+        if self.tuner.surrogate != "grid":
+            self._proposals()
+        return self.store.trials()
+
+    def _working(self) -> list[Trial]:
+        return [trial for trial in self.store.trials() if trial.works]
+
+    def observe(self, trials: Sequence[Trial]) -> Observations:
+        """Aggregate the runs of trials."""
+        if not trials:
+            return Observations([], np.empty((0, 1)), None)
+        m = trials[0].losses.shape[1]
+        losses = np.array([[aggregate(t.losses[:, j], self.how) for j in range(m)] for t in trials])
+        if all(len(t.runs) == 1 for t in trials):
+            return Observations([t.setting for t in trials], losses, None)
+        spread = local_spread(trials, self.space.features([t.setting for t in trials]))
+        noise = np.array(
+            [[standard_error(t.losses[:, j], self.how, spread[i, j]) for j in range(m)] for i, t in enumerate(trials)]
+        )
+        return Observations([t.setting for t in trials], losses, noise)
+
+    # -- how far it is, and what ends it: time, or the callback
 
     def run(self, tasks: list[Task]) -> list[TrialRun]:
         """Run tasks, and learn what a run takes."""
@@ -84,113 +112,52 @@ class Course:
     @property
     def is_late(self) -> bool:
         """Whether all the time was used, or the callback asked for an end while the answer was confirmed."""
-        return self._hurried or self._used > self._plan.timeout
+        return self._hurried or self._used > self._timeout
 
     @property
     def is_over(self) -> bool:
         """Whether the time for the search was used (the rest is for confirming), or the callback asked for its end."""
-        return self.stopped == _ASKED or self._used > _SEARCH_TIME * self._plan.timeout
+        return self.stopped == _ASKED or self._used > _SEARCH_TIME * self._timeout
 
     @property
     def _used(self) -> float:
-        return time.monotonic() - self._plan.begun
+        return time.monotonic() - self._begun
 
-    def must_end(self, stage: str) -> bool:
-        """Tell whether a stage has to make do with what it has."""
+    def _must_end(self, stage: str) -> bool:
+        """Whether a stage has to make do with what it has."""
         return self.is_over if stage in SEARCHED_STAGES else self.is_late
 
-    def tell(
-        self,
-        stage: str,
-        done: int,
-        total: int,
-        finished: Callable[[], Sequence[Trial]],
-        begun: Sequence[Trial],
-        how: Any,
-    ) -> bool:
+    def _tell(self, stage: str, done: int, total: int, begun: Sequence[Trial] = ()) -> bool:
         """Report; the callback may end the search, or the confirming, with the runs there are."""
         if not self._reporter.is_heard:
             return False
-        asked = self._reporter.update(stage, done, total, **self._outlook(done, finished(), begun, how))
+        asked = self._reporter.update(stage, done, total, **self._outlook(done, begun))
         if asked and (stage == "trials" or stage in SEARCHED_STAGES):
             self.stopped = _ASKED
         elif asked:
             self._hurried = True
         return asked
 
-    def _outlook(self, done: int, finished: Sequence[Trial], begun: Sequence[Trial], how: Any) -> dict[str, float]:
+    def _outlook(self, done: int, open_trials: Sequence[Trial]) -> dict[str, float]:
         """Least figure so far, and the seconds that the search may still take, from the mean time of a run."""
-        begun = [trial for trial in begun if not trial.finished]
-        best = min((aggregate(t.losses[:, 0], how) for t in (*finished, *begun) if t.works), default=math.nan)
-        usual = float(np.mean([len(trial.runs) for trial in finished])) if finished else float(self._plan.n_repeats)
-        coming = self._plan.n_trials - max(done, len(finished) + len(begun))
+        finished, begun = self._working(), [trial for trial in open_trials if not trial.finished]
+        best = min((aggregate(t.losses[:, 0], self.how) for t in (*finished, *begun) if t.works), default=math.nan)
+        usual = float(np.mean([len(trial.runs) for trial in finished])) if finished else float(self.tuner.n_repeats)
+        coming = self.tuner.n_trials - max(done, len(finished) + len(begun))
         runs = sum(max(usual - len(trial.runs), 0.0) for trial in begun) + usual * max(coming, 0)
-        left = min(self._spent / max(self._ran, 1) * runs, _SEARCH_TIME * self._plan.timeout - self._used)
+        left = min(self._spent / max(self._ran, 1) * runs, _SEARCH_TIME * self._timeout - self._used)
         return {"best": best, "seconds_left": max(left, 0.0)}
-
-
-class Search:
-    """Runs the trials of a plan."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        space: Space,
-        store: TrialStore,
-        run: Callable[[list[Task]], list[TrialRun]],
-        resolve: Callable[[Setting], dict[str, Any]],
-        reporter: Reporter,
-        cheap: dict[str, Any] | None = None,
-    ) -> None:
-        self.plan, self.space, self.store, self._resolve = plan, space, store, resolve
-        self.course = Course(plan, run, reporter)
-        self._cheap = cheap or {}
-        self._how = "mean" if plan.aggregate == "auto" else plan.aggregate
-
-    @property
-    def how(self) -> Any:
-        """How runs become one figure, once that is decided."""
-        return self._how
-
-    def trials(self) -> list[Trial]:
-        """Run what is missing of the plan."""
-        lost = self.store.recover()
-        if lost:
-            warn(f"{lost} unfinished trials of a process that is gone are run again; their finished runs are kept.")
-        self._pilots()
-        if self.plan.aggregate == "auto":
-            done = [t.losses[:, 0] for t in self.store.trials(("pilot",)) if t.works]
-            self._how = choose_aggregate(done)
-        if self.plan.surrogate != "grid":
-            self._proposals()
-        return self.store.trials()
-
-    def _working(self) -> list[Trial]:
-        return [trial for trial in self.store.trials() if trial.works]
-
-    def observe(self, trials: Sequence[Trial]) -> Observations:
-        """Aggregate the runs of trials."""
-        if not trials:
-            return Observations([], np.empty((0, 1)), None)
-        m = trials[0].losses.shape[1]
-        losses = np.array([[aggregate(t.losses[:, j], self._how) for j in range(m)] for t in trials])
-        if all(len(t.runs) == 1 for t in trials):
-            return Observations([t.setting for t in trials], losses, None)
-        spread = local_spread(trials, self.space.features([t.setting for t in trials]))
-        noise = np.array(
-            [[standard_error(t.losses[:, j], self._how, spread[i, j]) for j in range(m)] for i, t in enumerate(trials)]
-        )
-        return Observations([t.setting for t in trials], losses, noise)
 
     # -- pilots
 
     def _pilots(self) -> None:
-        plan = self.plan
-        if plan.surrogate == "grid":
-            settings = self.space.grid(plan.n_trials)
+        tuner = self.tuner
+        if tuner.surrogate == "grid":
+            settings = self.space.grid(tuner.n_trials)
         else:
-            n = min(plan.n_pilot, plan.n_trials)
-            drawn = pilot_design(self.space, 2 * n if self._cheap else n, mixed_seed(plan.seed, 1), design=plan.design)
+            n = min(tuner.n_pilot, tuner.n_trials)
+            n_drawn = 2 * n if self._cheap else n
+            drawn = pilot_design(self.space, n_drawn, mixed_seed(self.store.seed, 1), design=tuner.design)
             settings = self._scouted(drawn, n) if self._cheap else drawn
         self._n_pilots = len(settings)
         self.run_together("pilot", settings, halve=len(settings) >= _LEAST_PILOTS)
@@ -205,13 +172,13 @@ class Search:
         """Run settings that are all known at once, by successive halving where that is allowed."""
         while True:
             trials, shared = self._together(stage, settings, halve=halve)
-            if not shared or not self.wait(stage) or self.course.must_end(stage):
+            if not shared or not self.wait(stage) or self._must_end(stage):
                 return trials
 
     def wait(self, stage: str) -> bool:
         """Wait until no other worker is at this stage."""
         while self.store.elsewhere(stage):
-            if self.course.is_late:
+            if self.is_late:
                 return False
             time.sleep(_POLL)
             self.store.recover()
@@ -220,11 +187,11 @@ class Search:
     def _together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> tuple[list[Trial], bool]:
         """Run what no other worker runs, and tell whether there are others."""
         more = self._cheap if stage == "scout" else {}
-        n_runs = min(self.plan.n_repeats, _SCOUT_RUNS) if stage == "scout" else self.plan.n_repeats
+        n_runs = min(self.tuner.n_repeats, _SCOUT_RUNS) if stage == "scout" else self.tuner.n_repeats
         alive: list[Trial] = []
         shared = False
         for slot, setting in enumerate(settings):
-            trial = self.store.begin(stage, slot, setting, {**self._resolve(setting), **more})
+            trial = self.store.begin(stage, slot, setting, {**self.space.resolve(setting), **more})
             if trial is None:  # who has the first has them all: halving compares them with each other
                 shared = True
                 break
@@ -245,8 +212,8 @@ class Search:
                 for trial in dropped:
                     self._finish(trial)
             going_on = len(alive) if i + 1 < len(rungs) else 0
-            self.course.tell(stage, len(settings) - going_on, len(settings), self._working, alive, self._how)
-            if self.course.must_end(stage):
+            self._tell(stage, len(settings) - going_on, len(settings), alive)
+            if self._must_end(stage):
                 break
         for trial in alive:
             self._finish(trial)
@@ -262,35 +229,30 @@ class Search:
 
     def _pass(self, start: int) -> bool:
         """Try the slots that are free; False if the search is over before its end."""
-        plan = self.plan
+        tuner = self.tuner
         patience = 0
-        while start < plan.n_trials and not self.course.is_over:
-            slots = list(range(start, min(start + plan.batch_size, plan.n_trials)))
+        while start < tuner.n_trials and not self.is_over:
+            slots = list(range(start, min(start + tuner.batch_size, tuner.n_trials)))
             observed = self.observe([t for t in self._working() if t.slot < start])
-            if len(self._known(start)) >= self.space.n_points:
-                self.course.stopped = "every setting was tried"
+            tried = {key_of(t.setting) for t in self.store.trials() if t.slot < start}  # whether they worked or not
+            if len(tried) >= self.space.n_points:
+                self.stopped = "every setting was tried"
                 return False
             trials, best = self._opened(slots, observed)
             self._compare([trial for trial in trials if not trial.finished], best)
             start += len(slots)
-            if self.course.tell("trials", start, plan.n_trials, self._working, (), self._how):
+            if self._tell("trials", start, tuner.n_trials):
                 return False
-            if plan.early_stop and observed.noise is not None:
+            if tuner.early_stop and observed.noise is not None:
                 small = [t.expected_gain < _SMALL_GAIN * _noise_of(observed) for t in trials]
                 patience = patience + len(small) if small and all(small) else 0
                 if patience >= _PATIENCE:
-                    self.course.stopped = (
-                        f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
-                    )
+                    self.stopped = f"{_PATIENCE} proposals in a row promised less than the noise of a trial shows"
                     return False
-        if start < plan.n_trials:
-            self.course.stopped = self.course.stopped or "the time was used up"
+        if start < tuner.n_trials:
+            self.stopped = self.stopped or "the time was used up"
             return False
         return True
-
-    def _known(self, before: int) -> set[str]:
-        """Settings that were tried, whether they worked or not."""
-        return {repr(sorted(t.setting.items())) for t in self.store.trials() if t.slot < before}
 
     def _opened(self, slots: Sequence[int], observed: Observations) -> tuple[list[Trial], tuple[float, float]]:
         """Open the trials of a batch, with those that are finished already and without those of other workers.
@@ -306,12 +268,10 @@ class Search:
             trial = self.store.finished("model", slot)
             if trial is None:
                 pending = [*(one.setting for one in trials), *others.values()]
-                seed = mixed_seed(self.plan.seed, 2, slot)
-                proposal = propose(
-                    self.space, observed, self.plan.surrogate, seed, pending=pending, resolve=self._resolve
-                )
+                seed = mixed_seed(self.store.seed, 2, slot)
+                proposal = propose(self.space, observed, self.tuner.surrogate, seed, pending=pending)
                 best = (proposal.best, proposal.best_sd)
-                arguments = self._resolve(proposal.setting)
+                arguments = self.space.resolve(proposal.setting)
                 trial = self.store.begin("model", slot, proposal.setting, arguments, proposal.expected_gain)
             if trial is not None:
                 trials.append(trial)
@@ -322,14 +282,14 @@ class Search:
 
     def _compare(self, trials: list[Trial], best: tuple[float, float]) -> None:
         """Run proposals, in rounds if hopeless ones may be dropped."""
-        rounds = sorted({min(2, self.plan.n_repeats), self.plan.n_repeats})
-        if self._may_race() and self.plan.n_repeats > _FIRST_ROUND and not math.isnan(best[0]):
-            rounds = [*range(_FIRST_ROUND, self.plan.n_repeats, _ROUND), self.plan.n_repeats]
+        rounds = sorted({min(2, self.tuner.n_repeats), self.tuner.n_repeats})
+        if self._may_race() and self.tuner.n_repeats > _FIRST_ROUND and not math.isnan(best[0]):
+            rounds = [*range(_FIRST_ROUND, self.tuner.n_repeats, _ROUND), self.tuner.n_repeats]
         racing = list(trials)
         for target in rounds:
             self._grow(racing, target)
             racing = [t for t in racing if not t.error and not _is_steady(t) and not self._is_hopeless(t, best)]
-            if self.course.is_over:
+            if self.is_over:
                 break
         for trial in trials:
             self._finish(trial)
@@ -345,7 +305,7 @@ class Search:
     # -- both
 
     def _may_race(self) -> bool:
-        return self.plan.race and len(self.store.study.directions) == 1
+        return self.tuner.race and len(self.store.study.directions) == 1
 
     def _grow(self, trials: Sequence[Trial], target: int) -> None:
         """Bring trials up to a number of runs, all missing ones at once."""
@@ -357,7 +317,7 @@ class Search:
         ]
         if not tasks:
             return
-        runs = self.course.run(tasks)
+        runs = self.run(tasks)
         for trial in trials:
             new = [run for (owner, _), run in zip(tasks, runs, strict=True) if owner is trial]
             if new:
@@ -367,7 +327,7 @@ class Search:
         if trial.finished or not trial.runs:
             return
         m = trial.losses.shape[1] if trial.works else 0
-        self.store.finish(trial, [aggregate(trial.losses[:, j], self._how) for j in range(m)])
+        self.store.finish(trial, [aggregate(trial.losses[:, j], self.how) for j in range(m)])
 
 
 def _noise_of(observed: Observations) -> float:
@@ -376,8 +336,7 @@ def _noise_of(observed: Observations) -> float:
     assert noise is not None  # the caller looked
     if noise.shape[1] == 1:
         return float(np.median(noise))
-    width = np.ptp(observed.losses, axis=0)
-    return float(np.median(noise / np.where(width > 0, width, 1.0))) / noise.shape[1]
+    return float(np.median(noise / widths(observed.losses))) / noise.shape[1]
 
 
 def _is_steady(trial: Trial) -> bool:
@@ -388,8 +347,4 @@ def _is_steady(trial: Trial) -> bool:
 
 def _rungs(n_repeats: int) -> list[int]:
     """2, 4, 8, … and the full number."""
-    rungs, size = [], 2
-    while size < n_repeats:
-        rungs.append(size)
-        size *= 2
-    return [*rungs, n_repeats]
+    return [*(2**k for k in range(1, n_repeats.bit_length()) if 2**k < n_repeats), n_repeats]

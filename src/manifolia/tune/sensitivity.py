@@ -80,15 +80,10 @@ def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | No
         dists=[stats.uniform()] * n_parameters,
         random_state=np.random.default_rng(seed),
     )
-    missing = np.full(n_parameters, math.nan)
-    sample = function(np.random.default_rng(seed).random((_N_SALTELLI, n_parameters)))
-    return Effects(
-        np.asarray(indices.first_order),
-        np.asarray(indices.total_order),
-        missing,
-        np.full((n_parameters, n_parameters), math.nan),
-        float(np.var(sample)),
-    )
+    unknown = np.full((n_parameters, n_parameters), math.nan)
+    variance = float(np.var(function(np.random.default_rng(seed).random((_N_SALTELLI, n_parameters)))))
+    first, total = np.asarray(indices.first_order), np.asarray(indices.total_order)
+    return Effects(first, total, unknown[0], unknown, variance)
 
 
 def _axis(n_options: int) -> tuple[FloatArray, FloatArray]:
@@ -146,6 +141,7 @@ def r_squared(observed: Observations, space: Space, kind: str, seed: int, column
     return 1.0 - float(np.sum((loss - model.leave_one_out()) ** 2)) / scatter if scatter > 0 else 0.0
 
 
+@threads(1)
 def sensitivity(
     space: Space,
     observed: Observations,
@@ -156,13 +152,6 @@ def sensitivity(
     n_bootstrap: int = _N_BOOTSTRAP,
 ) -> Sensitivity:
     """Make the table of sensitivities, or refuse it."""
-    with threads(1):
-        return _sensitivity(space, observed, kind, seed, column, n_bootstrap)
-
-
-def _sensitivity(
-    space: Space, observed: Observations, kind: str, seed: int, column: int, n_bootstrap: int
-) -> Sensitivity:
     if space.conditions:
         message = "sensitivities need parameters that always apply, and the space has conditions."
         raise SensitivityRefusedError(message)
@@ -209,13 +198,9 @@ def _sensitivity(
     for i, (name, values) in enumerate((("S1", whole.first), ("ST", whole.total), ("Shapley", whole.shapley))):
         columns |= {name: values, f"{name} low": low[i], f"{name} high": high[i]}
     names = space.names
-    pairs = list(itertools.combinations(range(len(names)), 2))
+    pairs = itertools.combinations(range(len(names)), 2)
     interactions = pd.DataFrame(
-        {
-            "first": [names[i] for i, _ in pairs],
-            "second": [names[j] for _, j in pairs],
-            "S2": [whole.second[i, j] for i, j in pairs],
-        }
+        [(names[i], names[j], whole.second[i, j]) for i, j in pairs], columns=["first", "second", "S2"]
     )
     return Sensitivity(pd.DataFrame(columns, index=names), interactions, r2, whole.variance, mean_noise)
 

@@ -11,7 +11,8 @@ features  numbers a regressor can compare: numeric ones on [0, 1],    `Space.fea
           options one-hot, a parameter that does not apply at 0.5
 ========  ==========================================================  ===========================================
 
-A setting becomes arguments of the estimator by `Space.resolve`, which turns fractions of the sample into numbers.
+A setting becomes arguments of the estimator by `Space.resolve`, which turns fractions of the sample into numbers; so a
+space that is searched knows the shape of the sample and the estimator's own values.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from manifolia._core.types import FloatArray
+from manifolia._core.types import BoolArray, FloatArray
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter, label_of
 
-__all__ = ["Setting", "Space"]
+__all__ = ["Setting", "Space", "as_argument", "key_of"]
 
 Setting: TypeAlias = dict[str, Any]
 
@@ -36,7 +37,13 @@ _INACTIVE = 0.5  # where a parameter that does not apply stands among the featur
 class Space:
     """Named parameters, and the three forms of a setting."""
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        shape: tuple[int, int] | None = None,
+        current: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._shape, self._current = shape, current or {}
         if not isinstance(parameters, Mapping) or not parameters:
             message = (
                 f"space must be a non-empty mapping of parameter names to ranges, got {parameters!r}. Pass for example "
@@ -106,41 +113,33 @@ class Space:
 
     def features(self, settings: Sequence[Setting]) -> FloatArray:
         """Return what a surrogate compares."""
-        columns: list[list[float]] = []
-        for name, one in self.parameters.items():
-            if isinstance(one, Choice):
-                columns.extend(
-                    [float(name in setting and setting[name] == label) for setting in settings] for label in one.labels
-                )
-            else:
-                columns.append([one.place(s[name]) if name in s else _INACTIVE for s in settings])
-        return np.array(columns, dtype=np.float64).T.reshape(len(settings), -1)
+        points = np.array([self.point(setting) for setting in settings]).reshape(len(settings), len(self.names))
+        applies = np.array([[name in setting for name in self.names] for setting in settings]).reshape(points.shape)
+        return np.asfortranarray(self.features_at(points, applies))  # BLAS rounds by layout: a study keeps to one
 
-    def features_at(self, points: FloatArray) -> FloatArray:
+    def features_at(self, points: FloatArray, applies: BoolArray | None = None) -> FloatArray:
         """Return what a surrogate compares, for points of the cube; whole numbers are not rounded."""
         columns = []
-        for u, one in zip(np.asarray(points, dtype=np.float64).T, self.parameters.values(), strict=True):
+        for i, one in enumerate(self.parameters.values()):
             if isinstance(one, Choice):
-                option = np.minimum((u * len(one.options)).astype(int), len(one.options) - 1)
-                columns.append(np.eye(len(one.options))[option])
+                option = np.minimum((points[:, i] * len(one.options)).astype(int), len(one.options) - 1)
+                here = 1.0 if applies is None else applies[:, [i]]
+                columns.append(np.eye(len(one.options))[option] * here)
             else:
-                columns.append(u[:, None])
+                columns.append(points[:, [i]])
         return np.hstack(columns)
 
-    def resolve(self, setting: Setting, shape: tuple[int, int], current: Mapping[str, Any]) -> Setting:
-        """Turn a setting into arguments of the estimator, for a sample of a given size."""
-        out: Setting = {}
-        for name, value in setting.items():
-            one = self.parameters[name]
-            if isinstance(one, Normalized):
-                now = current.get(name)
-                whole = isinstance(now, (int, np.integer)) and not isinstance(now, bool)
-                out[name] = one.number(value, shape, integer=whole)
-            elif isinstance(one, Choice):
-                out[name] = one.options[one.labels.index(value)]
-            else:
-                out[name] = value
-        return out
+    def resolve(self, setting: Setting, shape: tuple[int, int] | None = None) -> Setting:
+        """Turn a setting into arguments of the estimator, for the sample of the space or another."""
+        fitting = shape or self._shape
+        return {
+            name: as_argument(self.parameters[name], value, fitting, self._current.get(name))
+            for name, value in setting.items()
+        }
+
+    def key(self, setting: Setting) -> str:
+        """Return what two settings share if they are the same arguments."""
+        return key_of(self.resolve(setting))
 
     def grid(self, n_points: int) -> list[Setting]:
         """Return a regular grid of about so many settings."""
@@ -153,20 +152,19 @@ class Space:
             else list(np.linspace(0.0, 1.0, steps))
             for one in self.parameters.values()
         ]
-        found = {repr(sorted(s.items())): s for s in (self.at(np.array(point)) for point in itertools.product(*axes))}
-        return list(found.values())
+        settings = (self.at(np.array(point)) for point in itertools.product(*axes))
+        return list({key_of(setting): setting for setting in settings}.values())
 
     def picked(self, given: Mapping[str, Any]) -> Setting:
         """Read a setting of the user's, or a row of a table of trials."""
-        found = {name: _as_value(self.parameters[name], given[name]) for name in self.names if name in given}
-        deciding = {condition.on for condition in self.conditions.values()}
-        ready = all(name in found for name in deciding)
-        wanted = [name for name in self.names if not ready or self.active(found, name)]
-        missing = [name for name in wanted if name not in found or _is_gap(found[name])]
+        setting = {name: _as_value(self.parameters[name], given[name]) for name in self.names if name in given}
+        ready = all(condition.on in setting for condition in self.conditions.values())
+        wanted = [name for name in self.names if not ready or self.active(setting, name)]
+        missing = [name for name in wanted if name not in setting or _is_gap(setting[name])]
         if missing:
             message = f"the setting {dict(given)!r} lacks {missing[0]!r}. Give all of {wanted}."
             raise ValueError(message)
-        return self.check({name: found[name] for name in wanted})
+        return self.check({name: setting[name] for name in wanted})
 
     def check(self, setting: Setting) -> Setting:
         """Check a setting that comes from outside, such as a stored study."""
@@ -179,6 +177,21 @@ class Space:
                 message = f"{name}={value!r} lies outside {one.low:g} to {one.high:g}. Take a value of the space."
                 raise ValueError(message)
         return setting
+
+
+def as_argument(parameter: Parameter, value: Any, shape: tuple[int, int] | None, current: Any) -> Any:
+    """Turn a value of a setting into an argument of the estimator, whose own value is `current`."""
+    if isinstance(parameter, Choice):
+        return parameter.options[parameter.labels.index(value)]
+    if not isinstance(parameter, Normalized) or shape is None:
+        return value
+    whole = isinstance(current, (int, np.integer)) and not isinstance(current, bool)
+    return parameter.number(value, shape, integer=whole)
+
+
+def key_of(setting: Setting) -> str:
+    """Return what two equal settings share."""
+    return repr(sorted(setting.items()))
 
 
 def _size(parameter: Parameter) -> float:

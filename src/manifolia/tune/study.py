@@ -33,7 +33,9 @@ from manifolia._core.optional import import_extra
 from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
+from manifolia.tune.parameters import label_of
 from manifolia.tune.space import Setting, Space
+from manifolia.tune.subsample import take_rows
 from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
 __all__ = [
@@ -154,6 +156,7 @@ class TrialStore:
         from manifolia.tune.sampler import SurrogateSampler, distributions
 
         self._space = space
+        self._states = self._optuna.trial.TrialState
         self._distributions = distributions
         self._sampler = SurrogateSampler(space, random_state=0)
         verbosity = self._optuna.logging.get_verbosity()
@@ -169,14 +172,14 @@ class TrialStore:
             )
         finally:
             self._optuna.logging.set_verbosity(verbosity)
-        self._check_signature({**signature, "space": _described(space), "metrics": metric_names}, seed)
+        described = {name: repr(space.conditions.get(name, one)) for name, one in space.parameters.items()}
+        self._check_signature({**signature, "space": described, "metrics": metric_names}, seed)
         if self.study.directions and len(self.study.directions) != len(metric_names):
             message = f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
             raise StudyMismatchError(message)
-        if hasattr(self.study, "set_metric_names"):
-            with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
-                warnings.simplefilter("ignore")
-                self.study.set_metric_names(metric_names)
+        with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
+            warnings.simplefilter("ignore")
+            self.study.set_metric_names(metric_names)
         self._open: dict[int, Trial] = {}
         self._me = new_worker()
         self._watch = Watch()
@@ -189,9 +192,9 @@ class TrialStore:
         self.seed = seed
         text = json.dumps({**signature, "random_state": seed}, sort_keys=True, default=str)
         if kept is None:
-            found = self.study.get_trials(deepcopy=False)
+            is_begun = bool(self._kept())
             kept = self.study.user_attrs.get("manifolia")  # another process may have signed it, and begun, meanwhile
-            if found and kept is None:
+            if is_begun and kept is None:
                 message = (
                     f"the study {self.study.study_name!r} holds trials of another program. Pass another study_name."
                 )
@@ -211,13 +214,12 @@ class TrialStore:
     def recover(self) -> int:
         """Mark trials whose worker is gone as failed."""
         lost = 0
-        states = self._optuna.trial.TrialState
-        for trial in self.study.get_trials(deepcopy=False, states=(states.RUNNING, states.WAITING)):
+        for trial in self._kept(self._states.RUNNING, self._states.WAITING):
             worker = trial.user_attrs.get("worker")
             if worker is None or worker == self._me:
                 continue
             if is_gone(worker) or self._watch.is_silent(trial.number, trial.user_attrs.get("beat")):
-                self.study.tell(trial.number, state=states.FAIL, skip_if_finished=True)
+                self.study.tell(trial.number, state=self._states.FAIL, skip_if_finished=True)
                 lost += 1
         return lost
 
@@ -231,7 +233,7 @@ class TrialStore:
             if beat is not None:
                 beat.end()
             for trial in list(self._open.values()):
-                self.study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL, skip_if_finished=True)
+                self.study.tell(trial.number, state=self._states.FAIL, skip_if_finished=True)
             self._open.clear()
             end_worker(self._me)
 
@@ -240,32 +242,25 @@ class TrialStore:
             with self._taken():  # or finished meanwhile
                 trial.handle.set_user_attr("beat", number)
 
-    @contextlib.contextmanager
-    def _taken(self) -> Iterator[None]:
+    def _taken(self) -> contextlib.suppress:
         """Writing to a trial that another worker has closed, since it took this one for gone, does nothing."""
-        with contextlib.suppress(self._optuna.exceptions.UpdateFinishedTrialError):
-            yield
+        return contextlib.suppress(self._optuna.exceptions.UpdateFinishedTrialError)
 
     def trials(self, stages: Iterable[str] = _TRIALS) -> list[Trial]:
         """List trials that are finished, in the order of their slots."""
-        found: dict[tuple[str, int], Trial] = {}
+        first: dict[tuple[str, int], Trial] = {}
         wanted = tuple(stages)
-        for kept in self.study.get_trials(deepcopy=False):
+        for kept in self._kept():
             if kept.user_attrs.get("finished") and kept.user_attrs["stage"] in wanted:
                 trial = self._read(kept)
-                found.setdefault((trial.stage, trial.slot), trial)
-        return sorted(found.values(), key=lambda t: (wanted.index(t.stage), t.slot))
+                first.setdefault((trial.stage, trial.slot), trial)
+        return sorted(first.values(), key=lambda t: (wanted.index(t.stage), t.slot))
 
     def elsewhere(self, stage: str) -> dict[int, Setting]:
         """List slots that other processes are trying."""
-        running = self._optuna.trial.TrialState.RUNNING
-        return {
-            int(kept.user_attrs["slot"]): dict(kept.params)
-            for kept in self.study.get_trials(deepcopy=False, states=(running,))
-            if kept.user_attrs.get("stage") == stage
-            and "slot" in kept.user_attrs
-            and kept.user_attrs["worker"] != self._me
-        }
+        others = [kept for kept in self._kept(self._states.RUNNING) if kept.user_attrs.get("worker") != self._me]
+        begun = [kept for kept in others if kept.user_attrs.get("stage") == stage and "slot" in kept.user_attrs]
+        return {int(kept.user_attrs["slot"]): dict(kept.params) for kept in begun}
 
     def finished(self, stage: str, slot: int) -> Trial | None:
         """Find a finished trial."""
@@ -281,11 +276,10 @@ class TrialStore:
                 return self._read(kept)
             if kept.params == setting:
                 runs = max(runs, self._runs(kept), key=len)
-        gain = None if np.isnan(expected_gain) else expected_gain
         attributes = {
             "stage": stage,
-            "arguments": {name: _plain(value) for name, value in arguments.items()},
-            "expected_gain": gain,
+            "arguments": {name: label_of(value) for name, value in arguments.items()},
+            "expected_gain": None if math.isnan(expected_gain) else expected_gain,
             "worker": self._me,
             "slot": slot,  # last: a trial with a slot is described in full
         }
@@ -296,7 +290,7 @@ class TrialStore:
         trial = Trial(slot, stage, setting, arguments, runs, expected_gain, False, handle.number, handle)
         holder = self._holder(trial)
         if holder is not None:
-            self.study.tell(handle.number, state=self._optuna.trial.TrialState.FAIL)
+            self.study.tell(handle.number, state=self._states.FAIL)
             return self._read(holder) if self._is_done(holder, setting) else None
         self._open[trial.number] = trial
         if runs:
@@ -304,8 +298,13 @@ class TrialStore:
         return trial
 
     def _at(self, stage: str, slot: int) -> list[Any]:
-        found = self.study.get_trials(deepcopy=False)
-        return [kept for kept in found if kept.user_attrs.get("slot") == slot and kept.user_attrs["stage"] == stage]
+        return [
+            kept for kept in self._kept() if kept.user_attrs.get("slot") == slot and kept.user_attrs["stage"] == stage
+        ]
+
+    def _kept(self, *states: Any) -> list[Any]:
+        """Trials as Optuna keeps them, all or those in some states."""
+        return list(self.study.get_trials(deepcopy=False, states=states or None))
 
     def _is_done(self, kept: Any, setting: Setting) -> bool:
         """Whether a trial settles its slot: in the search whatever was tried there, later the same setting only."""
@@ -315,15 +314,12 @@ class TrialStore:
     def _holder(self, trial: Trial) -> Any:
         """The trial of another process that has the slot, since it was begun a moment before; None if there is none."""
         until = time.monotonic() + _NAMING
-        running = self._optuna.trial.TrialState.RUNNING
-        while True:
-            before = [kept for kept in self.study.get_trials(deepcopy=False) if kept.number < trial.number]
-            nameless = any(kept.state == running and "slot" not in kept.user_attrs for kept in before)
-            if not nameless or time.monotonic() > until:
+        running = self._states.RUNNING
+        while any("slot" not in kept.user_attrs for kept in self._kept(running) if kept.number < trial.number):
+            if time.monotonic() > until:
                 break
             time.sleep(_PAUSE)
-        at = [kept for kept in before if kept.user_attrs.get("slot") == trial.slot]
-        at = [kept for kept in at if kept.user_attrs["stage"] == trial.stage]
+        at = [kept for kept in self._at(trial.stage, trial.slot) if kept.number < trial.number]
         return next((kept for kept in at if kept.state == running or self._is_done(kept, trial.setting)), None)
 
     def record(self, trial: Trial, runs: list[TrialRun]) -> None:
@@ -337,13 +333,12 @@ class TrialStore:
 
     def finish(self, trial: Trial, values: list[float]) -> None:
         """Close a trial."""
-        states = self._optuna.trial.TrialState
         self._open.pop(trial.number, None)
         with self._taken():
             trial.handle.set_user_attr("finished", True)
             if trial.error or not values:
                 trial.handle.set_user_attr("error", trial.error)
-                self.study.tell(trial.number, state=states.FAIL)
+                self.study.tell(trial.number, state=self._states.FAIL)
             else:
                 self.study.tell(trial.number, values)
             trial.finished = True
@@ -400,14 +395,6 @@ def _opened(optuna: Any, storage: Any) -> Any:
     return storage
 
 
-def _described(space: Space) -> dict[str, str]:
-    return {name: repr(space.conditions.get(name, one)) for name, one in space.parameters.items()}
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
-
-
 def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[str, Any]:
     """Collect what has to be the same for a stored study to go on."""
     rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int))
@@ -425,10 +412,8 @@ def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[s
 
 
 def _rows_of(values: Any, rows: Any) -> Any:
-    taken = values.iloc[rows].to_numpy() if hasattr(values, "iloc") else None
-    if taken is None:
-        taken = values[rows].toarray() if sp.issparse(values) else np.asarray(values)[rows]
-    return taken.tolist()
+    taken = take_rows(values, rows)
+    return (taken.toarray() if sp.issparse(taken) else np.asarray(taken)).tolist()
 
 
 def _print_of(values: Any) -> str:

@@ -7,6 +7,8 @@ rows would make clumps of a map, so rows are drawn without.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
@@ -15,7 +17,7 @@ from manifolia._core.random import as_generator, as_seed, draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_labels, check_number, check_option
 
-__all__ = ["SAMPLINGS", "leverage_scores", "sample_rows", "sample_size"]
+__all__ = ["SAMPLINGS", "leverage_scores", "sample_rows", "sample_size", "take_rows"]
 
 SAMPLINGS = ("uniform", "leverage", "stratified")
 _MAX_RANK = 50  # directions that leverages are computed from
@@ -37,12 +39,11 @@ def sample_size(size: float | None, n_rows: int) -> int:
     return count
 
 
-def leverage_scores(X: ArrayLike, *, rank: int | None = None, random_state: RandomState = None) -> FloatArray:
+def leverage_scores(X: ArrayLike, *, random_state: RandomState = None) -> FloatArray:
     """Compute the statistical leverage of rows."""
     n, d = X.shape
-    rank = min(n, d, _MAX_RANK) if rank is None else check_number(rank, "rank", low=1, high=min(n, d), integer=True)
     A = X if sp.issparse(X) else _centred(X)
-    U, S, _ = randomized_svd(A, rank, random_state=as_seed(random_state))
+    U, S, _ = randomized_svd(A, min(n, d, _MAX_RANK), random_state=as_seed(random_state))
     if S[0] == 0:  # all rows are equal
         return np.full(n, 1.0 / n)
     least = S[0] * max(n, d) * np.finfo(np.float64).eps
@@ -87,3 +88,12 @@ def sample_rows(
         scores = leverage_scores(X, random_state=rng)
         chances = (scores + 1e-12) / (scores + 1e-12).sum()  # rows at the mean have leverage 0 and must stay drawable
     return np.sort(rng.choice(n, size, replace=False, p=chances))
+
+
+def take_rows(values: Any, rows: Any) -> Any:
+    """Take rows of an array, a list or a DataFrame."""
+    if rows is None or values is None:
+        return values
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]

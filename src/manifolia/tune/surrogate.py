@@ -18,7 +18,7 @@ LCB   −(m − κ s)                     how good it may be; κ = 1.96
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -60,22 +60,6 @@ class Observations(NamedTuple):
     def of_metric(self, column: int) -> tuple[FloatArray, FloatArray | None]:
         """Return the losses of one metric with their standard errors."""
         return self.losses[:, column], None if self.noise is None else self.noise[:, column]
-
-
-class Surrogate(Protocol):
-    """What tuning needs of a regressor."""
-
-    def fit(self, X: FloatArray, loss: FloatArray, noise: FloatArray | None) -> Surrogate:
-        """Learn from settings."""
-
-    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean loss, without the noise of runs."""
-
-    def draw(self, X: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw functions that are as likely as the data allows."""
-
-    def leave_one_out(self) -> FloatArray:
-        """Predict every setting from the others."""
 
 
 class ProcessSurrogate:
@@ -165,6 +149,9 @@ class ForestSurrogate:
         counts = out.sum(axis=0)
         sums = (trees * out).sum(axis=0)
         return np.where(counts > 0, sums / np.maximum(counts, 1), self._loss.mean())
+
+
+Surrogate: TypeAlias = ProcessSurrogate | ForestSurrogate
 
 
 def make_surrogate(kind: str, seed: int) -> Surrogate:

@@ -26,7 +26,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from manifolia._core.parallel import resolve_n_jobs, threads
-from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
@@ -49,8 +48,8 @@ from manifolia.tune.pareto import knee, unit_volume
 from manifolia.tune.presets import cut_to_limits, forest_space, preset, with_forest
 from manifolia.tune.proposal import DESIGNS, SURROGATES
 from manifolia.tune.refit import carried, carried_table, on_all_rows
-from manifolia.tune.runner import Runner, as_metric
-from manifolia.tune.search import Plan, Search
+from manifolia.tune.runner import Bench, Job, Runner, as_metric
+from manifolia.tune.search import Search
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
 from manifolia.tune.space import Space
 from manifolia.tune.study import STAGES, Trial, TrialStore, mixed_seed, study_signature
@@ -292,8 +291,7 @@ class Tuner(BaseEstimator):
             message = f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d)."
             raise ValueError(message)
         estimator, space, metrics = _checked(self, n, y)
-        shape = (sample_size(self.subsample, n), X.shape[1])
-        space = cut_to_limits(space, estimator, shape)
+        space = cut_to_limits(space, estimator, (sample_size(self.subsample, n), X.shape[1]))
         store = TrialStore(
             space,
             [metric.name for metric in metrics],
@@ -302,23 +300,13 @@ class Tuner(BaseEstimator):
             signature=study_signature(self, X, y, metric_X, n),
             seed=None if self.random_state is None else as_seed(self.random_state),
         )
-        runner = Runner(self, estimator, X, y, metric_X, metrics, store.seed)
+        seen = {} if self.metric_sample is None else {"sample": self.metric_sample}
+        runner = Runner(self, Bench(estimator, X, y, metric_X, metrics, self.pass_target, **seen), store.seed)
         self.rows_ = runner.rows
-        current = estimator.get_params()
-        plan = Plan(
-            self.surrogate, self.n_pilot, self.n_trials, self.n_repeats, self.design, self.aggregate, self.race,
-            self.batch_size, self.early_stop, store.seed, begun, math.inf if self.timeout is None else self.timeout,
-        )  # fmt: skip
-        search = Search(
-            plan,
-            space,
-            store,
-            run=runner.run,
-            resolve=lambda setting: space.resolve(setting, shape, current),
-            cheap=dict(self.pilot_params or {}),
-            reporter=Reporter(self.callback, verbose=self.verbose),
-        )
+        search = Search(self, space, store, runner.run, begun)
         self._space, self._metrics, self._search_seed = space, metrics, store.seed
+        for name in ("pareto_", "knee_", "hypervolume_", "best_estimator_", "embedding_", "carried_"):
+            self.__dict__.pop(name, None)  # of an earlier fit, which may have had more to say
         with threads(self.n_jobs), store.at_work():
             trials = search.trials()
             self._require_some(trials)
@@ -326,8 +314,8 @@ class Tuner(BaseEstimator):
             answer = confirm(search, n_confirm=self.n_confirm, pick=pick)
             self._describe(search, trials)
             self._report(answer)
-            self._deliver(search, answer, runner, carried(space, answer.setting, shape, X.shape, current))
-        self.stopped_ = search.course.stopped
+            self._deliver(search, answer, runner, carried(space, answer.setting, X.shape))
+        self.stopped_ = search.stopped
         self.n_runs_ = sum(len(trial.runs) for trial in store.trials(STAGES))
         self._warn(trials)
         return self
@@ -473,8 +461,6 @@ class Tuner(BaseEstimator):
         enough = len(observed.settings) >= 4
         self.r2_ = r_squared(observed, search.space, self.surrogate, own) if enough else math.nan
         self.flat_ = is_flat(observed)
-        for name in ("pareto_", "knee_", "hypervolume_"):
-            self.__dict__.pop(name, None)
         if len(names) > 1:
             chances = front_chances(search.space, observed, self.surrogate, own)
             self.pareto_ = front_table(self.trials_, expected, chances, names)
@@ -509,12 +495,11 @@ class Tuner(BaseEstimator):
         self.best_params_ = refit.arguments
         if runner.bench.estimator is not self.estimator:  # so that the parameters of the forest find one
             self.best_params_ = {"forest": clone(runner.bench.estimator.forest), **refit.arguments}
-        for name in ("best_estimator_", "embedding_", "carried_"):
-            self.__dict__.pop(name, None)
         if refit.tried:
             self.carried_ = carried_table(refit.tried, ways, refit.arguments, self._names)
         if self.refit is not False:
-            self.best_estimator_, self.embedding_ = runner.fitted(refit.arguments, refit.seed)
+            with threads(1):  # as its run was made
+                self.best_estimator_, self.embedding_ = runner.bench.fitted(Job(refit.arguments, refit.seed))
 
     def _warn(self, trials: Sequence[Trial]) -> None:
         """What the user should not have to look for."""

@@ -51,10 +51,8 @@ def is_gone(worker: Mapping[str, Any]) -> bool:
         return False
     try:
         os.kill(worker["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    except OSError as error:  # a process of another user is there, too
+        return isinstance(error, ProcessLookupError)
     return False
 
 
