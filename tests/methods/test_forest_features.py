@@ -74,6 +74,9 @@ def test_columns_are_those_of_decision_path(rows, kind):
     forest = kind(9, random_state=0, max_leaf_nodes=9 if kind is ExtraTreesRegressor else None).fit(rows, Y)
     codes = ForestFeatures(forest=forest, missing="native").fit(rows, Y).transform(rows)
     expected = forest.decision_path(rows)[0]
+    leaves = forest.apply(rows) + forest.decision_path(rows)[1][:-1]
+    if expected[np.arange(len(rows))[:, None], leaves].sum() < leaves.size:
+        pytest.skip("this scikit-learn's decision_path takes missing values another way than its apply")
     np.testing.assert_array_equal(codes.indptr, expected.indptr)
     np.testing.assert_array_equal(codes.indices, expected.indices)
     assert codes.dtype == np.float32

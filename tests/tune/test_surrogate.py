@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from manifolia.tune.surrogate import (
@@ -20,7 +21,7 @@ def test_acquisitions_are_integrals_over_the_posterior() -> None:
     values = np.linspace(-12, 12, 200_001)
     for i in range(3):
         density = norm.pdf(values, mean[i], sd[i])
-        ei = np.trapezoid(np.maximum(best - values, 0) * density, values)
+        ei = trapezoid(np.maximum(best - values, 0) * density, values)
         assert expected_improvement(mean, sd, best)[i] == pytest.approx(ei, abs=1e-6)
         assert probability_of_improvement(mean, sd, best)[i] == pytest.approx(norm.cdf(best, mean[i], sd[i]))
     np.testing.assert_allclose(lower_confidence_bound(mean, sd, kappa=2.0), [2.0, 0.1, -0.6])

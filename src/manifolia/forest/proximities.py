@@ -219,9 +219,10 @@ def _in_bag_diagonal(table: LeafTable, bag: Bags, weight: FloatArray) -> FloatAr
 
 
 def _with_diagonal(K: Sparse, values: Array) -> Sparse:
-    K = sp.csr_array(K)
-    change = values.astype(K.dtype) - K.diagonal()
-    out = sp.csr_array(K + sp.diags_array(change, format="csr"))
-    out.setdiag(values)  # exact, where the sum above would round
+    pairs, own = sp.coo_array(K), np.arange(K.shape[0])
+    off = pairs.row != pairs.col
+    entries = np.concatenate([pairs.data[off], values.astype(pairs.dtype)])
+    out = sp.csr_array((entries, (np.append(pairs.row[off], own), np.append(pairs.col[off], own))), shape=K.shape)
+    out.sort_indices()
     out.eliminate_zeros()
     return out

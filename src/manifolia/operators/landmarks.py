@@ -147,7 +147,8 @@ def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = 
     pairs = sp.coo_array(K)
     linked = (pairs.row != pairs.col) & (pairs.data > 0)
     length = 1.0 - np.log(pairs.data[linked] / pairs.data.max(initial=1e-300))
-    graph = sp.csr_array(sp.coo_array((length, (pairs.row[linked], pairs.col[linked])), shape=(n, n)))
+    ends = pairs.row[linked].astype(np.int32), pairs.col[linked].astype(np.int32)  # the oldest SciPy takes no others
+    graph = sp.csr_array(sp.coo_array((length, ends), shape=(n, n)))
     distance, _, nearest = dijkstra(graph, directed=False, indices=seeds, min_only=True, return_predecessors=True)
     lost = np.isinf(distance)
     if lost.any():
