@@ -1,4 +1,4 @@
-"""Novelty: closed forms on a tiny forest, invariants, and rows that are made to be novel."""
+"""Ranges of nodes: closed forms on a tiny forest, invariants, and rows that are made to be novel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from sklearn.metrics import roc_auc_score
 from manifolia.forest import node_ranges as stage
 from manifolia.forest.grow import contrast_forest
 from manifolia.forest.leaf_tables import leaf_table
-from manifolia.forest.node_ranges import novelty, novelty_ranges, ranges_from_counts
+from manifolia.forest.trees import check_forest_input, read_trees
+
+
+def novelty_ranges(forest, X, *, train_rows=None, n_jobs=None):
+    table = leaf_table(forest, X, train_rows=train_rows)
+    return stage.read_ranges(table.trees, check_forest_input(forest, X), table.counts, n_jobs=n_jobs)
+
+
+def novelty(forest, X, ranges, **options):
+    return stage.path_excess(read_trees(forest), check_forest_input(forest, X), ranges, **options)
 
 
 def halves(load, seed=0):
@@ -86,7 +95,7 @@ def test_out_of_bag_scores_of_training_rows_are_the_yardstick():
     X, y, held_out = halves(load_breast_cancer)
     model = RandomForestClassifier(100, random_state=0).fit(X, y)
     counts = leaf_table(model, X).counts
-    ranges = ranges_from_counts(model, X, counts)
+    ranges = novelty_ranges(model, X)
     own, usual = novelty(model, X, ranges, counts=counts), novelty(model, held_out, ranges)
     assert np.mean(usual > np.quantile(own, 0.9)) == pytest.approx(0.1, abs=0.06)
     assert novelty(model, X, ranges).mean() < 0.6 * own.mean()  # all trees: a row is never outside its own bag's ranges
@@ -98,7 +107,7 @@ def test_a_row_in_every_bag_has_no_score():
     counts = leaf_table(model, X).counts
     always = (counts > 0).all(axis=0)
     assert always.any()
-    own = novelty(model, X, ranges_from_counts(model, X, counts), counts=counts)
+    own = novelty(model, X, novelty_ranges(model, X), counts=counts)
     np.testing.assert_array_equal(np.isnan(own), always)
 
 
@@ -171,7 +180,7 @@ def test_leaves_of_the_contrast_alone_are_novel():
 def test_ranges_of_another_forest_are_refused():
     X, y = load_iris(return_X_y=True)
     one, other = (RandomForestClassifier(n, random_state=0).fit(X, y) for n in (5, 6))
-    with pytest.raises(ValueError, match="Pass what novelty_ranges gave for this forest"):
+    with pytest.raises(ValueError, match="Read them again"):
         novelty(one, X, novelty_ranges(other, X))
 
 

@@ -529,13 +529,18 @@ def test_stopping_before_there_is_a_map_raises_and_leaves_nothing_fitted(stage):
         model.proximity_matrix()
 
 
-def test_a_second_fit_that_is_stopped_does_not_leave_the_first_one_mixed_with_it():
-    model = small().fit(X_IRIS, Y_IRIS)
-    model.set_params(callback=Listener("distances"))
+@pytest.mark.parametrize("make", [small, lambda: mf.ForestMap(n_trees=20), lambda: mf.ForestFeatures(10)])
+def test_a_second_fit_that_fails_leaves_the_first_one_as_it_was(make):
+    model = make().fit(X_IRIS, Y_IRIS)
+    before, state = model.transform(X_IRIS), dict(vars(model))
+    model.set_params(callback=Listener("distances" if "t" in model.get_params() else "forest"))
     with pytest.raises(StoppedByCallbackError):
-        model.fit(X_IRIS[:, ::-1], Y_IRIS)
-    with pytest.raises(NotFittedError):
-        model.transform(X_IRIS)
+        model.fit(X_IRIS[:, :3], X_IRIS[:, 3])
+    with pytest.raises(ValueError, match="every label"):
+        model.fit(X_IRIS[:, :3], np.full(150, np.nan))
+    assert all(vars(model)[name] is value for name, value in state.items() if name != "callback")
+    assert vars(model).keys() == state.keys()
+    assert (model.transform(X_IRIS) != before).sum() == 0
 
 
 @pytest.mark.parametrize("for_good", [False, True])
@@ -622,7 +627,7 @@ def test_parameters_are_left_alone():
     ],
 )
 def test_a_wrong_parameter_is_refused_before_a_tree_is_grown(options, error, message, monkeypatch):
-    monkeypatch.setattr("manifolia.explain.forest_placed.grow_forest", None)  # calling it would be another error
+    monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)  # calling it would be another error
     with pytest.raises(error, match=message):
         small(**options).fit(X_IRIS, Y_IRIS)
 
@@ -656,7 +661,7 @@ def test_new_rows_are_checked(iris_map):
 
 
 def test_a_walk_that_does_not_fit_is_refused_before_a_tree_is_grown(monkeypatch):
-    monkeypatch.setattr("manifolia.explain.forest_placed.grow_forest", None)
+    monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)
     with (
         mf.memory_limit(10**5),
         pytest.raises(MemoryLimitError, match=r"the exact walk on 150 rows.*n_landmarks='auto'"),

@@ -13,10 +13,12 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 
 import manifolia as mf
-from manifolia.exceptions import HonestyWarning
-from manifolia.explain import forest_answers
+from manifolia.exceptions import HonestyWarning, ManifoliaWarning
 from manifolia.forest.importances import permutation_importance
-from manifolia.forest.node_ranges import novelty, novelty_ranges
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.node_ranges import path_excess, read_ranges
+from manifolia.forest.trees import check_forest_input
+from manifolia.methods import _fitted_forest
 
 X_IRIS, Y_IRIS = load_iris(return_X_y=True)
 
@@ -31,7 +33,9 @@ def fitted():
 
 
 def test_importances_are_those_of_the_stage(fitted):
-    expected = permutation_importance(fitted.forest_, X_IRIS, Y_IRIS, random_state=fitted._permutation_seed)
+    expected = permutation_importance(
+        fitted.forest_, X_IRIS, Y_IRIS, random_state=fitted._fitted_forest.permutation_seed
+    )
     assert fitted.feature_importances_.tobytes() == expected.mean.tobytes()
     assert fitted.importances_std_.tobytes() == expected.std.tobytes()
     assert set(np.argsort(fitted.feature_importances_)[-2:]) == {2, 3}  # the petals
@@ -39,8 +43,8 @@ def test_importances_are_those_of_the_stage(fitted):
 
 def test_importances_are_measured_on_first_access_only(monkeypatch):
     calls = []
-    measure = forest_answers.importance_from_counts
-    monkeypatch.setattr(forest_answers, "importance_from_counts", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    measure = _fitted_forest.importance_from_counts
+    monkeypatch.setattr(_fitted_forest, "importance_from_counts", lambda *a, **k: calls.append(1) or measure(*a, **k))
     model = small().fit(X_IRIS, Y_IRIS)
     model.transform(X_IRIS[:2])
     assert not calls
@@ -75,7 +79,7 @@ def test_rows_without_a_label_do_not_take_part_in_importances():
     model = small().fit(X_IRIS, y)
     labelled = ~np.isnan(y)
     expected = permutation_importance(
-        model.forest_, X_IRIS[labelled], Y_IRIS[labelled], random_state=model._permutation_seed
+        model.forest_, X_IRIS[labelled], Y_IRIS[labelled], random_state=model._fitted_forest.permutation_seed
     )
     assert model.feature_importances_.tobytes() == expected.mean.tobytes()
     assert np.isfinite(model.novelty()[~labelled]).all()
@@ -104,18 +108,44 @@ def test_a_forest_without_bags_has_no_importances():
     with pytest.raises(AttributeError, match="bootstrap=True"):
         _ = model.feature_importances_
     assert np.isnan(model.novelty()).all()
-    np.testing.assert_array_equal(model.novelty(X_IRIS), 0.0)
+    assert np.isnan(model.novelty(X_IRIS)).all()  # nothing to compare with
+    assert np.isnan(model.novelty_threshold_)
 
 
-def test_novelty_is_that_of_the_stage(fitted):
-    ranges = novelty_ranges(fitted.forest_, X_IRIS)
+def test_novelty_is_the_share_of_training_rows_that_are_less_far_out(fitted):
+    table = leaf_table(fitted.forest_, X_IRIS)
     new = 1.2 * X_IRIS[::5]
-    assert fitted.novelty(new).tobytes() == novelty(fitted.forest_, new, ranges).tobytes()
+    own, excess = (check_forest_input(fitted.forest_, rows) for rows in (X_IRIS, new))
+    ranges = read_ranges(table.trees, own, table.counts)
+    own, excess = path_excess(table.trees, own, ranges, counts=table.counts), path_excess(table.trees, excess, ranges)
+    np.testing.assert_array_equal(fitted.novelty(new), (own < excess[:, None]).sum(axis=1) / 151)
+    np.testing.assert_array_equal(fitted.novelty(), (own < own[:, None]).sum(axis=1) / 151)
     assert fitted.novelty(new[3:4])[0] == fitted.novelty(new)[3]
-    own = fitted.novelty()
-    assert own.shape == (150,)
-    assert fitted.novelty() is own
-    assert fitted.novelty(10 * X_IRIS).min() > own.max()
+    assert fitted.novelty_threshold_ == 0.99
+    assert (fitted.novelty(10 * X_IRIS) >= fitted.novelty_threshold_).all()
+    assert (fitted.novelty() >= fitted.novelty_threshold_).sum() <= 2
+
+
+def test_novelty_is_even_among_rows_of_the_same_kind():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    y = (X[:, 0] + 0.5 * rng.normal(size=1200) > 0).astype(int)
+    model = small(n_trees=60).fit(X[:600], y[:600])
+    for level in (0.5, 0.8, 0.95):
+        assert (model.novelty(X[600:]) > level).mean() == pytest.approx(1 - level, abs=0.05)
+        assert (model.novelty() > level).mean() == pytest.approx(1 - level, abs=0.01)
+    assert (model.novelty(X[600:] + 20) >= model.novelty_threshold_).all()
+
+
+def test_a_row_in_every_bag_has_no_novelty():
+    model = small(n_trees=3, proximity="gap")
+    with pytest.warns(ManifoliaWarning, match="in the bag of every one"):
+        model.fit(X_IRIS, Y_IRIS)
+    always = (model._fitted_forest.counts > 0).all(axis=0)
+    np.testing.assert_array_equal(np.isnan(model.novelty()), always)
+    assert always.any()
+    assert model.novelty_threshold_ == min(0.99, (~always).sum() / ((~always).sum() + 1))
+    assert np.isfinite(model.novelty(X_IRIS)).all()
 
 
 def test_sparse_rows_give_the_same_bits():
@@ -128,27 +158,30 @@ def test_sparse_rows_give_the_same_bits():
 @pytest.mark.parametrize("save", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
 def test_a_saved_model_carries_no_data_but_what_was_measured(fitted, save):
     bare = save(fitted)
-    assert not {"_X", "_target"} & vars(bare).keys()
-    assert fitted._X is not None
+    assert bare._fitted_forest._training is None
+    assert fitted._fitted_forest._training is not None
     assert bare.novelty(X_IRIS).tobytes() == fitted.novelty(X_IRIS).tobytes()
+    assert bare.novelty().tobytes() == fitted.novelty().tobytes()
     assert not hasattr(bare, "feature_importances_")
     with pytest.raises(AttributeError, match=r"feature_importances_: the training rows .* once before saving"):
         _ = bare.feature_importances_
-    with pytest.raises(AttributeError, match=r"novelty\(\) of the training rows: the training rows"):
-        bare.novelty()
-    importances, own = fitted.feature_importances_, fitted.novelty()
-    full = save(fitted)
-    assert full.feature_importances_.tobytes() == importances.tobytes()
-    assert full.novelty().tobytes() == own.tobytes()
+    importances = fitted.feature_importances_
+    assert save(fitted).feature_importances_.tobytes() == importances.tobytes()
+
+
+def test_saving_computes_nothing(fitted, monkeypatch, tmp_path):
+    for name in ("read_ranges", "path_excess", "read_trees", "leaf_ids", "importance_from_counts"):
+        monkeypatch.setattr(_fitted_forest, name, None)
+    mf.save(fitted, tmp_path / "model.mfa")
+    pickle.dumps(fitted)
 
 
 def test_an_array_that_was_changed_after_the_fit_is_noticed():
     X = X_IRIS.copy()
     model = small().fit(X, Y_IRIS)
-    before = model.novelty(X_IRIS)
+    before, own = model.novelty(X_IRIS), model.novelty()
     X[:] = X[::-1].copy()
     with pytest.raises(ValueError, match="changed in place"):
         _ = model.feature_importances_
-    with pytest.raises(ValueError, match="changed in place"):
-        model.novelty()
+    assert model.novelty().tobytes() == own.tobytes()
     assert model.novelty(X_IRIS).tobytes() == before.tobytes()

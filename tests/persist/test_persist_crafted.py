@@ -381,7 +381,7 @@ def test_an_id_that_is_not_in_the_table(name, place, mapped, out, tmp_path):
     path = mf.save(mapped, tmp_path / "model.mfa")
 
     def change(schema):
-        node = schema["content"]["_table"] if place == "inside" else schema
+        node = schema["content"]["_fitted_forest"] if place == "inside" else schema
         assert json.loads(node["content"]["manifolia:type"]["content"]).startswith("manifolia.")
         node["content"]["manifolia:type"] = entries("list", text("x")) if isinstance(name, list) else text(name)
 
@@ -391,18 +391,18 @@ def test_an_id_that_is_not_in_the_table(name, place, mapped, out, tmp_path):
 def test_fields_that_a_class_does_not_have(mapped, out, tmp_path):
     path = mf.save(mapped, tmp_path / "model.mfa")
 
-    def without_leaf(schema):
-        fields = schema["content"]["_table"]
-        fields["content"].pop("leaf")
+    def without_span(schema):
+        fields = schema["content"]["_fitted_forest"]["content"]["ranges"]
+        fields["content"].pop("span")
         fields["key_types"]["content"].pop()
 
     def with_one_more(schema):
-        fields = schema["content"]["_table"]
+        fields = schema["content"]["_fitted_forest"]["content"]["ranges"]
         fields["content"]["more"] = text(3)
         fields["key_types"]["content"].append(fields["key_types"]["content"][0])
 
-    for change in (without_leaf, with_one_more):
-        refused(with_schema(path, out, change), "manifolia.state.LeafTable has other fields")
+    for change in (without_span, with_one_more):
+        refused(with_schema(path, out, change), "manifolia.state.NodeRanges has other fields")
 
 
 def test_a_class_of_ours_is_not_built_by_skops(good, out):
@@ -705,60 +705,68 @@ def test_one_hot_encoders_that_would_write_elsewhere(out):
 # --- what kernels index with ------------------------------------------------------------------------------------------
 
 
-def table_of(parts, **changes):
-    parts._table = parts._table._replace(**changes)
+def forest_of(parts, **changes):
+    vars(parts._fitted_forest).update(changes)
 
 
 def leaf_beyond(parts):
-    leaf = parts._table.leaf.copy()
+    leaf = parts._fitted_forest.leaf.copy()
     leaf[3, 7] = 2**30
-    table_of(parts, leaf=leaf)
+    forest_of(parts, leaf=leaf)
 
 
 def leaf_of_another_tree(parts):
-    leaf = parts._table.leaf.copy()
-    leaf[0, 0] = parts._table.trees.first_leaf[1]
-    table_of(parts, leaf=leaf)
+    leaf = parts._fitted_forest.leaf.copy()
+    leaf[0, 0] = leaf[1].min()
+    forest_of(parts, leaf=leaf)
 
 
 def negative_leaf(parts):
-    table_of(parts, leaf=parts._table.leaf - 2**20)
+    forest_of(parts, leaf=parts._fitted_forest.leaf - 2**20)
 
 
 def wide_leaves(parts):
-    table_of(parts, leaf=parts._table.leaf.astype(np.int64))
+    forest_of(parts, leaf=parts._fitted_forest.leaf.astype(np.int64))
 
 
 def short_counts(parts):
-    table_of(parts, counts=parts._table.counts[:, 1:])
+    forest_of(parts, counts=parts._fitted_forest.counts[:, 1:])
 
 
 def other_counts(parts):
-    table_of(parts, counts=parts._table.counts.astype(float))
+    forest_of(parts, counts=parts._fitted_forest.counts.astype(float))
 
 
-def no_table(parts):
-    parts._table = tuple(parts._table)
+def fewer_rows(parts):
+    forest_of(parts, leaf=parts._fitted_forest.leaf[:, 1:], counts=parts._fitted_forest.counts[:, 1:])
+
+
+def no_fitted_forest(parts):
+    parts._fitted_forest = tuple(vars(parts._fitted_forest).values())
 
 
 def short_places(parts):
-    parts._leaves = parts._leaves._replace(values=parts._leaves.values[:3])
+    forest_of(parts, leaves=parts._fitted_forest.leaves._replace(values=parts._fitted_forest.leaves.values[:3]))
 
 
 def short_filled(parts):
-    parts._leaves = parts._leaves._replace(filled=parts._leaves.filled[:3])
+    forest_of(parts, leaves=parts._fitted_forest.leaves._replace(filled=parts._fitted_forest.leaves.filled[:3]))
 
 
 def short_ranges(parts):
-    parts._ranges = parts._ranges._replace(low=parts._ranges.low[:3])
+    forest_of(parts, ranges=parts._fitted_forest.ranges._replace(low=parts._fitted_forest.ranges.low[:3]))
 
 
 def short_spans(parts):
-    parts._ranges = parts._ranges._replace(span=parts._ranges.span[:1])
+    forest_of(parts, ranges=parts._fitted_forest.ranges._replace(span=parts._fitted_forest.ranges.span[:1]))
+
+
+def short_excess(parts):
+    forest_of(parts, excess=np.ones(3))
 
 
 def short_weight(parts):
-    parts._weight = np.ones(3)
+    forest_of(parts, weight=np.ones(3))
 
 
 def other_features(parts):
@@ -766,29 +774,29 @@ def other_features(parts):
 
 
 def no_forest(parts):
-    parts.forest_ = StandardScaler()
+    forest_of(parts, forest=StandardScaler())
 
 
 def own_table_as_forest(parts):
-    parts.forest_ = FunctionTransformer()
-    vars(parts.forest_).update(estimators_=[FunctionTransformer()], n_features_in_=4)
+    forest_of(parts, forest=FunctionTransformer())
+    vars(parts._fitted_forest.forest).update(estimators_=[FunctionTransformer()], n_features_in_=4)
 
 
 STATES = [
     value
     for value in list(vars().values())
-    if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("parts",) and value is not table_of
+    if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("parts",) and value is not forest_of
 ]
 
 
 @pytest.mark.parametrize("change", STATES, ids=lambda change: change.__name__)
 def test_fitted_arrays_that_do_not_fit_the_forest(change, mapped, out):
     mapped.novelty(X[:2])
-    refused(forge(mapped, out, change=change), "does not fit the forest|do not fit its forest|makes no model")
+    refused(forge(mapped, out, change=change), "does not fit the forest|fit its forest|makes no model")
 
 
 def test_there_are_many_states():
-    assert len(STATES) == 15
+    assert len(STATES) == 17
 
 
 def held(value):

@@ -1,4 +1,4 @@
-"""How unlike the training rows of its leaves a new row is, from its way down the trees of a forest.
+"""How far a row lies outside the training rows that went its way down the trees of a forest.
 
 Into every node but the root, rows come by a test on one feature. The node remembers the range [low, high] of that
 feature among its in-bag training rows, missing values aside: two numbers a node. For a row x that comes into node v by
@@ -7,7 +7,7 @@ feature f its excess is ::
     e_v(x) = min(1, max(low_v − x_f, x_f − high_v, 0) / w_v)
 
 where w_v is the range of f in v and its sibling together (that of all training rows if this is 0; any excess is 1 if
-that is 0 too, or if the node holds no training row at all). The novelty of x is the largest excess on its way down a
+that is 0 too, or if the node holds no training row at all). The excess of x is the largest of these on its way down a
 tree, averaged over trees: 0 if every value on the way lies among those of the training rows that went the same way, 1
 if in every tree one lies as far outside as the node's rows are apart. It knows what the forest asks for, no more: a
 value that no split looks at cannot make a row novel, nor move it on the map.
@@ -46,12 +46,12 @@ import numpy as np
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
-from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
+from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.forest.leaf_tables import leaf_table, tree_blocks
-from manifolia.forest.trees import check_forest_input, laid_out, read_trees
+from manifolia.forest.leaf_tables import tree_blocks
+from manifolia.forest.trees import Trees, laid_out
 
-__all__ = ["NodeRanges", "novelty", "novelty_ranges", "ranges_from_counts"]
+__all__ = ["NodeRanges", "path_excess", "read_ranges"]
 
 _ROWS = 4096  # rows that pass through all trees together
 _VALUES = 2**20  # but no more than this many values, so that they stay in cache, and sparse rows are dense briefly
@@ -63,34 +63,21 @@ class NodeRanges(NamedTuple):
     # (n_nodes,): least and greatest value, among a node's in-bag rows, of the feature by which they came into the node;
     # missing values aside. Infinite, low above high, where there is none
     low: FloatArray
-    # (n_nodes,): least and greatest value, among a node's in-bag rows, of the feature by which they came into the node;
-    # missing values aside. Infinite, low above high, where there is none
     high: FloatArray
     span: FloatArray  # (d,): range of each feature among all training rows
 
 
-def novelty_ranges(
-    forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None, n_jobs: int | None = None
-) -> NodeRanges:
-    """Find the ranges of the training rows in the nodes of a forest."""
-    with threads(n_jobs):
-        return ranges_from_counts(forest, X, leaf_table(forest, X, train_rows=train_rows).counts)
-
-
-def ranges_from_counts(forest: Any, X: ArrayLike, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
-    """Compute `novelty_ranges` for rows whose in-bag counts are known."""
+def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
+    """Find the ranges of the training rows, in single precision, in the nodes; `counts` says who was in which bag."""
     from manifolia.kernels.tree_walk import node_ranges
 
-    checked = check_forest_input(forest, X)
-    trees = read_trees(forest)
     low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
     high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
-    least, most = (np.full(checked.shape[1], np.nan, dtype=np.float32) for _ in range(2))
+    least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
-    whole = [slice(0, checked.shape[0])]
     with threads(n_jobs):
-        for rows in _blocks(*checked.shape) if is_sparse(checked) else whole:
-            block, drawn = laid_out(checked, rows), np.ascontiguousarray(counts[:, rows])
+        for rows in _blocks(*X.shape) if is_sparse(X) else [slice(0, X.shape[0])]:
+            block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
 
             def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
                 node_ranges(*trees.walk, block, drawn, *which, low, high)
@@ -101,32 +88,25 @@ def ranges_from_counts(forest: Any, X: ArrayLike, counts: IntArray, *, n_jobs: i
     return NodeRanges(low, high, np.nan_to_num(most - least))
 
 
-def novelty(
-    forest: Any,
-    X: ArrayLike,
-    ranges: NodeRanges,
-    *,
-    counts: IntArray | None = None,
-    n_jobs: int | None = None,
+def path_excess(
+    trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Score how unlike the training rows of its leaves each row is."""
-    from manifolia.kernels.tree_walk import path_excess
+    """Average over trees how far each row, in single precision, lies outside the ranges on its way.
 
-    checked = check_forest_input(forest, X)
-    trees = read_trees(forest)
-    if len(ranges.low) != trees.n_nodes or len(ranges.span) != checked.shape[1]:
-        message = (
-            f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. "
-            f"Pass what novelty_ranges gave for this forest."
-        )
+    With the bags' `counts`, a row is asked about by the trees that left it out; NaN for one that is in every bag.
+    """
+    from manifolia.kernels import tree_walk
+
+    if len(ranges.low) != trees.n_nodes or len(ranges.span) != X.shape[1]:
+        message = f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. Read them again."
         raise ValueError(message)
-    total, n_asked = np.zeros(checked.shape[0]), np.zeros(checked.shape[0])
+    total, n_asked = np.zeros(X.shape[0]), np.zeros(X.shape[0])
 
     def run(rows: slice) -> None:
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
-        path_excess(*trees.walk, *ranges, laid_out(checked, rows), drawn, total[rows], n_asked[rows])
+        tree_walk.path_excess(*trees.walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
 
-    map_blocks(run, _blocks(*checked.shape), n_jobs=n_jobs)
+    map_blocks(run, _blocks(*X.shape), n_jobs=n_jobs)
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)
 
 

@@ -68,7 +68,7 @@ def distances(S: Sparse) -> FloatArray:
     require(
         _SQUARES * 8.0 * n**2,
         step=f"the distances of {n} rows",
-        remedy="Use layout='phate', 'tsne' or 'umap', which need none, or fewer rows.",
+        remedy="Use layout='tsne' or 'umap', which need none, or fewer rows.",
     )
     D = np.sqrt(np.maximum(1.0 - S.toarray(), 0.0))
     D = np.maximum(D, D.T)

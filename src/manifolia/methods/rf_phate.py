@@ -22,19 +22,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
+from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import ArrayLike, Callback, RandomState
 from manifolia._core.validate import check_number, check_option
-from manifolia.explain.forest_placed import ForestPlaced
-from manifolia.forest.leaf_tables import LeafTable
-from manifolia.forest.operators import build_operator
-from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.layout.mds import SCALINGS, mds_layout
-from manifolia.metrics.separation import judge_separation
-from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked
+from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
@@ -45,7 +43,7 @@ _PLACEMENT_STEPS = 1
 _TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
 
 
-class RFPHATE(ForestPlaced, BaseEstimator):
+class RFPHATE(ForestBacked):
     """Supervised map by random-forest proximities, diffusion and multidimensional scaling.
 
     Rows are near one another if a forest trained on the target cannot tell them apart, directly or by way of others.
@@ -120,6 +118,8 @@ class RFPHATE(ForestPlaced, BaseEstimator):
         How much the error of the forest's trees on rows out of their bags grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
         Its standard deviation over trees.
+    novelty_threshold_ : float
+        Novelty above which a row is called unlike the training rows: 0.99, or less for fewer than 100 rows.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -156,20 +156,22 @@ class RFPHATE(ForestPlaced, BaseEstimator):
         verbose: bool = False,
         callback: Callback = None,
     ) -> None:
-        self.n_components = n_components
-        self.proximity = proximity
-        self.forest = forest
-        self.n_trees = n_trees
-        self.task = task
+        super().__init__(
+            n_components=n_components,
+            proximity=proximity,
+            forest=forest,
+            n_trees=n_trees,
+            task=task,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            callback=callback,
+        )
         self.t = t
         self.damping = damping
         self.potential = potential
         self.mds = mds
         self.n_landmarks = n_landmarks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RFPHATE:
         """Grow the forest and make the map.
@@ -188,10 +190,39 @@ class RFPHATE(ForestPlaced, BaseEstimator):
         RFPHATE
             Itself.
         """
-        return self._make(X, y, sample_weight)
+        self._check_parameters()
+        reporter = Reporter(self.callback, verbose=self.verbose)
+        with all_or_nothing(self), threads(self.n_jobs):
+            rows = self._check_rows(X, reset=True)
+            target, weight = self._read_target(y, sample_weight, rows.shape[0])
+            self._require_memory(rows.shape[0])
+            forest_seed, landmark_seed, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)
+            forest = FittedForest.grow(
+                rows, target, weight, forest=self.forest, n_trees=self.n_trees,
+                seeds=(forest_seed, permutation_seed), reporter=reporter,
+            )  # fmt: skip
+            reporter.step("walk", 0, 1)
+            K, groups = forest.chain(self.proximity, self.n_landmarks, landmark_seed)  # 1: of rows, or summed in groups
+            reporter.step("walk", 1, 1)
+            walk = walk_distances(  # 2–6
+                K, self.t, kind=self.potential, damping=self.damping, placement_steps=_PLACEMENT_STEPS,
+                reporter=reporter,
+            )  # fmt: skip
+            layout = mds_layout(  # 7, 8
+                walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter
+            )
+            landmarks = layout.Y.astype(np.float64)
+            reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
+            places = forest.places(landmarks[groups.labels])  # (9)
+            judged = forest.judge(places)
+            reporter.update("placement", 1, 1)
+            return self._keep(
+                forest, target, places.astype(rows.dtype, copy=False), judged, t_=walk.t, entropy_=walk.entropy,
+                stress_=layout.stress, landmark_embedding_=landmarks, landmark_labels_=groups.labels,
+            )  # fmt: skip
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        self._check_common()
         if self.t != "auto":
             check_number(self.t, "t", low=1, integer=True, hint="Use 'auto' or a number of steps.")
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
@@ -211,40 +242,3 @@ class RFPHATE(ForestPlaced, BaseEstimator):
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""
         m = resolve_n_landmarks(self.n_landmarks, n) or n
         return self._forest_need(n, y) + _TALL_ARRAYS * 8 * 32 * n + SQUARE_ARRAYS * 8 * m**2
-
-    def _lay_out(
-        self, table: LeafTable, weight: FloatArray | None, seeds: tuple[int, int], reporter: Reporter
-    ) -> FloatArray:
-        """Steps 1 to 8: proximities, the walk, its distances, their layout."""
-        K, groups = self._chain(table, weight, seeds[0], reporter)
-        walk = walk_distances(
-            K,
-            self.t,
-            kind=self.potential,
-            damping=self.damping,
-            placement_steps=_PLACEMENT_STEPS,
-            reporter=reporter,
-        )
-        found = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[1], reporter=reporter)
-        self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, found.stress
-        self.landmark_embedding_ = found.Y.astype(np.float64)
-        self.landmark_labels_ = groups.labels
-        return self.landmark_embedding_[groups.labels]
-
-    def _chain(
-        self, table: LeafTable, weight: FloatArray | None, seed: int, reporter: Reporter
-    ) -> tuple[FloatArray, Landmarks]:
-        """Step 1, the proximities: of all rows, or added up over groups of rows without ever being formed."""
-        reporter.step("walk", 0, 1)
-        n = table.n_rows
-        m = resolve_n_landmarks(self.n_landmarks, n)
-        if m is None:
-            K = proximity_from_leaves(table, kind=self.proximity, sample_weight=weight).toarray()
-            chain = K, Landmarks(np.arange(n), n)
-        else:
-            operator = build_operator(table, kind=self.proximity, sample_weight=weight)
-            chain = landmark_chain(operator, m, random_state=seed)
-        reporter.step("walk", 1, 1)
-        return chain
-
-    _judge = staticmethod(judge_separation)  # the forest's score out of its bags beside the map's

@@ -58,8 +58,7 @@ OWN = {
     "manifolia.RFPHATE": "manifolia.methods.rf_phate.RFPHATE",
     "manifolia.tables.TablePreparer": "manifolia.tables.preparer.TablePreparer",
     # What their fitted state holds.
-    "manifolia.state.LeafTable": "manifolia.forest.leaf_tables.LeafTable",
-    "manifolia.state.Trees": "manifolia.forest.trees.Trees",
+    "manifolia.state.FittedForest": "manifolia.methods._fitted_forest.FittedForest",
     "manifolia.state.EmbeddedGauges": "manifolia.explain.embedded.EmbeddedGauges",
     "manifolia.state.Projection": "manifolia.operators.projection.Projection",
     "manifolia.state.Importance": "manifolia.forest.importances.Importance",

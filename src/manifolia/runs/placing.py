@@ -14,8 +14,6 @@ from manifolia.explorer import NewRows
 from manifolia.explorer.describing import Describer
 from manifolia.explorer.parts.images import pixels_of_table
 from manifolia.explorer.parts.told import forest_predictions, novelty_level
-from manifolia.forest.leaf_tables import leaf_ids
-from manifolia.forest.trees import check_forest_input
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
 
@@ -97,12 +95,8 @@ def _warn_of_absent(preparer: Any, table: Table, report: dict[str, Any]) -> None
 
 def _n_known(method: Any, X: Any) -> int:
     """Count rows that share all leaves with a row of the fit."""
-    table = getattr(method, "_table", None)
-    if table is None:
-        return 0
-    leaf = leaf_ids(table.trees, check_forest_input(method.forest_, X))
-    trained = {column.tobytes() for column in np.ascontiguousarray(table.leaf.T)}
-    return sum(column.tobytes() in trained for column in np.ascontiguousarray(leaf.T))
+    forest = getattr(method, "_fitted_forest", None)
+    return 0 if forest is None else int(forest.n_known(X))
 
 
 def _accuracy(y: Array, predicted: Array, task: str) -> float | None:

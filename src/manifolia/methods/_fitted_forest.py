@@ -1,0 +1,499 @@
+"""The forest behind a map: grown, read into leaves, and asked later. Maps that are made from a forest hold it.
+
+The layout in between is the method's own. Its coordinates go into the leaves, and rows are placed through these:
+training rows by the trees that left them out of their bag, new rows by all trees (`manifolia.extension.leaf_map`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from manifolia._core.parallel import threads
+from manifolia._core.progress import Reporter
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState, Sparse
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning
+from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.extension.novelty import tail_share, threshold
+from manifolia.forest.bags import training_weights
+from manifolia.forest.grow import grow_forest
+from manifolia.forest.importances import Importance, contrast_importance, importance_from_counts
+from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights
+from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
+from manifolia.forest.operators import build_operator
+from manifolia.forest.proximities import KINDS, proximity_from_leaves
+from manifolia.forest.targets import Target, read_target
+from manifolia.forest.trees import Trees, check_forest, check_forest_input, read_trees
+from manifolia.metrics.separation import judge_separation
+from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
+
+__all__ = ["FittedForest", "ForestBacked", "Judged"]
+
+_LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
+_NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
+_BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
+
+
+class Judged(NamedTuple):
+    """What a forest has learned, and whether a map shows more than that."""
+
+    score: float  # Accuracy, or R², on rows out of bag; NaN where nothing can be said
+    excess: float  # The same score of a row's neighbours in the map, minus `score`
+    prediction: Array | None  # (n,) or (n, n_outputs): what trees say of rows out of their bag; None without a target
+
+
+class FittedForest:
+    """A fitted forest, the leaves and bags of its training rows, and what was put into the leaves."""
+
+    def __init__(
+        self, forest: Any, table: LeafTable, target: Target, weight: FloatArray | None, rows: Any, *,
+        permutation_seed: int, contrast_seed: int | None,
+    ) -> None:  # fmt: skip
+        self.forest = forest
+        self.leaf, self.counts = table.leaf, table.counts
+        self.weight = weight
+        self.permutation_seed, self.contrast_seed = permutation_seed, contrast_seed
+        self.leaves: LeafValues | None = None
+        self.importance: Importance | None = None
+        self._trees: Trees | None = table.trees
+        self._training: tuple[Any, Target] | None = (rows, target)
+        single = check_forest_input(forest, rows)
+        self.ranges: NodeRanges = read_ranges(table.trees, single, table.counts)
+        self.excess: FloatArray = path_excess(table.trees, single, self.ranges, counts=table.counts)
+
+    @classmethod
+    def grow(
+        cls,
+        rows: Any,
+        target: Target,
+        sample_weight: FloatArray | None,
+        *,
+        forest: Any,
+        n_trees: int,
+        seeds: tuple[int, int],
+        reporter: Reporter,
+    ) -> FittedForest:
+        """Grow a forest, or take the fitted one that is given, and read its leaves; seeds of trees and permutations."""
+        reporter.step("forest", 0, None if forest is not None else n_trees)
+        grown = grow_forest(
+            rows,
+            target,
+            forest=forest,
+            n_trees=n_trees,
+            sample_weight=sample_weight,
+            random_state=seeds[0],
+            report=partial(reporter.step, "forest") if reporter.is_heard else None,
+        )
+        n_grown = len(grown.forest.estimators_)
+        reporter.step("forest", n_grown, n_grown)
+        reporter.step("leaves", 0, 1)
+        table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
+        weight = training_weights(grown.forest, sample_weight)
+        contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
+        fitted = cls(
+            grown.forest, table, target, weight, rows,
+            permutation_seed=seeds[1], contrast_seed=seeds[0] if contrasted else None,
+        )  # fmt: skip
+        reporter.step("leaves", 1, 1)
+        return fitted
+
+    @property
+    def trees(self) -> Trees:
+        """The trees as arrays: not saved, but read again from the forest."""
+        if self._trees is None:
+            self._trees = read_trees(self.forest)
+        return self._trees
+
+    @property
+    def table(self) -> LeafTable:
+        """Leaves and bags of the training rows."""
+        return LeafTable(self.leaf, self.counts, bool(getattr(self.forest, "bootstrap", False)), self.trees)
+
+    # --- for the layout ---
+
+    def proximities(self, kind: str, new: Any = None) -> Sparse:
+        """Compute the proximities of the training rows, or of new rows to them."""
+        new_leaf = None if new is None else self.leaves_of(new)
+        return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, sample_weight=self.weight)
+
+    def chain(self, kind: str, n_landmarks: int | str | None, seed: int) -> tuple[FloatArray, Landmarks]:
+        """Compute the proximities of all rows, or added up over groups of rows without ever being formed."""
+        n = self.leaf.shape[1]
+        m = resolve_n_landmarks(n_landmarks, n)
+        if m is None:
+            return self.proximities(kind).toarray(), Landmarks(np.arange(n), n)
+        return landmark_chain(build_operator(self.table, kind=kind, sample_weight=self.weight), m, random_state=seed)
+
+    def places(self, Y: FloatArray) -> FloatArray:
+        """Put coordinates into the leaves, and place the training rows by the trees that left them out of their bag."""
+        self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
+        return place_training(self.table, self.leaves)
+
+    def judge(self, places: FloatArray) -> Judged:
+        """Compare what the map shows of the target with what the forest knows of it."""
+        table, (_, target) = self.table, self._training_data()
+        if target.y is None or not table.bootstrap:
+            return Judged(float("nan"), float("nan"), None)
+        classes, labelled = target.is_classification, target.labelled
+        predicted = out_of_bag_prediction(table, target.y, labelled, classification=classes, row_weight=self.weight)
+        left_out = (self.counts == 0).any(axis=0)[labelled]
+        return Judged(
+            *judge_separation(places[labelled], target.y, predicted[labelled], left_out, classification=classes),
+            predicted,
+        )
+
+    # --- for rows that come later ---
+
+    def leaves_of(self, rows: Any) -> IntArray:
+        """Find the leaf of each row in each tree."""
+        return leaf_ids(self.trees, check_forest_input(self.forest, rows))
+
+    def place_new(self, rows: Any) -> FloatArray:
+        """Place rows at the mean of their leaves over all trees."""
+        if self.leaves is None:
+            message = "nothing was put into the leaves yet."
+            raise ValueError(message)
+        return place_new(self.leaves_of(rows), self.leaves)
+
+    def n_known(self, rows: Any) -> int:
+        """Count rows that share all leaves with a training row."""
+        trained = {leaves.tobytes() for leaves in np.ascontiguousarray(self.leaf.T)}
+        return sum(leaves.tobytes() in trained for leaves in np.ascontiguousarray(self.leaves_of(rows).T))
+
+    def novelty(self, rows: Any = None) -> FloatArray:
+        """Tell which share of the training rows, each out of bag, is less far outside its way than each row."""
+        excess = self.excess
+        if rows is not None:
+            excess = path_excess(self.trees, check_forest_input(self.forest, rows), self.ranges)
+        yardstick = self._yardstick()
+        if not len(yardstick):
+            return np.full(len(excess), np.nan)
+        return np.where(np.isnan(excess), np.nan, tail_share(excess, yardstick))
+
+    @property
+    def novelty_threshold(self) -> float:
+        """The novelty above which a row is called unlike the others."""
+        n = len(self._yardstick())
+        return threshold(n) if n else float("nan")
+
+    def _yardstick(self) -> FloatArray:
+        return self.excess[~np.isnan(self.excess)]  # a row that is in every bag has none
+
+    def importances(self) -> Importance:
+        """Measure the permutation importance of the features, once."""
+        if self.importance is None:
+            if not self.table.bootstrap:
+                message = "feature_importances_ needs rows out of bag. Pass a forest with bootstrap=True."
+                raise AttributeError(message)
+            self.importance = self._measure_importance()
+        return self.importance
+
+    def _measure_importance(self) -> Importance:
+        rows, target = self._training_data()
+        if not np.array_equal(self.leaves_of(rows), self.leaf):
+            message = (
+                "feature_importances_: the array that was given to fit has been changed in place since. "
+                "Fit again, or give fit a copy."
+            )
+            raise ValueError(message)
+        if target.y is not None:
+            counts = self.counts
+            if not target.labelled.all():
+                rows, counts = rows[target.labelled], counts[:, target.labelled]
+            return importance_from_counts(self.forest, rows, target.y, counts, random_state=self.permutation_seed)
+        if self.contrast_seed is None:
+            message = (
+                "feature_importances_ needs the target that the given forest was fitted on. Pass it with the forest to "
+                "manifolia.forest.permutation_importance."
+            )
+            raise AttributeError(message)
+        seeds: dict[str, int] = {"contrast_state": self.contrast_seed, "random_state": self.permutation_seed}
+        return contrast_importance(self.forest, rows, **seeds)
+
+    def _training_data(self) -> tuple[Any, Target]:
+        """Return the rows and the target given to ``fit``, unless they are gone."""
+        if self._training is None:
+            message = (
+                "feature_importances_: the training rows are needed for it and are not saved with the model. "
+                "Ask for it once before saving, or fit again."
+            )
+            raise AttributeError(message)
+        return self._training
+
+    # --- for files ---
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the training data, and what follows from the forest."""
+        return {**vars(self), "_training": None, "_trees": None}
+
+    def check_restored(self) -> None:
+        """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
+        self._training = self._trees = None
+        if check_forest(self.forest) is not self.forest:
+            message = "the model holds a wrapped forest."
+            raise ValueError(message)
+        check_leaves(self.leaf, self.counts, self.trees)
+        n, d = self.leaf.shape[1], self.forest.n_features_in_
+        fits = self.excess.shape == (n,) and self.excess.dtype == np.float64
+        if self.weight is not None:
+            fits = fits and self.weight.shape == (n,) and self.weight.dtype == np.float64
+        if self.leaves is not None:
+            values, filled = self.leaves
+            fits = fits and values.ndim == 2 and values.dtype == np.float64 and len(values) == self.trees.n_leaves
+            fits = fits and filled.shape == (self.trees.n_leaves,) and filled.dtype == bool
+        low, high, span = self.ranges
+        fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
+        if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
+            message = "the leaves, ranges or weights of the model do not fit its forest."
+            raise ValueError(message)
+
+
+class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of the maps made from a forest: their common parameters, and the questions that the forest answers.
+
+    It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int,
+        proximity: str,
+        forest: Any,
+        n_trees: int,
+        task: str,
+        random_state: RandomState,
+        n_jobs: int | None,
+        verbose: bool,
+        callback: Callback,
+    ) -> None:
+        self.n_components = n_components
+        self.proximity = proximity
+        self.forest = forest
+        self.n_trees = n_trees
+        self.task = task
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the forest and make the map."""
+
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> FloatArray:
+        """Make the map and return it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
+            asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
+            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation.
+        """
+        return self.fit(X, y, sample_weight=sample_weight).embedding_
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows on the finished map, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Mean of their leaves over all trees.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.place_new(rows).astype(rows.dtype, copy=False)
+
+    def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
+        """Compute the forest's proximities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows against the training rows; None: the training rows among themselves.
+
+        Returns
+        -------
+        csr_array of shape (n, n) or (m, n)
+            Of the kind that the map was made with.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.proximities(self.proximity, rows)
+
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
+        """Tell how unlike the training rows each row is, as a share of these that are less far out.
+
+        A row is far out if, on its way down the trees, its values lie outside those of the training rows that went the
+        same way. Training rows are measured by the trees that left them out of their bag, and are the yardstick:
+        1 − novelty is the p-value of "this row is like them".
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows, each measured alone, by all trees. None: the training rows.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (n,)
+            Between 0 and 1; about one ordinary row in a hundred is above `novelty_threshold_`. NaN for a training row
+            that is in every bag, and for all rows of a forest without bootstrap, which has no yardstick.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.novelty(rows)
+
+    @property
+    def forest_(self) -> Any:
+        """The fitted forest.
+
+        Returns
+        -------
+        scikit-learn forest
+            Grown by ``fit``, or the one that was given.
+        """
+        check_is_fitted(self, "embedding_")
+        return self._fitted_forest.forest
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Permutation importance of each feature on out-of-bag rows, computed on first access and kept.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Mean over trees of what the error rate, or the mean squared error, grows by; see
+            `manifolia.forest.permutation_importance`. With ``task="unsupervised"`` the error is that of telling the
+            data from its shuffled copy.
+        """
+        return self._importances().mean
+
+    @property
+    def importances_std_(self) -> FloatArray:
+        """Standard deviation of `feature_importances_` over trees.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Divided by the root of the number of trees, the standard error.
+        """
+        return self._importances().std
+
+    def _importances(self) -> Importance:
+        check_is_fitted(self, "embedding_")
+        with threads(self.n_jobs):
+            return self._fitted_forest.importances()
+
+    # --- for `fit` of the maps ---
+
+    def _check_common(self) -> None:
+        """Check the parameters that all of these maps have."""
+        check_number(self.n_components, "n_components", low=1, integer=True)
+        check_option(self.proximity, "proximity", KINDS)
+        check_number(self.n_trees, "n_trees", low=1, integer=True)
+        check_forest(self.forest)
+        check_bool(self.verbose, "verbose")
+        if self.proximity in ("original", "kerf", "path"):
+            warn(
+                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
+                f"the layout separates even random labels, and embedding_, placed by trees that did not see "
+                f"a row, is laid out by it. Use 'gap' or 'oob' for a map that can be trusted.",
+                HonestyWarning,
+            )
+
+    def _check_rows(self, X: ArrayLike, *, reset: bool) -> Any:
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2 if reset else 1,
+        )
+
+    def _check_new(self, X: ArrayLike | None) -> Any:
+        """Check rows that are asked about; None stays None."""
+        check_is_fitted(self, "embedding_")
+        return None if X is None else self._check_rows(X, reset=False)
+
+    def _read_target(self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int) -> Any:
+        """Read target and weights of n rows."""
+        target = read_target(y, n, self.task, forest=self.forest)
+        return target, None if sample_weight is None else row_weights(sample_weight, n)
+
+    def _keep(
+        self, forest: FittedForest, target: Target, places: FloatArray, judged: Judged, **attributes: Any
+    ) -> Self:
+        """Become the fitted map: nothing is set before everything has succeeded."""
+        self._fitted_forest = forest
+        self.embedding_ = places
+        self.task_ = target.task
+        self.oob_score_, self.over_separation_ = judged.score, judged.excess
+        self.novelty_threshold_ = forest.novelty_threshold
+        self._n_features_out = self.n_components
+        self.__dict__.pop("oob_prediction_", None)
+        if judged.prediction is not None:
+            attributes["oob_prediction_"] = judged.prediction
+        self.__dict__.update(attributes)
+        return self
+
+    def _forest_need(self, n: int, y: ArrayLike | None) -> float:
+        """Bytes of the forest, its leaves and the coordinates in them. (Counted on sizes from 2,000 to 100,000.)"""
+        given = check_forest(self.forest)
+        n_trees = self.n_trees if given is None else given.n_estimators
+        n_values, n_leaves = 2, n_trees * _LEAVES_PER_ROW * n
+        target = None if y is None else read_target(y, n, self.task, forest=given)
+        if target is None or target.y is None:
+            n_leaves *= 2  # a forest without a target is trained on a shuffled copy too
+        else:
+            outputs = target.y.reshape(len(target.y), -1)
+            n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
+        return float(
+            2 * n_leaves * (_NODE_BYTES + 8 * n_values)
+            + 8 * n_leaves * max(n_values, self.n_components)
+            + _BYTES_PER_LEAF_ID * n_trees * n
+        )
+
+    def _check_restored(self) -> None:
+        """Check that a map which came from a file fits the forest that it holds."""
+        state = vars(self)
+        if "embedding_" not in state:
+            return
+        held = state["_fitted_forest"]
+        fits = type(held) is FittedForest and held.forest.n_features_in_ == state["n_features_in_"]
+        if not fits or state["embedding_"].shape[0] != held.leaf.shape[1]:
+            message = "the map of the model does not fit its forest."
+            raise ValueError(message)
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.task != "unsupervised"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
