@@ -25,6 +25,7 @@ from sklearn.preprocessing import scale
 
 import manifolia as mf
 from manifolia.cli import main as command_line
+from manifolia.methods.forest_map import LAYOUTS
 from manifolia.show import (
     ConvergenceDisplay,
     FeatureFieldDisplay,
@@ -130,12 +131,14 @@ def draw_phate() -> None:
 def draw_forest_map() -> None:
     X, _, y, _ = digits(997)
     figure = Figure(figsize=(10.0, 6.6), layout="constrained")
-    forest = None
-    for ax, layout in zip(figure.subplots(2, 3).flat, ("phate", "mds", "isomap", "lle", "tsne", "umap"), strict=True):
-        model = mf.ForestMap(layout, forest=forest, random_state=0).fit(X, y)
-        forest = model.forest_
-        MapDisplay.from_data(model.embedding_, y, kind="class").plot(ax, legend=False)
-        ax.set_title(f'layout="{layout}"')
+    first = mf.RFPHATE(random_state=0).fit(X, y)
+    maps = {"RFPHATE": first.embedding_}
+    for layout in LAYOUTS:
+        model = mf.ForestMap(layout, forest=first.forest_, random_state=0).fit(X, y)
+        maps[f'layout="{layout}"'] = model.embedding_
+    for ax, (title, Y) in zip(figure.subplots(2, 3).flat, maps.items(), strict=True):
+        MapDisplay.from_data(Y, y, kind="class").plot(ax, legend=False)
+        ax.set_title(title)
     save(figure, "methods/forest-map")
 
 

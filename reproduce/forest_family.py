@@ -8,9 +8,9 @@ kept in ``--work``, one file for each seed of a set, and not computed again unti
 Fig. 9 (appendix F): RF-MDS, RF-Isomap, RF-LLE and RF-PHATE of Iris with 1000 noise variables, Optical Digits and Ames,
 with the proximities of Definition 3.1 (``proximity="oob"``), 500 trees. The paper shows pictures only. Here every map
 is also asked for the variables of the paper's tables (appendix B: k-NN with k = √n, ten folds), in two forms: what the
-layout gave (`layout_embedding_`, the paper's picture) and every row placed through the leaves (`embedding_`, which new
+layout gave (the paper's picture) and every row placed through the leaves (`embedding_`, which new
 rows follow). t-SNE and a UMAP-type layout of the same proximities stand beside them. Of the digits a sample is mapped:
-the exact walk and scikit-learn's Isomap take minutes on all.
+the exact walk and Isomap take minutes on all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from _store import Store
 from rf_phate import errors
 
 import manifolia
-from manifolia import ForestMap
+from manifolia import RFPHATE, ForestMap
 from manifolia.exceptions import ManifoliaWarning
 
 LAYOUTS = {
@@ -64,18 +64,19 @@ def family(experiment, seed):
     for layout in LAYOUTS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ManifoliaWarning)
-            model = ForestMap(
-                layout, proximity="oob", forest=forest, task=experiment.task, n_landmarks=None, random_state=seed
-            ).fit(experiment.X, experiment.y)
+            common = {"proximity": "oob", "forest": forest, "task": experiment.task, "random_state": seed}
+            model = RFPHATE(n_landmarks=None, **common) if layout == "phate" else ForestMap(layout, **common)
+            model.fit(experiment.X, experiment.y)
         forest = model.forest_
+        Y = model.landmark_embedding_ if layout == "phate" else model.layout_embedding_
         found[layout] = {
-            "layout": errors(model.layout_embedding_, experiment.cells, seed),
+            "layout": errors(Y, experiment.cells, seed),
             "placed": errors(model.embedding_, experiment.cells, seed),
             "oob": model.oob_score_,
             "over": model.over_separation_,
         }
         if seed == 0 and layout in PICTURED:
-            found[layout]["map"] = np.round(model.layout_embedding_, 5).tolist()
+            found[layout]["map"] = np.round(Y, 5).tolist()
     return found
 
 

@@ -35,19 +35,18 @@ partial = np.where(hidden, None, y)
 # Layouts
 # -------
 #
-# Diffusion (``"phate"``) is what :class:`manifolia.RFPHATE` does. Rows without a label
-# (open circles) are placed by the forest that learned from the others.
+# :class:`manifolia.RFPHATE` walks along the proximities, :class:`manifolia.ForestMap`
+# lays them out as other methods do. Rows without a label (open circles) are placed by the
+# forest that learned from the others.
 figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-forest = None
-for ax, layout in zip(axes.flat, ("phate", "mds", "isomap", "umap"), strict=True):
-    model = mf.ForestMap(layout, forest=forest, n_trees=200, random_state=0).fit(
-        wine.data, partial
-    )
-    forest = model.forest_
-    MapDisplay.from_data(model.embedding_, color=partial, kind="class").plot(
-        ax, legend=ax is axes[0, 1]
-    )
-    ax.set_title(layout)
+model = mf.RFPHATE(n_trees=200, random_state=0).fit(wine.data, partial)
+maps = {"RF-PHATE": model.embedding_}
+for layout in ("mds", "isomap", "umap"):
+    other = mf.ForestMap(layout, forest=model.forest_, random_state=0)
+    maps[layout] = other.fit(wine.data, partial).embedding_
+for ax, (title, Y) in zip(axes.flat, maps.items(), strict=True):
+    MapDisplay.from_data(Y, color=partial, kind="class").plot(ax, legend=ax is axes[0, 1])
+    ax.set_title(title)
 
 # %%
 # Rows unlike their class
@@ -72,7 +71,7 @@ PrototypeDisplay.from_data(K, X, known, feature_names=wine.feature_names, top=8)
 #
 # A row whose label is hidden, and the labelled rows that the forest holds for alike.
 row = int(np.flatnonzero(hidden)[13])
-model = mf.ForestMap("phate", n_trees=300, random_state=0).fit(wine.data, partial)
+model = mf.RFPHATE(n_trees=300, random_state=0).fit(wine.data, partial)
 EvidenceDisplay.from_data(model.proximity_matrix(), model.embedding_, partial, row).plot()
 print("true label:", y[row])
 

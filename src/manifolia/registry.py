@@ -192,7 +192,6 @@ def _one_of(*choices: Any) -> Range:
 
 _PERMUTED = "growth of the error when a column is shuffled"
 _FOREST_LAYOUTS = {
-    "phate": {"t": _whole(1, 60)},
     "mds": {"mds": _one_of("metric", "classic", "nonmetric")},
     "isomap": {"n_neighbors": _whole(3, 100)},
     "lle": {"n_neighbors": _whole(4, 100)},
@@ -206,7 +205,7 @@ _FOREST: dict[str, Any] = {
     "forest": True,
     "predicts": True,
     "importance": _PERMUTED,
-    "novelty": "How far a row's values lie outside those of the training rows that went the same way down the trees.",
+    "novelty": "The share of training rows that lie less far outside the rows that went the same way down the trees.",
     "far_row": "The forest sends every row to a leaf: one far from all lies among the rows that share its leaves.",
     "score": "oob_score_",
     "score_means": _SCORES["oob_score_"],
@@ -238,7 +237,7 @@ for _card in (
     ),
     Card(
         "forest-map", "manifolia.methods.forest_map:ForestMap",
-        "forest proximities under MDS, Isomap, LLE, t-SNE, UMAP or PHATE; places new rows",
+        "forest proximities under MDS, Isomap, LLE, t-SNE or UMAP; places new rows",
         label="Forest map", **_FOREST,
         figures=("oob_score_", "over_separation_"), space=_FOREST_LAYOUTS["mds"],
     ),

@@ -110,7 +110,6 @@ def test_conditions_outlive_a_cut() -> None:
 def test_every_method_of_ours_has_a_preset() -> None:
     assert set(preset(PHATE())[1]) == {"n_neighbors", "decay", "t"}
     assert set(preset(ForestMap(layout="tsne"))[1]) == {"perplexity"}
-    assert set(preset(ForestMap(layout="phate"))[1]) == {"t"}
     assert isinstance(preset(ForestMap(layout="mds"))[1]["mds"], Choice)
     with pytest.raises(ValueError, match=r"there is no preset for ForestMap\(layout='circle'\)"):
         preset(ForestMap(layout="circle"))
@@ -118,7 +117,7 @@ def test_every_method_of_ours_has_a_preset() -> None:
     assert set(preset(piped)[1]) == {"tsne__perplexity", "tsne__early_exaggeration"}
 
 
-@pytest.mark.parametrize("layout", ["phate", "mds", "isomap", "lle", "umap"])
+@pytest.mark.parametrize("layout", ["mds", "isomap", "lle", "umap"])
 def test_presets_of_forests_can_be_run(layout: str) -> None:
     """Both ends of every range are taken by the method."""
     iris = load_iris()
