@@ -223,7 +223,7 @@ def draw_tuning() -> None:
     left, right = figure.subplots(1, 2)
     SettingDisplay.from_estimator(tuner).plot(left)
     SensitivityDisplay.from_estimator(tuner).plot(right)
-    save(figure, "concepts/tuning")
+    save(figure, "methods/tuning")
 
 
 PICTURES: dict[str, Callable[[], None]] = {

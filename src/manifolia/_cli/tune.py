@@ -16,7 +16,7 @@ from manifolia._core.files import draft
 from manifolia._core.optional import is_installed
 from manifolia.runs import make_run, write_run
 from manifolia.runs.folder import check_free
-from manifolia.runs.tuning import tune_table
+from manifolia.runs.settings import tune_table
 from manifolia.show.tuning import write_study_picture
 
 __all__ = ["run_tune"]

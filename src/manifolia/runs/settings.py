@@ -1,11 +1,10 @@
-"""Settings for a table: prepare it as a run would, tune, and hand the request back with what was found."""
+"""Settings for a table: prepare it as a run would, tune, and hand the request back with the best settings."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from manifolia import registry
@@ -19,7 +18,7 @@ __all__ = ["Tuning", "tune_table"]
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was found."""
+    """A tuned request."""
 
     request: Request  # The user's, with the settings that were found
     tuner: Any  # Fitted
@@ -33,11 +32,7 @@ def tune_table(
     *,
     metrics: Sequence[str] = ("auc_r_nx",),
     space: dict[str, Any] | None = None,
-    n_trials: int = 20,
-    n_repeats: int = 5,
-    subsample: float | None = None,
-    timeout: float | None = None,
-    storage: Path | None = None,
+    **options: Any,  # Other parameters of the tuner
 ) -> Tuning:
     """Choose the settings of a method for a table."""
     from manifolia.tune import Tuner
@@ -47,22 +42,17 @@ def tune_table(
     method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
     estimator = make_estimator(method, replace(request, n_jobs=1), labels)
     features, preparer, X = prepare(table, request, method)
-    known = (
-        {name: one for name, one in preset(estimator)[1].items() if name not in request.settings} if not space else {}
-    )
+    if not space:
+        space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}
     tuner = Tuner(
         estimator,
-        {**known, **(space or {})},
+        space,
         list(metrics),
-        n_trials=n_trials,
-        n_repeats=n_repeats,
-        subsample=subsample,
-        timeout=timeout,
-        storage=storage,
         refit=False,
         random_state=request.random_state,
         n_jobs=request.n_jobs,
         callback=listener,
+        **options,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
