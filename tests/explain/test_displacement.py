@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 import manifolia as mf
 from manifolia.exceptions import StoppedByCallbackError
 from manifolia.explain import displacement
+from manifolia.explain.displacement import displacements, row_displacements
 
 
 class Linear:
@@ -136,3 +137,74 @@ def test_bad_input_is_refused(rng):
         displacement.importance(Linear(SLOPES), X, groups=[])
     with pytest.raises(StoppedByCallbackError):
         displacement.importance(Linear(SLOPES), X, callback=lambda event: event.done == 2)
+
+
+# --- one row ---------------------------------------------------------------------------------------------------------
+
+SINGLE = [np.array([i]) for i in range(4)]
+
+
+def place(X):
+    return X @ np.array(SLOPES)
+
+
+def test_a_linear_map_moves_by_slope_times_difference(rng):
+    X = rng.normal(size=(20, 4))
+    found = row_displacements(place, X, 7, SINGLE)
+    others = np.delete(X, 7, axis=0)
+    expected = np.abs(others - X[7]).mean(axis=0) * np.linalg.norm(SLOPES, axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert found[2] == 0.0  # the map does not use it
+
+
+def test_columns_of_a_group_change_together(rng):
+    X = rng.normal(size=(15, 4))
+    together = row_displacements(place, X, 0, [np.array([0, 3]), np.arange(4)])
+    moved = (X[1:, [0, 3]] - X[0, [0, 3]]) @ np.array(SLOPES)[[0, 3]]
+    assert together[0] == pytest.approx(np.linalg.norm(moved, axis=1).mean())
+    assert together[1] == pytest.approx(np.linalg.norm(place(X[1:]) - place(X[:1]), axis=1).mean())
+
+
+def test_donors_are_a_seeded_sample_of_the_other_rows(rng):
+    X = rng.normal(size=(500, 4))
+    one, same, other = (row_displacements(place, X, 3, SINGLE, n_donors=16, random_state=s) for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    np.testing.assert_allclose(one, row_displacements(place, X, 3, SINGLE, n_donors=499), rtol=0.6)
+
+
+def test_sparse_rows_and_small_parts_give_the_same(rng, monkeypatch):
+    X = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.5)
+    whole = row_displacements(place, X, 2, SINGLE)
+    np.testing.assert_array_equal(row_displacements(place, sp.csr_array(X), 2, SINGLE), whole)
+    monkeypatch.setattr(displacement, "_CELLS", 1)
+    np.testing.assert_array_equal(row_displacements(place, X, 2, SINGLE), whole)
+
+
+def test_a_row_that_is_not_there():
+    with pytest.raises(ValueError, match="row"):
+        row_displacements(place, np.zeros((3, 4)), 3, SINGLE)
+
+
+def test_petals_put_an_iris_where_it_is():
+    X, y = load_iris(return_X_y=True)
+    model = mf.RFPHATE(n_trees=100, random_state=0).fit(X, y)
+    found = row_displacements(model.transform, X, 20, SINGLE, random_state=0)
+    assert set(np.argsort(found)[-2:]) == {2, 3}
+
+
+def test_values_of_each_row_or_of_all(rng):
+    X, groups = rng.normal(size=(6, 4)), [np.array([1]), np.array([0, 3])]
+    values = [rng.normal(size=(3, len(columns))) for columns in groups]
+    moved = displacements(place, X, groups, values)
+    assert moved.shape == (6, 2, 3)
+    for i in range(6):
+        for g, columns in enumerate(groups):
+            for j in range(3):
+                tried = X[[i]].copy()
+                tried[0, columns] = values[g][j]
+                assert moved[i, g, j] == pytest.approx(np.linalg.norm(place(tried) - place(X[[i]])))
+    own = [X[:, np.newaxis, columns] for columns in groups]
+    assert (displacements(place, X, groups, own) == 0).all()
+    each = [np.repeat(one[np.newaxis], 6, axis=0) for one in values]
+    np.testing.assert_array_equal(displacements(place, X, groups, each), moved)

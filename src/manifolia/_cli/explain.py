@@ -12,7 +12,7 @@ import pandas as pd
 from manifolia import registry
 from manifolia._cli.console import Console
 from manifolia.exceptions import TableError
-from manifolia.explain.substitution import substitution_effects
+from manifolia.explain.displacement import row_displacements
 from manifolia.explorer.decode import decode
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
@@ -100,7 +100,7 @@ def _shifts(folder: Folder, model: Any, rows: Any, row: int) -> list[tuple[str, 
         ranked = [entry["column"] for entry in folder.report["importances"]]
         names = [name for name in ranked if name in set(names)][:_COLUMNS] or names[:_COLUMNS]
     groups = [np.flatnonzero(sources == name) for name in names]
-    moved = substitution_effects(model[-1].transform, rows, row, groups, random_state=0)
+    moved = row_displacements(model[-1].transform, rows, row, groups, random_state=0)
     return sorted(
         ((str(name), float(shift)) for name, shift in zip(names, moved, strict=True)), key=lambda one: -one[1]
     )

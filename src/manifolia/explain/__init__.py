@@ -3,5 +3,5 @@
 from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, submodules=["displacement", "substitution"], names={"importance": "manifolia.explain.displacement"}
+    __name__, submodules=["displacement"], names={"importance": "manifolia.explain.displacement"}
 )

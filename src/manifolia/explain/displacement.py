@@ -1,6 +1,12 @@
-"""Which features shape a map, for any map that can place rows: how far rows move when a feature is mixed up.
+"""Which features shape a map, for any map that can place rows: give a row other values and see how far it moves.
 
-Row i gets, in feature f alone, the value of a row j that is similar to it in all *other* features, and is placed again:
+`displacements` is that step; T places a row, and a feature may be a group of columns that belong together (those of one
+category). A feature that the map does not use moves nothing.
+
+**One row** (`row_displacements`): how far it moves, in the mean, with the values of other rows.
+
+**The map** (`importance`). Row i gets, in feature f alone, the value of a row j that is similar to it in all *other*
+features, and is placed again:
 
     s_if = mean over j ∈ N_i(−f) of ‖ T(x_i with x_if ← x_jf) − T(x_i) ‖,        s_f = mean over rows of s_if
 
@@ -27,18 +33,19 @@ Westfall, P. H. and Young, S. S. (1993). Resampling-based multiple testing. Wile
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, is_sparse
 
-__all__ = ["Displacement", "importance"]
+__all__ = ["Displacement", "displacements", "importance", "row_displacements"]
 
 _POOL = 2000  # rows, at most, among which similar ones are looked for
 _LEAST_POOL = 200
@@ -60,6 +67,60 @@ class Displacement(NamedTuple):
     per_row: FloatArray  # (r, g): displacement of each row
     null_per_row: FloatArray  # (r, g): its null
     spread: float  # Root mean square distance of rows from the middle of the map, in its own units
+
+
+def displacements(
+    place: Callable[[FloatArray], FloatArray],
+    X: FloatArray,
+    groups: Sequence[IntArray],
+    values: Sequence[FloatArray],
+    *,
+    home: FloatArray | None = None,
+) -> FloatArray:
+    """Measure how far rows move when groups of columns take other values: (rows, groups, donors).
+
+    For each group, `values` has those of k donors, (k, columns), or of k donors for each row, (rows, k, columns). A
+    donor that has the row's own values moves it by 0 and is not placed. `home`: the places of the rows, if known.
+    """
+    home = place(X) if home is None else home
+    given = [np.broadcast_to(one, (len(X), *one.shape[-2:])) for one in values]
+    out = np.zeros((len(X), len(groups), given[0].shape[1] if given else 0))
+    changes = [np.empty((3, 0), dtype=np.intp)]
+    for g, columns in enumerate(groups):
+        own = X[:, np.newaxis, columns]
+        row, donor = np.nonzero(((given[g] != own) & ~(np.isnan(given[g]) & np.isnan(own))).any(axis=2))
+        changes.append(np.stack([row, np.full(len(row), g), donor]))
+    moves = np.concatenate(changes, axis=1)
+    # Groups share a call: many small calls cost more.
+    for part in row_blocks(moves.shape[1], max(1, _CELLS // max(X.shape[1], 1))):
+        i, which, j = moves[:, part]
+        tried = X[i]
+        for g in np.unique(which):
+            these = np.flatnonzero(which == g)
+            tried[np.ix_(these, groups[g])] = given[g][i[these], j[these]]
+        out[i, which, j] = np.linalg.norm(place(tried) - home[i], axis=1)
+    return out
+
+
+def row_displacements(
+    place: Callable[[FloatArray], FloatArray],
+    X: Any,
+    row: int,
+    groups: Sequence[IntArray],
+    *,
+    n_donors: int = 64,
+    random_state: RandomState = None,
+) -> FloatArray:
+    """Measure how far a row moves, in the mean, when groups of columns take other rows' values."""
+    n = X.shape[0]
+    row = check_number(row, "row", low=0, high=n - 1, integer=True)
+    n_donors = check_number(n_donors, "n_donors", low=1, integer=True)
+    others = np.delete(np.arange(n), row)
+    if len(others) > n_donors:
+        others = np.sort(as_generator(random_state).choice(others, size=n_donors, replace=False))
+    donors = _dense(X[others])
+    moved = displacements(place, _dense(X[[row]]), groups, [donors[:, columns] for columns in groups])
+    return moved[0].mean(axis=1) if len(groups) else np.zeros(0)
 
 
 def importance(
@@ -94,14 +155,14 @@ def importance(
     k = check_number(n_neighbors, "n_neighbors", low=1, integer=True)
     n_flips = check_number(n_flips, "n_flips", low=1, integer=True)
     reporter = Reporter(callback)
-    names = getattr(X, "columns", None)
+    place = _placer(model, getattr(X, "columns", None))
 
     with threads(None):
         size = _COMPARISONS // max(len(asked) * len(columns), 1)
         size = min(n, max(_LEAST_POOL, min(_POOL, size)), max(3, _POOL_CELLS // d))
         pool = np.sort(generator.choice(n, size=size, replace=False))
         own, donors = _dense(data[asked]), _dense(data[pool])
-        home, places = _place(model, own, names), _place(model, donors, names)
+        home, places = place(own), place(donors)
         same = asked[:, np.newaxis] == pool
         k = min(k, size - 1)
         in_map = _nearest(_squares(home, places), same, k)
@@ -114,7 +175,7 @@ def importance(
             without = apart - _squares(z_own[:, group], z_donors[:, group])
             similar = _nearest(without, same, k)
             both = np.concatenate([similar, in_map], axis=1)
-            shift = _shifts(model, own, home, donors, both, group, names)
+            shift = displacements(place, own, [group], [donors[:, group][both]], home=home)[:, 0]
             moved[:, g], null[:, g] = shift[:, :k].mean(axis=1), shift[:, k:].mean(axis=1)
         reporter.step(_STAGE, len(columns), len(columns))
     spread = float(np.sqrt(places.var(axis=0).sum()))
@@ -151,13 +212,17 @@ def _dense(X: Any) -> FloatArray:
     return X.toarray() if is_sparse(X) else np.ascontiguousarray(X)
 
 
-def _place(model: Any, X: FloatArray, names: Any) -> FloatArray:
-    """Place rows, as a table where the model was given one: it would warn of names that are missing."""
-    if names is not None:
+def _placer(model: Any, names: Any) -> Callable[[FloatArray], FloatArray]:
+    """How the model places rows: as a table where it was given one, since it would warn of names that are missing."""
+
+    def place(X: FloatArray) -> FloatArray:
+        if names is None:
+            return np.asarray(model.transform(X), dtype=np.float64)
         import pandas as pd
 
         return np.asarray(model.transform(pd.DataFrame(X, columns=names)), dtype=np.float64)
-    return np.asarray(model.transform(X), dtype=np.float64)
+
+    return place
 
 
 def _standardised(own: FloatArray, donors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -183,24 +248,6 @@ def _nearest(squares: FloatArray, same: Array, k: int) -> IntArray:
     """Return the k nearest of every row, the row itself not among them; which of them comes first does not matter."""
     apart = np.where(same, np.inf, squares)
     return np.argpartition(apart, k - 1, axis=1)[:, :k]
-
-
-def _shifts(
-    model: Any, own: FloatArray, home: FloatArray, donors: FloatArray, chosen: IntArray, group: IntArray, names: Any
-) -> FloatArray:
-    """How far each row moves with the group's values of each chosen donor; those that have its own value move none."""
-    out = np.zeros(chosen.shape)
-    values = donors[:, group][chosen]  # (rows, donors, columns of the group)
-    mine = own[:, np.newaxis, group]
-    differs = ((values != mine) & ~(np.isnan(values) & np.isnan(mine))).any(axis=2)
-    which, donor = np.nonzero(differs)
-    step = max(1, _CELLS // own.shape[1])
-    for start in range(0, len(which), step):
-        i, j = which[start : start + step], donor[start : start + step]
-        tried = own[i]
-        tried[:, group] = values[i, j]
-        out[i, j] = np.linalg.norm(_place(model, tried, names) - home[i], axis=1)
-    return out
 
 
 def _flip_test(differences: FloatArray, n_flips: int, generator: np.random.Generator) -> FloatArray:
