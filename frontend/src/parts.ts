@@ -70,7 +70,7 @@ export interface SaliencyPart {
 }
 
 export interface NoveltyPart {
-  column: number;
+  columns: { novelty?: number };
   level: number;
   direction?: string;
   note: string;
@@ -118,7 +118,7 @@ export interface Parts {
 }
 
 export function partOf<K extends keyof Parts>(data: Data, name: K): Parts[K] | undefined {
-  return data.meta.parts?.[name];
+  return data.meta.parts[name];
 }
 
 const unpacked = new WeakMap<Data, Map<string, Promise<Numbers>>>();

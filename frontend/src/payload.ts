@@ -22,6 +22,13 @@ export interface ColumnSpec {
   colored?: number[];
 }
 
+/** What was found, in a sentence, and the rows and columns that it names. */
+export interface Finding {
+  text: string;
+  rows: number[];
+  columns: number[];
+}
+
 export interface Meta {
   format: string;
   version: number;
@@ -33,13 +40,13 @@ export interface Meta {
   columns: ColumnSpec[];
   color_by: number | null;
   importances: { name: string; value: number; error: number | null }[];
-  findings: string[];
+  findings: Finding[];
   notes: string[];
   left_out: string[];
   palette: Record<"light" | "dark", { classes: string[]; continuous: string[] }> & { other: string; missing: string };
   arrays: Record<string, { dtype: keyof typeof TYPES; length: number }>;
-  /** What else is known, by name; the arrays of a part are named `part.key`. Absent in files of the first version. */
-  parts?: Parts;
+  /** What else is known, by name; the arrays of a part are named `part.key`. */
+  parts: Parts;
 }
 
 const TYPES = {

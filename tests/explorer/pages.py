@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from manifolia.explorer import Payload
-from manifolia.explorer.of_model import described_model
-from manifolia.explorer.options import PageOptions
+from manifolia.explorer.build import build_page, describe
+from manifolia.explorer.context import PageOptions, context_of
 
 MISSING = {"u1": 2**8 - 1, "u2": 2**16 - 1, "u4": 2**32 - 1}
 
@@ -107,4 +107,6 @@ def in_rows(meta: dict[str, Any], arrays: dict[str, np.ndarray], points: np.ndar
 
 def payload_of_model(model: Any, X: Any = None, y: Any = None, **options: Any) -> Payload:
     """Return what the page of a model shows."""
-    return described_model(model, X, y, PageOptions(**options))[0]
+    context = context_of(model, X, y, PageOptions(**options))
+    describe(context)
+    return build_page(context)

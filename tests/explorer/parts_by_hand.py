@@ -198,7 +198,13 @@ class Whole:
         self.flags[np.argmin(self.novelty[self.n :])] = 1  # a flag need not follow the figure
         note = "Novelty compares a row with the rows of the map."
         far = "Rows far from all lie at the nearest row."
-        level = {"column": self.column["novelty"], "level": 0.7, "direction": "above", "note": note, "far": far}
+        level = {
+            "columns": {"novelty": self.column["novelty"]},
+            "level": 0.7,
+            "direction": "above",
+            "note": note,
+            "far": far,
+        }
         add_part(self.payload, "novelty", level, flag=self.flags)
         columns = {"predicted": self.column["predicted kind"], "target": self.column["kind"]}
         add_part(self.payload, "model", {"columns": columns})

@@ -9,6 +9,7 @@ import pytest
 
 from explorer.parts_by_hand import HOSTILE, Whole, add_neighbors, add_part, point_of
 from manifolia.explorer import NewRows, build_payload
+from manifolia.explorer.findings import Finding
 
 
 def texts(page: Any, selector: str) -> list[str]:
@@ -85,20 +86,26 @@ def test_the_overview_leads_to_answers(show):
     assert page.locator("#panel-quality").is_visible()
 
 
-def test_rows_that_a_finding_names_are_a_click_away(show):
+def test_rows_and_columns_that_a_finding_names_are_a_click_away(show):
     names = ["ann", "bob", "cid", "dan (old)", "eve"]
     findings = [
-        "2 rows look unlike the rest: look first at cid (0.58), eve (0.56).",
-        "So worth a look: dan (old) (1, looks like 0).",  # brackets in a name: the sentence stays as it is
-        "Nothing to see.",
+        Finding("2 rows look unlike the rest: look first at cid (0.58), eve (0.56).", rows=(2, 4)),
+        Finding("So worth a look: dan (old) (1, looks like 0).", rows=(3,)),
+        Finding("What matters most: b, and one that is not on the page.", columns=("b", "gone")),
+        Finding("Nothing to see: look first at ann (0.1)."),
     ]
-    payload = build_payload(np.eye(5)[:, :2], {"a": np.arange(5.0)}, row_names=names, findings=findings)
+    payload = build_payload(
+        np.eye(5)[:, :2], {"a": np.arange(5.0), "b": np.arange(5.0)}, row_names=names, findings=findings
+    )
     page = show(payload)
-    page.wait_for_selector(".findings .link")
-    assert texts(page, ".findings li") == findings
-    assert texts(page, ".findings .link") == ["cid", "eve"]
+    page.wait_for_selector(".findings .link:has-text('eve')")
+    assert texts(page, ".findings li > span:first-child") == [finding.text for finding in findings]
+    assert texts(page, ".findings .link") == ["cid", "eve", "dan (old)", "b"]
     page.click(".findings .link:has-text('eve')")
     page.wait_for_selector(".row-title:has-text('eve')")
+    page.click("#tab-overview")
+    page.click(".findings .link:text-is('b')")
+    page.wait_for_function("() => manifolia.store.state.colorBy === 2")
 
 
 # --- the row ----------------------------------------------------------------------------------------------------------

@@ -145,6 +145,8 @@ def test_all_that_is_known_of_a_map_is_said_in_order():
     assert [one.columns for one in found] == [("u",), (), (), ()]
     assert [one.rows for one in found] == [(), (), (59, 58, 57), (29,)]
     found = findings_of(line, names, learned=None, isolation=np.arange(60.0))
+    assert [one.rows for one in found] == [(59, 58, 57)]  # nobody measured how neighbours are kept
+    found = findings_of(line, names, learned=None, scores={}, isolation=np.arange(60.0))
     assert [one.rows for one in found] == [(), (59, 58, 57)]
     blind = findings_of(line, names, learned=Learned(0.5, 0.0, classes=True), **known)
     assert blind[0].text.startswith("The forest cannot tell kind better")

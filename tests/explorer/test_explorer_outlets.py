@@ -59,15 +59,17 @@ def test_a_forest_map_tells_how_it_was_made_and_what_it_found(tmp_path, forest_m
     assert shown(meta) == ["target", *X.columns]
     assert meta["columns"][0]["kind"] == "class"  # the model's task says so
     assert meta["color_by"] == 0
-    assert meta["title"] == "RFPHATE"
+    assert meta["title"] == "RF-PHATE"
     assert meta["importances"][0]["name"] == "signal"
     np.testing.assert_allclose(
         [item["value"] for item in meta["importances"]], np.sort(model.feature_importances_)[::-1]
     )
     assert meta["importances"][0]["error"] == pytest.approx(model.importances_std_[0] / np.sqrt(30))
-    said = " ".join(meta["findings"] + meta["notes"])
-    assert f"{model.oob_score_:.3f}" in said
-    assert "What matters most: signal" in said
+    said = " ".join([*(finding["text"] for finding in meta["findings"]), *meta["notes"]])
+    assert f"the forest is right about {model.oob_score_:.0%} of rows it was not trained on" in said
+    assert "What matters most for target: signal" in said
+    named = [meta["columns"][i]["name"] for finding in meta["findings"] for i in finding["columns"]]
+    assert named[0] == "signal"
     assert "30 trees" in said
     assert f"{model.t_} steps" in said
 
@@ -140,17 +142,17 @@ def test_a_target_of_several_columns_or_with_a_name_that_is_taken(data):
 def test_a_wide_table_gives_the_columns_that_matter(tmp_path, rng):
     X = rng.normal(size=(20, 900)) * np.linspace(1, 2, 900)
     model = Plane().fit(X)
-    with pytest.warns(ManifoliaWarning, match="Of 900 columns the 400 that vary most are on the page"):
+    with pytest.warns(ManifoliaWarning, match="Of 900 columns the 200 that vary most are on the page"):
         mf.explore(model, X, path=tmp_path / "map.html", parts=None)
     sparse = payload_of_model(model, sp.csr_array(X), parts=None)
     dense = payload_of_model(model, X, parts=None)
     assert [c["name"] for c in sparse.meta["columns"]] == [c["name"] for c in dense.meta["columns"]]
     variance = X.var(axis=0)
     kept = [int(name.split()[1]) for name in shown(dense.meta)]
-    assert set(kept) == set(np.argsort(-variance)[:400])
+    assert set(kept) == set(np.argsort(-variance)[:200])
     ranked = payload_of_model(model, X, importances={f"feature {i}": 900.0 - i for i in range(900)}, parts=None)
-    assert shown(ranked.meta) == [f"feature {i}" for i in range(400)]
-    assert "of the greatest importance" in ranked.left_out[0]
+    assert shown(ranked.meta) == [f"feature {i}" for i in range(200)]
+    assert "that matter most" in ranked.left_out[0]
     spoken = payload_of_model(model, X, parts=["neighbors", "reasons"])
     reasons = spoken.meta["parts"]["reasons"]
     feature = spoken.arrays["reasons.feature"]

@@ -13,7 +13,7 @@ from manifolia.explorer.decode import decode, decode_parts, with_new_rows
 from manifolia.explorer.parts.part import NO_FEATURE
 from manifolia.metrics import auc_r_nx, r_nx, trustworthiness
 from manifolia.runs import Request, make_run
-from manifolia.runs.placing import place_rows
+from manifolia.runs.new_rows import place_new
 from manifolia.tables import read
 
 
@@ -89,7 +89,7 @@ def test_new_rows_have_reasons_neighbours_and_flags_of_their_own(flat, kernel_ma
     np.testing.assert_array_equal(np.sort(arrays["row"][near], axis=1), np.sort(expected, axis=1))
     part = meta["parts"]["novelty"]
     np.testing.assert_array_equal(arrays["novelty.flag"], model.novelty(new) >= part["level"])
-    assert meta["columns"][part["column"]]["role"] == "novelty"
+    assert meta["columns"][part["columns"]["novelty"]]["role"] == "novelty"
 
 
 def test_neighbours_are_the_nearest_in_data_and_map(flat, kernel_map):
@@ -186,10 +186,10 @@ def test_a_forest_map_is_explained_by_what_moves_rows(flat):
     np.testing.assert_allclose(strongest, -np.sort(-P, axis=1)[:, :10])
     columns = payload.meta["parts"]["model"]["columns"]
     assert {label: payload.meta["columns"][i]["name"] for label, i in columns.items()} == {
-        "predicted": "predicted",
+        "predicted": "predicted target",
         "target": "target",
     }
-    assert decode(payload).columns["predicted"].tolist() == model.oob_prediction_.tolist()
+    assert decode(payload).columns["predicted target"].tolist() == model.oob_prediction_.tolist()
 
 
 def test_featuremap_gives_its_own_importance_and_saliency(rng):
@@ -231,7 +231,7 @@ def test_a_category_counts_as_one_column_and_new_rows_of_a_run_are_told_alike():
         "features"
     ]
     assert "auc_r_nx" not in [line["name"] for line in meta["parts"]["quality"]["lines"]]
-    placed = place_rows(run.model, read(frame[100:]), run.report, run.describer)
+    placed = place_new(run.context, read(frame[100:]), run.report)
     page = with_new_rows(run.payload, placed.new)
     assert page.meta["n_new"] == 30
     assert (page.arrays["reasons.feature"].reshape(130, -1)[100:, 0] != NO_FEATURE).all()

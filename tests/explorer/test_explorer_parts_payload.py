@@ -1,13 +1,12 @@
-"""Parts of a page: their order, their size, and files of the first version."""
+"""Parts of a page: their order, their size, and files of other versions."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 
 from explorer.pages import in_rows, read_page
+from manifolia.exceptions import ModelFileError
 from manifolia.explorer import NewRows, Payload, build_payload, write_page
 from manifolia.explorer.decode import decode_parts, with_new_rows
 from manifolia.explorer.parts import Part
@@ -53,7 +52,7 @@ def test_lines_follow_the_points_and_links_name_points(tmp_path, rng):
         parts=parts,
     )
     meta, arrays = read_page(write_page(payload, tmp_path / "m.html"))
-    assert meta["version"] == 2
+    assert meta["version"] == 3
     reasons = meta["parts"]["reasons"]
     assert [meta["columns"][i]["name"] if i >= 0 else None for i in reasons["columns"]] == ["a", "b", None]
     (q,) = meta["parts"]["quality"]["columns"].values()
@@ -120,13 +119,8 @@ def test_a_part_of_another_length_is_refused(rng):
         build_payload(rng.normal(size=(4, 2)), parts=some_parts(3, rng))
 
 
-def test_the_first_version_is_read(tmp_path, rng):
+def test_another_version_is_refused(tmp_path, rng):
     payload = build_payload(rng.normal(size=(6, 2)), {"a": np.arange(6)})
-    meta = {name: value for name, value in payload.meta.items() if name != "parts"} | {"version": 1}
-    np.savez(
-        tmp_path / "old.npz", meta=np.frombuffer(json.dumps(meta).encode("ascii"), dtype=np.uint8), **payload.arrays
-    )
-    old = Payload.load(tmp_path / "old.npz")
-    assert (old.meta["version"], old.meta["parts"]) == (2, {})
-    assert old.meta == payload.meta
-    write_page(old, tmp_path / "old.html")
+    payload.meta["version"] = 2
+    with pytest.raises(ModelFileError, match=r"version 2, and manifolia reads .*, version 3"):
+        Payload.load(payload.save(tmp_path / "old.npz"))

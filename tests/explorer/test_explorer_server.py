@@ -16,7 +16,7 @@ import pytest
 import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, TableError
 from manifolia.explorer import LivePage, build_payload
-from manifolia.explorer.uploads import MOST_BYTES, UploadError, read_upload
+from manifolia.explorer.handler import MOST_BYTES, UploadError, read_upload
 
 
 class Client:
@@ -75,7 +75,7 @@ def made(data, model):
     """The content of the page, computed once."""
     X, y = data
     with mf.explore(model, X, y, live=True) as served:
-        return served.payload, served._placer
+        return served.payload, served._context
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_reasons_of_rows_that_were_not_in_the_sample_are_worked_out(data, model,
         lines = page.payload.arrays["reasons.feature"].reshape(90, -1)
         (point, *_) = np.flatnonzero((lines == 2**16 - 1).all(axis=1))
         told = json.loads(Client(page).ask("GET", f"/point/{point}").body)
-        found = page._placer.describer.effects.of_rows(np.array([told["row"]])).weight[0]
+        found = page._context.effects.of_rows(np.array([told["row"]])).weight[0]
     assert [reason["feature"] for reason in told["reasons"]] == ["abcd"[f] for f in np.argsort(-found) if found[f] > 0]
     np.testing.assert_allclose([reason["weight"] for reason in told["reasons"]], -np.sort(-found[found > 0]))
 
@@ -217,7 +217,7 @@ def test_new_rows_are_placed_as_by_the_model(page, client, data, model, kind):
     assert (said["n"], said["n_new"]) == (3, 3)
     np.testing.assert_allclose(np.c_[said["x"], said["y"]], model.transform(new), rtol=1e-6)
     np.testing.assert_allclose(said["novelty"], model.novelty(new), rtol=1e-6)
-    assert said["columns"]["predicted"] == model.forest_.predict(new.to_numpy()).tolist()
+    assert said["columns"]["predicted class"] == model.forest_.predict(new.to_numpy()).tolist()
     assert all(len(reasons) > 0 for reasons in said["reasons"])
     again = client.post("/transform", sent.encode(), kind)
     assert json.loads(again.body)["n_new"] == 6

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from cli_helpers import passengers
 from manifolia.exceptions import ModelFileError, TableError
 from manifolia.runs import Request, folder, make_run, open_run, write_run
-from manifolia.runs.placing import place_rows
+from manifolia.runs.new_rows import place_new
 from manifolia.runs.target import read_labels
 from manifolia.tables import read
 
@@ -32,7 +32,7 @@ def test_what_is_written_is_read_back(run, tmp_path):
     np.testing.assert_array_equal(opened.rows(), run.rows)
     assert opened.payload().meta == run.payload.meta
     table = read(passengers(10, seed=3))
-    one, two = (place_rows(model, table, run.report) for model in (run.model, opened.model()))
+    one, two = (place_new(context, table, run.report) for context in (run.context, opened.context()))
     assert one.Y.tobytes() == two.Y.tobytes()
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
@@ -131,12 +131,12 @@ def test_too_few_rows():
 
 
 def test_rows_of_the_fit_are_recognised_and_absent_columns_that_matter_are_told(run):
-    assert place_rows(run.model, read(passengers(150)), run.report).n_known == 150
-    fresh = place_rows(run.model, read(passengers(40, seed=7)), run.report)
+    assert place_new(run.context, read(passengers(150)), run.report).n_known == 150
+    fresh = place_new(run.context, read(passengers(40, seed=7)), run.report)
     assert fresh.n_known < 10
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        place_rows(run.model, read(passengers(10, seed=7).drop(columns="Sex")), run.report)
+        place_new(run.context, read(passengers(10, seed=7).drop(columns="Sex")), run.report)
     said = [str(warning.message) for warning in caught]
     assert any("'Sex', which is not in" in text and "of what matters" in text for text in said)
 

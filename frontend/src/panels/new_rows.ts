@@ -24,7 +24,7 @@ export const newRows: MakePanel = (actions) => {
 function listSection(actions: Actions): HTMLElement {
   const { data, store } = actions;
   const part = partOf(data, "novelty");
-  const column = part ? (data.columns[part.column] as Column | undefined) : undefined;
+  const column = data.columns[part?.columns.novelty ?? -1] as Column | undefined;
   const predicted = data.columns[partOf(data, "model")?.columns.predicted ?? -1] as Column | undefined;
   const list = h("ol", { class: "new-list" });
   const summary = h("p", {}, plural(data.meta.n_new, "new row"), ".");

@@ -1,9 +1,9 @@
 // What was found, how the map was made, how to read it, and what is not on the page.
 
 import type { Actions } from "../actions.ts";
-import { h, replace, said } from "../dom.ts";
+import { h, said } from "../dom.ts";
 import { partOf } from "../parts.ts";
-import type { Data } from "../payload.ts";
+import type { Finding } from "../payload.ts";
 import type { State } from "../store.ts";
 import type { MakePanel } from "./types.ts";
 
@@ -22,31 +22,24 @@ function list(texts: readonly string[], className: string): HTMLElement {
   return h("ul", { class: className }, ...texts.map((text) => h("li", {}, said(text))));
 }
 
-/** A finding; the rows that it names, as in "look first at 258 (0.58), 438 (0.56).", are a click away. */
-function finding(actions: Actions, text: string): HTMLElement {
+/** A finding; the rows and columns that it names are a click away. */
+function finding(actions: Actions, { text, rows, columns }: Finding): HTMLElement {
   const { data } = actions;
   const item = h("li", {}, said(text));
-  const at = /(?:look first at|worth a look:) /.exec(text);
-  const link = (): void => {
-    const start = at!.index + at![0].length;
-    const parts: (string | HTMLElement)[] = [text.slice(0, start)];
-    let end = start;
-    for (const found of text.slice(start).matchAll(/(, )?(.+?)( \([^()]*\))/g)) {
-      const [whole, comma = "", name, note] = found;
-      const point = pointCalled(data, name);
-      if (point < 0) return; // not as expected: the sentence stays as it is
-      parts.push(comma, h("button", { type: "button", class: "link", onclick: () => actions.pin(point) }, said(name)), note);
-      end = start + found.index + whole.length;
-    }
-    replace(item, ...parts, text.slice(end));
+  const link = (name: string, title: string, onclick: () => void): HTMLElement =>
+    h("button", { type: "button", class: "link", title, onclick }, said(name));
+  const show = (): void => {
+    const named = [
+      ...rows.map((row) => data.pointOfRow[row]).map((point) => link(data.title(point), "Show this row", () => actions.pin(point))),
+      ...columns
+        .filter((i) => data.columns[i].kind !== "text")
+        .map((i) => link(data.columns[i].name, "Colour by this", () => void actions.colorBy(i))),
+    ];
+    item.append(h("span", { class: "named" }, ...named));
   };
-  if (at) void Promise.resolve(data.nameColumn?.load()).then(link);
+  if (rows.length) void Promise.resolve(data.nameColumn?.load()).then(show);
+  else if (columns.length) show();
   return item;
-}
-
-function pointCalled(data: Data, name: string): number {
-  for (let i = 0; data.nameColumn && i < data.n; i++) if (data.nameColumn.text(i) === name) return i;
-  return /^\d+$/.test(name) && Number(name) < data.n ? data.pointOfRow[Number(name)] : -1;
 }
 
 /** What can be asked of this map, each with the way there. */
@@ -71,7 +64,7 @@ export const overview: MakePanel = (actions) => {
   const { data } = actions;
   const { findings, notes, left_out } = data.meta;
   const element = h("div", { class: "sections" });
-  if (findings.length) element.append(h("section", {}, h("h2", {}, "Findings"), h("ul", { class: "findings" }, ...findings.map((text) => finding(actions, text)))));
+  if (findings.length) element.append(h("section", {}, h("h2", {}, "Findings"), h("ul", { class: "findings" }, ...findings.map((found) => finding(actions, found)))));
   element.append(
     questions(actions),
     h(

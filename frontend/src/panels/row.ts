@@ -93,9 +93,7 @@ function prediction(actions: Actions, i: number, measured: boolean): HTMLElement
   const { data } = actions;
   const part = partOf(data, "model");
   if (!part) return null;
-  const { predicted, target: given, ...others } = part.columns;
-  const named = data.columns.find(({ name, spec }) => spec.role === "value" && data.columns[predicted]?.name === `predicted ${name}`);
-  const target = given ?? named?.index;
+  const { predicted, target, ...others } = part.columns as Partial<Record<string, number>>;
   const lines: HTMLElement[] = [];
   const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
     lines.push(h("div", {}, h("dt", {}, name), h("dd", {}, text === null ? h("span", { class: "none" }, "not known") : said(text), extra)));
@@ -110,7 +108,7 @@ function prediction(actions: Actions, i: number, measured: boolean): HTMLElement
   }
   for (const [name, index] of Object.entries(others)) {
     if (measured && name.toLowerCase() === "reliability") continue; // has a meter of its own
-    tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index], i));
+    tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index!], i));
   }
   return lines.length ? h("dl", { class: "facts" }, ...lines) : null;
 }

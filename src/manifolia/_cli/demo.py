@@ -12,7 +12,7 @@ from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
-from manifolia.runs.placing import place_rows
+from manifolia.runs.new_rows import place_new
 from manifolia.tables import read, write
 
 __all__ = ["SETS", "demo_table", "run_demo"]
@@ -56,7 +56,7 @@ def run_demo(console: Console, out: Path, *, name: str, force: bool) -> None:
     console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
     run = make_run(read(old), Request(target=(target,), title=title, images=_IMAGES.get(name)), console)
     with console.noting_warnings():
-        placed = place_rows(run.model, read(new), run.report, run.describer)
+        placed = place_new(run.context, read(new), run.report)
     page = with_new_rows(run.payload, placed.new)
     write_run(run, out, force=force)
     write(old, out / "data.csv")

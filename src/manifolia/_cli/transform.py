@@ -11,8 +11,7 @@ from manifolia._cli.map import read_table, write_h5ad
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
-from manifolia.runs.describing import describer_of_run
-from manifolia.runs.placing import Placed, place_rows
+from manifolia.runs.new_rows import Placed, place_new
 from manifolia.tables import write
 
 __all__ = ["run_transform"]
@@ -29,10 +28,8 @@ def run_transform(
             raise FileExistsError(message)
     table = read_table(data, reading)
     with console.noting_warnings():
-        model = folder.model()
         payload = folder.payload() if page is not None else None
-        describer = None if payload is None else describer_of_run(model, folder.rows(), payload, folder.report)
-        placed = place_rows(model, table, folder.report, describer)
+        placed = place_new(folder.context(payload), table, folder.report)
     console.notes(table.notes)
     if out is None and not console.as_json:
         placed.frame.to_csv(sys.stdout, index=False)

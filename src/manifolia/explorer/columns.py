@@ -28,7 +28,17 @@ import pandas as pd
 
 from manifolia._core.types import Array, FloatArray, IntArray
 
-__all__ = ["KINDS", "PRECISE_ROWS", "Encoded", "encode_column", "encode_texts", "infer_kind", "quantize"]
+__all__ = [
+    "KINDS",
+    "PRECISE_ROWS",
+    "Encoded",
+    "as_frame",
+    "encode_column",
+    "encode_texts",
+    "infer_kind",
+    "joined_column",
+    "quantize",
+]
 
 KINDS = ("class", "number", "date", "text")
 #: Below this many rows numbers and coordinates keep all digits of float32: the page is small anyway.
@@ -211,3 +221,52 @@ def _natural(text: str) -> tuple[list[tuple[int, float, str]], str]:
 
 def _json_bytes(texts: Sequence[str | None]) -> Array:
     return np.frombuffer(json.dumps(list(texts), separators=(",", ":")).encode("ascii"), dtype=np.uint8)
+
+
+def as_frame(columns: Any, n: int, name: str) -> pd.DataFrame:
+    """Bring columns into a table with names that differ."""
+    if columns is None:
+        return pd.DataFrame(index=pd.RangeIndex(n))
+    if isinstance(columns, pd.DataFrame):
+        table = columns.reset_index(drop=True)
+    else:
+        for key, values in columns.items():
+            if len(values) != n:
+                message = f"{name}: {key!r} has {len(values):,} values and the map has {n:,} rows."
+                raise ValueError(message)
+        parts = [pd.Series(values).reset_index(drop=True) for values in columns.values()]
+        table = pd.concat(parts, axis=1) if parts else pd.DataFrame(index=pd.RangeIndex(n))
+        table.columns = list(columns)
+    if len(table) != n:
+        message = f"{name} has {len(table):,} rows and the map has {n:,}. Pass the same rows, in the same order."
+        raise ValueError(message)
+    table = table.copy(deep=False)
+    table.columns = _distinct([str(column) for column in table.columns])
+    return table
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Number names that occur again, so that each column can be asked for."""
+    used: set[str] = set()
+    found = []
+    for name in names:
+        unique, i = name, 2
+        while unique in used:
+            unique, i = f"{name} ({i})", i + 1
+        used.add(unique)
+        found.append(unique)
+    return found
+
+
+def joined_column(ours: pd.Series, theirs: pd.Series) -> pd.Series:
+    """Put a column of the map and that of the new rows under one another; the map's type decides."""
+    if isinstance(ours.dtype, pd.CategoricalDtype):
+        extra = [value for value in pd.unique(theirs.dropna()) if value not in ours.cat.categories]
+        dtype = pd.CategoricalDtype([*ours.cat.categories, *extra], ordered=ours.cat.ordered)
+        return pd.concat([ours.astype(dtype), theirs.astype(dtype)], ignore_index=True)
+    if infer_kind(ours) == "number":
+        numbers = pd.to_numeric(theirs, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        return pd.Series(np.concatenate([ours.to_numpy(dtype=np.float64, na_value=np.nan), numbers]))
+    if infer_kind(ours) == "date":
+        return pd.concat([ours, pd.to_datetime(theirs, errors="coerce").astype(ours.dtype)], ignore_index=True)
+    return pd.Series([*ours, *theirs], dtype=object)

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import FloatArray
-from manifolia.explorer.building import build_payload
+from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts.part import Part, part_of_page
-from manifolia.explorer.payload import NewRows, Payload
+from manifolia.explorer.payload import NewRows, Payload, build_payload
 
 __all__ = ["Decoded", "decode", "decode_parts", "with_new_rows"]
 
@@ -96,18 +96,21 @@ def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
 def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Payload:
     """Put new rows on a map that was made before."""
     meta, known = payload.meta, decode(payload)
-    first = meta["color_by"]
+    first, names = meta["color_by"], [column["name"] for column in meta["columns"]]
     built = build_payload(
         known.Y,
         known.columns,
         title=meta["title"],
         subtitle=meta["subtitle"],
-        color_by=None if first is None else meta["columns"][first]["name"],
+        color_by=None if first is None else names[first],
         kinds=known.kinds,
         row_names=known.row_names,
         new=new,
         notes=meta["notes"],
-        findings=meta["findings"],
+        findings=[
+            Finding(item["text"], tuple(item["rows"]), tuple(names[i] for i in item["columns"]))
+            for item in meta["findings"]
+        ],
         importances={
             item["name"]: item["value"] if item["error"] is None else (item["value"], item["error"])
             for item in meta["importances"]

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
-from manifolia.explorer.parts.told import NOVEL
+from manifolia.explorer.parts.predictions import NOVEL
 from manifolia.metrics.separation import blind_score
 
 __all__ = [
@@ -74,7 +74,8 @@ def findings_of(
     if importances:
         better = learned is None or y is None or learned.more_than_chance(y[~pd.isna(y)])
         found.append(importance_finding(importances, purpose, learned=better))
-    found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
+    if learned is not None or scores is not None:
+        found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
     if novelty is not None:
         found.append(outlier_finding(novelty, row_names))
     elif isolation is not None:

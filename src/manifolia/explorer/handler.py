@@ -1,26 +1,41 @@
-"""Requests to a served page: what is asked for, who is answered, and in which words."""
+"""Requests to a served page: what is asked for, who is answered, and in which words.
+
+Any web site that the user visits can send requests to this machine, and any program on it can read addresses of other
+users' programs. So a request is answered only if it
+
+- names this server as its host: a site that has its own name point here (DNS rebinding) does not,
+- carries the cookie that the token in the printed address was swapped for,
+- if it sends something, comes from a page of this server (``Origin``), in a type that forms of other sites cannot send.
+"""
 
 from __future__ import annotations
 
 import base64
-import html
 import json
 import logging
 import queue
+import secrets
+import tempfile
 from concurrent.futures import TimeoutError as LateError
+from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import resources
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from manifolia.explorer.guard import Guard, Refusal
-from manifolia.explorer.payload import Payload
-from manifolia.explorer.uploads import MOST_BYTES
+import pandas as pd
 
-__all__ = ["LATE", "Handler", "Server"]
+from manifolia.exceptions import TableError
+from manifolia.explorer.page import served_html, static
+from manifolia.tables import Table, read
+
+__all__ = ["LATE", "MOST_BYTES", "Guard", "Handler", "Server", "UploadError", "read_upload"]
 
 LATE = 600.0  #: Seconds after which a placement is given up.
 _MOST_LISTENERS = 16
+_SELF = ("same-origin", "none")  # "none" is an address that the user typed
+MOST_BYTES = 16_000_000
+_FORMS = "Send a list of objects with the names of columns, or an object of lists, one for each column."
 _HEARTBEAT = 15.0  # seconds between signs of life to a listener
 _STATIC = {"/explorer.css": "text/css", "/live.js": "text/javascript"}
 _POLICY = (
@@ -36,6 +51,58 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _log = logging.getLogger(__name__)
+
+
+class Refusal(NamedTuple):
+    """Why a request is not answered."""
+
+    status: int  # Of HTTP
+    reason: str  # A sentence
+
+
+class Guard:
+    """Decides about requests."""
+
+    def __init__(self, names: tuple[str, ...], port: int) -> None:
+        self.token = secrets.token_urlsafe(32)
+        self._session = secrets.token_urlsafe(32)
+        self._cookie = f"manifolia_{port}"  # cookies do not tell ports apart
+        self._hosts = {f"{name}:{port}" for name in names}
+
+    def host(self, headers: Any) -> Refusal | None:
+        """Check that a request is meant for this server."""
+        given = headers.get_all("Host", [])
+        if len(given) != 1 or given[0].lower() not in self._hosts:
+            return Refusal(421, "This server answers to its own address only.")
+        return None
+
+    def is_token(self, text: str) -> bool:
+        """Check a token."""
+        return secrets.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+
+    def cookie(self) -> str:
+        """Write the cookie that a token is swapped for."""
+        return f"{self._cookie}={self._session}; HttpOnly; SameSite=Strict; Path=/"
+
+    def session(self, headers: Any) -> Refusal | None:
+        """Check that a request comes from the browser that was given the address."""
+        try:
+            jar = SimpleCookie(headers.get("Cookie", ""))
+        except CookieError:
+            jar = SimpleCookie()
+        found = jar[self._cookie].value if self._cookie in jar else ""
+        if not secrets.compare_digest(found.encode("utf-8", "replace"), self._session.encode()):
+            return Refusal(403, "Open the whole address that was printed, with its token.")
+        if headers.get("Sec-Fetch-Site", "none") not in _SELF:
+            return Refusal(403, "This page answers to itself only.")
+        return None
+
+    def origin(self, headers: Any) -> Refusal | None:
+        """Check that what is sent comes from a page of this server."""
+        scheme, _, host = headers.get("Origin", "").partition("://")
+        if scheme != "http" or host.lower() not in self._hosts:
+            return Refusal(403, "This page takes what its own page sends, and nothing else.")
+        return None
 
 
 class Server(ThreadingHTTPServer):
@@ -87,9 +154,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         page = self.server.page
         if asked.path == "/":
-            self._send(200, _frame(page.payload), "text/html")
+            self._send(200, served_html(page.payload), "text/html")
         elif asked.path in _STATIC:
-            self._send(200, _static(asked.path[1:]), _STATIC[asked.path])
+            self._send(200, static(asked.path[1:]), _STATIC[asked.path])
         elif asked.path == "/events":
             self._stream()
         elif asked.path.startswith("/col/"):
@@ -228,30 +295,45 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-def _frame(payload: Payload) -> str:
-    meta = json.dumps(payload.meta, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f"<title>{html.escape(payload.meta['title'])}</title>",
-            '<link rel="stylesheet" href="/explorer.css">',
-            '<link rel="icon" href="data:,">',
-            "</head>",
-            "<body>",
-            '<div id="app"><p class="loading">Reading the map…</p></div>',
-            f'<script type="application/json" id="meta" data-live>{meta}</script>',
-            '<script src="/live.js"></script>',
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+class UploadError(TableError):
+    """What was sent cannot be read as rows."""
 
 
-def _static(name: str) -> str:
-    return resources.files("manifolia.explorer").joinpath("static", name).read_text(encoding="utf-8")
+def read_upload(content: bytes, kind: str) -> Table:
+    """Read rows."""
+    if not content.strip():
+        message = "There are no rows. Paste them with the names of their columns in the first line."
+        raise UploadError(message)
+    if kind == "application/json":
+        return read(_from_json(content))
+    with tempfile.TemporaryDirectory(prefix="manifolia-") as folder:
+        path = Path(folder) / "rows.csv"
+        path.write_bytes(content)
+        try:
+            return read(path)
+        except TableError as error:
+            raise UploadError(str(error).replace(str(path), "the rows")) from error
+
+
+def _from_json(content: bytes) -> pd.DataFrame:
+    try:
+        found = json.loads(content, parse_constant=lambda _: None)  # NaN and Infinity, which JSON does not have
+    except (ValueError, RecursionError) as error:
+        message = f"This is not JSON. {_FORMS}"
+        raise UploadError(message) from error
+    lists = isinstance(found, dict) and found and all(isinstance(values, list) for values in found.values())
+    records = isinstance(found, list) and found and all(isinstance(row, dict) for row in found)
+    if not (lists or records) or not _flat(found):
+        message = f"These are no rows. {_FORMS}"
+        raise UploadError(message)
+    try:
+        return pd.DataFrame(found)
+    except ValueError as error:
+        message = f"The columns are not of one length. {_FORMS}"
+        raise UploadError(message) from error
+
+
+def _flat(found: Any) -> bool:
+    """Whether every cell is a value, not a list or an object."""
+    cells = found.values() if isinstance(found, dict) else (row.values() for row in found)
+    return not any(isinstance(cell, list | dict) for column in cells for cell in column)

@@ -17,12 +17,12 @@ from pathlib import Path
 from manifolia._core.files import draft
 from manifolia.explorer.payload import Payload
 
-__all__ = ["page_html", "write_page"]
+__all__ = ["page_html", "served_html", "static", "write_page"]
 
 
 def page_html(payload: Payload) -> str:
-    """Make the page."""
-    script, style = _static("explorer.js"), _static("explorer.css")
+    """Make the page of a file."""
+    script, style = static("explorer.js"), static("explorer.css")
     policy = "; ".join(
         [
             "default-src 'none'",
@@ -34,35 +34,51 @@ def page_html(payload: Payload) -> str:
             "require-trusted-types-for 'script'",
         ]
     )
-    # JSON in a script element ends at "</script" and changes its rules at "<!--": without "<" it can do neither.
-    meta = json.dumps(payload.meta, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     blocks = [
         f'<script type="text/plain" id="array-{html.escape(name)}">{payload.packed(name)}</script>'
         for name in payload.arrays
     ]
-    lines = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
+    head = [
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
         '<meta name="referrer" content="no-referrer">',
-        f"<title>{html.escape(payload.meta['title'])}</title>",
         f"<style>{style}</style>",
-        "</head>",
-        "<body>",
-        '<div id="app"><p class="loading">Reading the map…</p></div>',
-        "<noscript><p>This map is drawn by a script inside this file; scripts are switched off here.</p></noscript>",
-        f'<script type="application/json" id="meta">{meta}</script>',
-        *blocks,
-        f"<script>{script}</script>",
-        "</body>",
-        "</html>",
-        "",
     ]
-    return "\n".join(lines)
+    none = "<noscript><p>This map is drawn by a script inside this file; scripts are switched off here.</p></noscript>"
+    return _frame(payload, head, [none, _meta(payload), *blocks, f"<script>{script}</script>"])
+
+
+def served_html(payload: Payload) -> str:
+    """Make the page of a server, which hands over style, script and arrays when they are asked for."""
+    head = ['<link rel="stylesheet" href="/explorer.css">', '<link rel="icon" href="data:,">']
+    return _frame(payload, head, [_meta(payload, " data-live"), '<script src="/live.js"></script>'])
+
+
+def _frame(payload: Payload, head: list[str], body: list[str]) -> str:
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<meta name="color-scheme" content="light dark">',
+            f"<title>{html.escape(payload.meta['title'])}</title>",
+            *head,
+            "</head>",
+            "<body>",
+            '<div id="app"><p class="loading">Reading the map…</p></div>',
+            *body,
+            "</body>",
+            "</html>",
+            "",
+        ]
+    )
+
+
+def _meta(payload: Payload, mark: str = "") -> str:
+    # JSON in a script element ends at "</script" and changes its rules at "<!--": without "<" it can do neither.
+    text = json.dumps(payload.meta, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="meta"{mark}>{text}</script>'
 
 
 def write_page(payload: Payload, path: str | os.PathLike[str]) -> Path:
@@ -73,7 +89,8 @@ def write_page(payload: Payload, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def _static(name: str) -> str:
+def static(name: str) -> str:
+    """Read a file of the built frontend."""
     return resources.files("manifolia.explorer").joinpath("static", name).read_text(encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """What a page shows, as a description and a few arrays: the one format behind files, live pages and notebooks.
 
-Format version 2. ``meta`` is JSON: title, notes, findings, importances, and for each column its name, role, kind and
+Format version 3. ``meta`` is JSON: title, notes, findings, importances, and for each column its name, role, kind and
 the way its values are coded (`manifolia.explorer.columns`). ``arrays`` are flat and little-endian:
 
 =========  ==========================================================================================================
@@ -12,33 +12,22 @@ part.key   arrays of a part; those with a line for each point follow the order o
 =========  ==========================================================================================================
 
 The training points come first, in a random order that the seed fixes, so that the first m of them are a fair sample
-while the map is moved; new rows follow in their own order. ``meta["parts"]`` describes what else is known of the map
-(`manifolia.explorer.parts`); a part that is not there is not shown:
-
-=========  ==========================================================================================================
-reasons    the k features that say most about each point: feature u2, weight u1 (``code / 255 * scale``), sign i1,
-           for gradients dx, dy i1 (``code / 127 * arrow_scale`` in units of the map), reliability u1 (``code / 255``)
-arrows     where features grow, on a grid of ny × nx cells over ``box``: dx, dy i1 for each feature, weight u1
-neighbors  the k nearest points in the data and in the map (u4; 2³² − 1 is none)
-quality    scores of the map, R_NX curve, and the columns of role "quality"
-images     pixels u1, height × width × channels for each point
-saliency   values u1, height × width for each point (``code / 255 * scale``)
-novelty    how unlike the rows of the map new rows are: flag u1 for each of them
-model      what the model says of the points: columns of role "model"
-tuning     a study, as `manifolia.Tuner.to_dict` gives it
-=========  ==========================================================================================================
-
-Files of format version 1, which have no parts, are read too.
+while the map is moved; new rows follow in their own order. ``meta["parts"]`` describes what else is known of the map; a
+part that is not there is not shown. The docstring of each module in `manifolia.explorer.parts` lists the arrays of its
+part. The description of a part names, under "rows" and "links", the arrays that have one line per point, with the
+number of entries in a line; entries of "links" are points. ``meta["findings"]`` are records: a sentence, and the rows
+and columns that it names, by number.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,16 +36,30 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.files import draft
-from manifolia._core.types import Array, ArrayLike
+from manifolia._core.random import as_generator
+from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
+from manifolia._core.validate import check_map, check_number
 from manifolia.exceptions import ModelFileError
-from manifolia.explorer.budget import pack
-from manifolia.explorer.parts.part import Part
+from manifolia.explorer.budget import fit_budget, fit_parts, pack, some_names
+from manifolia.explorer.columns import (
+    KINDS,
+    PRECISE_ROWS,
+    Encoded,
+    as_frame,
+    encode_column,
+    encode_texts,
+    infer_kind,
+    joined_column,
+    quantize,
+)
+from manifolia.explorer.findings import Finding
+from manifolia.explorer.parts.part import Part, join_parts, placed_arrays, resolved_meta
+from manifolia.show.palette import CONTINUOUS, CONTINUOUS_DARK, MAX_CLASSES, MISSING_COLOR, OTHER_COLOR, class_colors
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "NewRows", "Payload", "dtype_name"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "NewRows", "Payload", "build_payload"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FORMAT = "manifolia-explorer"
-_READ = (1, 2)  # versions that `Payload.load` reads
 #: What reading a damaged archive raises, beside the errors of the archive itself.
 _DAMAGE = (
     ArithmeticError,
@@ -70,6 +73,7 @@ _DAMAGE = (
     ValueError,
 )
 _DTYPES = ("u1", "u2", "u4", "i1", "i2", "f4", "f8")
+_ROLES = ("value", "quality", "novelty", "model")
 
 
 @dataclass(frozen=True)
@@ -126,19 +130,17 @@ class Payload:
         except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
             message = f"{os.fspath(path)!r} holds no page of manifolia, or is damaged ({error}). Make it again."
             raise ModelFileError(message) from error
-        if foreign or version not in _READ:
+        if foreign or version != FORMAT_VERSION:
             message = (
                 f"{os.fspath(path)!r} has format {meta['format']!r}, version {version!r}, and manifolia reads "
                 f"{FORMAT!r}, version {FORMAT_VERSION}. Make the file again, or update manifolia."
             )
             raise ModelFileError(message)
-        if version == 1:
-            meta.update(version=FORMAT_VERSION, parts={})
         _check_arrays(meta, arrays, os.fspath(path))
         return cls(meta, arrays)
 
 
-def dtype_name(array: Array) -> str:
+def _dtype_name(array: Array) -> str:
     """Name the type of an array in two characters."""
     return f"{array.dtype.kind}{array.dtype.itemsize}"
 
@@ -147,7 +149,7 @@ def _check_arrays(meta: dict[str, Any], arrays: dict[str, Array], path: str) -> 
     """Refuse a file whose arrays are not those that its description promises."""
     try:
         promised = {name: (item["dtype"], item["length"]) for name, item in meta["arrays"].items()}
-        found = {name: (dtype_name(array), len(array)) for name, array in arrays.items() if array.ndim == 1}
+        found = {name: (_dtype_name(array), len(array)) for name, array in arrays.items() if array.ndim == 1}
         fits = promised == found and len(arrays) == len(found) and all(kind in _DTYPES for kind, _ in found.values())
         n_points = meta["n_rows"] + meta["n_new"]
         placed = {"x", "y", *meta["coordinates"]}
@@ -164,3 +166,188 @@ def _check_arrays(meta: dict[str, Any], arrays: dict[str, Array], path: str) -> 
     if not (fits and listed):
         message = f"{path!r} is damaged: its arrays are not those it describes. Make it again."
         raise ModelFileError(message)
+
+
+def build_payload(
+    Y: ArrayLike,
+    columns: pd.DataFrame | Mapping[str, ArrayLike] | None = None,
+    *,
+    title: str = "Map",
+    subtitle: str = "",
+    color_by: str | None = None,
+    kinds: Mapping[str, str] | None = None,
+    row_names: Sequence[Any] | None = None,
+    new: NewRows | None = None,
+    notes: Iterable[str] = (),
+    findings: Iterable[Finding | str] = (),
+    importances: Mapping[str, float | tuple[float, float]] | None = None,
+    roles: Mapping[str, str] | None = None,
+    parts: Iterable[Part] = (),
+    max_mb: float = 25.0,
+    random_state: RandomState = 0,
+) -> Payload:
+    """Gather what a page shows."""
+    Y = np.asarray(check_map(Y), dtype=np.float64)
+    check_number(max_mb, "max_mb", low=0.0, open_low=True)
+    n = Y.shape[0]
+    table = as_frame(columns, n, "columns")
+    n_new, Y_all, table, names = _append_new(Y, table, row_names, new)
+    order = np.concatenate([as_generator(random_state).permutation(n), np.arange(n, n + n_new)])
+    precise = n + n_new < PRECISE_ROWS
+    left_out = [f"The map has {Y.shape[1]} dimensions; the page shows the first three."] if Y.shape[1] > 3 else []
+    meta: dict[str, Any] = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "title": str(title),
+        "subtitle": str(subtitle),
+        "n_rows": n,
+        "n_new": n_new,
+    }
+    arrays, meta["coordinates"] = _encode_coordinates(Y_all[order], precise=precise)
+    arrays["row"] = order[:n].astype("<u2" if n <= 2**16 else "<u4")
+    ranked = _ranked(importances)
+    encoded = _encode_columns(
+        table.iloc[order], dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
+    )
+    if names is not None:
+        encoded.insert(0, ("name", "name", encode_texts([names[i] for i in order])))
+    first = _first_color(encoded, color_by)
+    joined = join_parts(parts, {} if new is None else {part.name: part for part in new.parts}, n, n_new)
+    fitting = fit_parts(joined, encoded, arrays, max_mb * 1e6, left_out)
+    for part in fitting:
+        arrays.update(placed_arrays(part, order))
+    kept = fit_budget(encoded, arrays, first, [item["name"] for item in ranked], max_mb * 1e6, left_out)
+    meta["columns"] = [_describe(f"c{i}", *entry, arrays) for i, entry in enumerate(kept)]
+    meta["color_by"] = None if first is None else [coded for _, _, coded in kept].index(encoded[first][2])
+    names_kept = ["" if role == "name" else name for name, role, _ in kept]
+    meta["parts"] = {part.name: resolved_meta(part, names_kept) for part in fitting}
+    meta["importances"] = ranked
+    meta["findings"] = [_record(finding, names_kept) for finding in findings]
+    meta["notes"] = [str(text) for text in notes]
+    meta["left_out"] = left_out
+    meta["palette"] = _palette()
+    meta["arrays"] = {name: {"dtype": _dtype_name(array), "length": len(array)} for name, array in arrays.items()}
+    return Payload(meta, arrays)
+
+
+def _append_new(
+    Y: FloatArray, table: pd.DataFrame, row_names: Sequence[Any] | None, new: NewRows | None
+) -> tuple[int, FloatArray, pd.DataFrame, list[str | None] | None]:
+    """Put new rows under those of the map."""
+    n = Y.shape[0]
+    names: list[str | None] | None = None if row_names is None else [str(name) for name in row_names]
+    if names is not None and len(names) != n:
+        message = f"row_names has {len(names):,} entries and the map has {n:,} rows."
+        raise ValueError(message)
+    if new is None:
+        return 0, Y, table, names
+    Y_new = np.asarray(check_map(new.Y, name="new.Y"), dtype=np.float64)
+    if Y_new.shape[1] != Y.shape[1]:
+        message = f"new.Y has {Y_new.shape[1]} dimensions and the map has {Y.shape[1]}."
+        raise ValueError(message)
+    m = Y_new.shape[0]
+    added = as_frame(new.columns, m, "new.columns")
+    both = {}
+    for name in table.columns:
+        ours = table[name]
+        theirs = added[name] if name in added.columns else pd.Series([None] * m, dtype=object)
+        both[name] = joined_column(ours, theirs)
+    joined = pd.DataFrame(both, index=pd.RangeIndex(n + m))
+    if names is not None or new.row_names is not None:
+        theirs_named = [None] * m if new.row_names is None else [str(name) for name in new.row_names]
+        if len(theirs_named) != m:
+            message = f"new.row_names has {len(theirs_named):,} entries and new.Y has {m:,} rows."
+            raise ValueError(message)
+        names = [*(names or [None] * n), *theirs_named]
+    return m, np.vstack([Y, Y_new]), joined, names
+
+
+def _encode_coordinates(Y: FloatArray, *, precise: bool) -> tuple[dict[str, Array], dict[str, Any]]:
+    arrays: dict[str, Array] = {}
+    spec: dict[str, Any] = {}
+    if Y.shape[1] < 2:
+        Y = np.column_stack([Y, np.zeros(len(Y))])
+    Y = Y[:, :3]
+    # The page needs shape, not units: centred, and brought near 1 where float32 would overflow or lose digits.
+    middle = np.median(Y, axis=0)
+    reach = float(np.abs(Y - middle).max())
+    unit = 1.0 if 1e-20 < reach < 1e20 or reach == 0 else reach
+    for axis, name in zip(range(Y.shape[1]), "xyz", strict=False):
+        if precise:
+            arrays[name], offset, scale = ((Y[:, axis] - middle[axis]) / unit).astype("<f4"), float(middle[axis]), unit
+        else:
+            arrays[name], offset, scale = quantize(Y[:, axis], "u2")
+        spec[name] = {"offset": offset, "scale": scale}
+    return arrays, spec
+
+
+def _record(finding: Finding | str, column_names: list[str]) -> dict[str, Any]:
+    """Write a finding with columns as numbers; those that are not on the page are left out."""
+    text, rows, columns = (finding, (), ()) if isinstance(finding, str) else finding
+    place = {name: i for i, name in enumerate(column_names) if name}
+    return {"text": text, "rows": list(rows), "columns": [place[name] for name in columns if name in place]}
+
+
+def _ranked(importances: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    ranked = []
+    for name, value in (importances or {}).items():
+        mean, error = value if isinstance(value, Sequence) else (value, None)
+        if math.isfinite(float(mean)):
+            spread = None if error is None or not math.isfinite(float(error)) else float(error)
+            ranked.append({"name": str(name), "value": float(mean), "error": spread})
+    return sorted(ranked, key=lambda item: -item["value"])
+
+
+def _encode_columns(
+    table: pd.DataFrame, kinds: dict[str, str], roles: dict[str, str], *, precise: bool, left_out: list[str]
+) -> list[tuple[str, str, Encoded]]:
+    for given, allowed, what in ((kinds, KINDS, "kinds"), (roles, _ROLES, "roles")):
+        for name, value in given.items():
+            if name not in table.columns:
+                message = f"{what} names the column {name!r}, which is not in columns: {some_names(table.columns)}."
+                raise ValueError(message)
+            if value not in allowed:
+                message = f"{what}: {name!r} is {value!r}. Use one of {', '.join(map(repr, allowed))}."
+                raise ValueError(message)
+    encoded = []
+    for name in table.columns:
+        values = table[name]
+        coded = encode_column(values, kinds.get(name) or infer_kind(values), precise=precise)
+        left_out += [f"{name}: {remark}." for remark in coded.remarks]
+        encoded.append((name, roles.get(name, "value"), coded))
+    return encoded
+
+
+def _first_color(encoded: list[tuple[str, str, Encoded]], color_by: str | None) -> int | None:
+    if color_by is not None:
+        place = {name: i for i, (name, role, _) in enumerate(encoded) if role != "name"}
+        if color_by not in place:
+            message = f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}."
+            raise ValueError(message)
+        return place[color_by]
+    for kind in ("class", "number", "date"):
+        for i, (_, role, coded) in enumerate(encoded):
+            if role == "value" and coded.kind == kind:
+                return i
+    return None
+
+
+def _describe(key: str, name: str, role: str, coded: Encoded, arrays: dict[str, Array]) -> dict[str, Any]:
+    for place, array in coded.arrays.items():
+        arrays[key + place] = array
+    described = {"id": key, "name": name, "role": role, "kind": coded.kind, **coded.spec}
+    counts = coded.spec.get("counts", ())
+    if len(counts) > MAX_CLASSES:
+        # As in the pictures: the largest have colours of their own, the rest share one.
+        largest = np.argsort(-np.asarray(counts), kind="stable")[: MAX_CLASSES - 1]
+        described["colored"] = np.sort(largest).tolist()
+    return described
+
+
+def _palette() -> dict[str, Any]:
+    return {
+        "light": {"classes": class_colors(MAX_CLASSES), "continuous": list(CONTINUOUS)},
+        "dark": {"classes": class_colors(MAX_CLASSES, dark=True), "continuous": list(CONTINUOUS_DARK)},
+        "other": OTHER_COLOR,
+        "missing": MISSING_COLOR,
+    }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ import numpy as np
 from manifolia._core.optional import import_extra, is_installed
 from manifolia._core.types import ArrayLike, IntArray
 from manifolia._core.validate import check_number
-from manifolia.explorer.options import PageOptions
-from manifolia.explorer.outlets import payload_of
-from manifolia.explorer.page import page_html
+from manifolia.explorer.build import page_of
+from manifolia.explorer.context import PageOptions
+from manifolia.explorer.page import page_html, static
 from manifolia.explorer.payload import NewRows, Payload
 
 __all__ = ["Explorer"]
@@ -104,7 +103,7 @@ class Explorer:
     ) -> None:
         self._height = check_number(height, "height", low=100, integer=True)
         options = PageOptions(title, color_by, new, kinds, importances, findings, notes, parts, images, study, max_mb)
-        self.payload: Payload = payload_of(model_or_run, X, y, options)[0]
+        self.payload: Payload = page_of(model_or_run, X, y, options)[0]
         first = self.payload.meta["color_by"]
         self._color_by = None if first is None else str(self.payload.meta["columns"][first]["name"])
         self.widget: Any = None
@@ -211,12 +210,10 @@ def _widget_class() -> Any:
     import anywidget
     import traitlets
 
-    script = resources.files("manifolia.explorer").joinpath("static", "widget.js").read_text(encoding="utf-8")
-
     class MapWidget(anywidget.AnyWidget):  # type: ignore[misc]
         """The page in a notebook."""
 
-        _esm = script
+        _esm = static("widget.js")
         html = traitlets.Unicode().tag(sync=True)
         height = traitlets.Int(640).tag(sync=True)
         selection = traitlets.List(traitlets.Int(), allow_none=True, default_value=None).tag(sync=True)

@@ -9,10 +9,8 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
-        "describing",
         "folder",
-        "placing",
-        "presenting",
+        "new_rows",
         "report",
         "request",
         "run",

@@ -32,7 +32,8 @@ from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
 from manifolia.explorer import Payload, write_page
-from manifolia.explorer.stored import stored_rows
+from manifolia.explorer.build import stored_rows
+from manifolia.explorer.context import Context, stored_context
 from manifolia.persist import load, save
 from manifolia.runs.run import Run
 from manifolia.tables import write
@@ -144,6 +145,10 @@ class Folder:
             )
             raise ModelFileError(message)
         return load(self.path / _MODEL)
+
+    def context(self, payload: Payload | None = None) -> Context:
+        """Take what is needed to place new rows; with the page, also to tell of them what it tells of its own."""
+        return stored_context(self.model(), payload, None if payload is None else self.rows(), self.report)
 
     def payload(self) -> Payload:
         """Load what the page was made of."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,8 @@ from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ParameterError, TableError
 from manifolia.explorer import Payload
-from manifolia.explorer.findings import Finding, Learned, findings_of
-from manifolia.neighbors import kneighbors
-from manifolia.runs.describing import describe_map
-from manifolia.runs.presenting import payload_of
+from manifolia.explorer.build import build_page, describe
+from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
 from manifolia.runs.report import ImportanceMeaning, Measured, coordinates_of, report_of
 from manifolia.runs.request import Request
 from manifolia.runs.scores import score_map
@@ -36,7 +36,6 @@ Listener = Callable[[ProgressEvent], bool | None]
 
 _MIN_ROWS = 5
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
-_SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
 _KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the run
 
 
@@ -49,7 +48,7 @@ class Run:
     payload: Payload  # The page's content
     report: dict[str, Any]  # Parameters, versions, timings, scores, findings: plain data for JSON
     rows: Any = None  # The prepared rows
-    describer: Any = None  # Tells of new rows what is known of those of the map
+    context: Any = None  # What the page was made of; tells of new rows what is known of those of the map
 
 
 def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
@@ -71,21 +70,21 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         Y = _fit(estimator, X, labels, method, stages)
         measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
         coordinates = coordinates_of(table, Y, labels, measured)
+        model = _pipeline(preparer, estimator)
         with stages.stage("explanations"):
-            told = [str(name) for name in coordinates.columns[1 + Y.shape[1] :] if name != "novelty"]
-            n_targets = len(labels.frame.columns)
-            gathered, describer = describe_map(
-                estimator, preparer, X, labels, measured, features, request, told[:n_targets], told[n_targets:]
-            )
+            context = _context(model, table, X, Y, labels, measured, request)
+            describe(context)
     said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
     measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
+    measured.findings = context.findings
+    context.options = replace(context.options, notes=measured.notes)
     with stages.stage("page"):
-        payload = payload_of(table, Y, coordinates, labels, measured, method, request, gathered)
+        payload = build_page(context)
     report = report_of(table, estimator, method, preparer, measured, request, payload, Y.shape[1])
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = X.shape[0] * X.shape[1] * 8 <= _KEPT_BYTES or is_sparse(X)
     kept = X if small and request.keep_rows else None
-    return Run(_pipeline(preparer, estimator), coordinates, payload, report, kept, describer)
+    return Run(model, coordinates, payload, report, kept, context)
 
 
 def prepare(table: Table, request: Request, method: registry.Card) -> tuple[Table, TablePreparer, Any]:
@@ -159,13 +158,13 @@ def _measure(
         steps = float(X.shape[0]) * X.shape[1] * len(estimator.forest_.estimators_)
         if request.importance or (request.importance is None and steps <= _IMPORTANCE_STEPS):
             with stages.stage("importance"):
-                found.importances = _importances(estimator, preparer)
+                found.importances = importances_of(estimator, X, preparer.sources_)
         elif request.importance is None:
             found.notes.append("Importance was not measured: it would take long on this table. Ask for it.")
         found.predicted = getattr(estimator, "oob_prediction_", None)
     elif hasattr(estimator, "feature_importance") and request.importance is not False:
         with stages.stage("importance"):
-            found.importances = _saliency(estimator, preparer, X)
+            found.importances = importances_of(estimator, X, preparer.sources_)
     if hasattr(estimator, "novelty"):
         with stages.stage("novelty"):
             found.novelty = estimator.novelty()
@@ -173,11 +172,6 @@ def _measure(
         plain = plain_rows(features, preparer, X, request)
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
         found.scores = score_map(plain, Y, one, classes=classes)
-        isolation = None
-        if not _names_outliers(estimator) and not is_sparse(plain):
-            near = kneighbors(plain, min(10, len(Y) - 1), random_state=request.random_state, n_jobs=request.n_jobs)
-            isolation = near.distances.mean(axis=1)
-    found.findings = _findings(estimator, Y, labels, found, features, isolation)
     return found
 
 
@@ -185,18 +179,6 @@ def _guess_task(labels: Labels) -> str:
     from manifolia.forest.targets import read_target
 
     return "unsupervised" if labels.y is None else read_target(labels.y, len(labels.y), "auto").task
-
-
-def _importances(estimator: Any, preparer: TablePreparer) -> dict[str, tuple[float, float]]:
-    """Add importances up over the columns that one raw column became; standard errors over trees."""
-    means, deviations = estimator.feature_importances_, estimator.importances_std_
-    n_trees = len(estimator.forest_.estimators_)
-    total: dict[str, list[float]] = {}
-    for source, mean, deviation in zip(preparer.sources_, means, deviations, strict=True):
-        entry = total.setdefault(source, [0.0, 0.0])
-        entry[0] += float(mean)
-        entry[1] += float(deviation) ** 2 / n_trees
-    return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in total.items()}
 
 
 def _meaning(estimator: Any, labels: Labels) -> ImportanceMeaning:
@@ -212,54 +194,32 @@ def _meaning(estimator: Any, labels: Labels) -> ImportanceMeaning:
     )
 
 
-def _names_outliers(estimator: Any) -> bool:
-    """Whether novelty tells rows of the fit apart: as a share of these rows it is spread evenly among them."""
-    return hasattr(estimator, "novelty") and not hasattr(estimator, "novelty_threshold_")
-
-
-def _saliency(estimator: Any, preparer: TablePreparer, X: Any) -> dict[str, tuple[float, float]]:
-    """Mean over rows of how much each column varies along the data, or moves a row: the largest of those it became."""
-    n = X.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
-    if hasattr(estimator, "smooth"):
-        if getattr(estimator, "map_", estimator).metric != "euclidean":
-            return {}
-        values = estimator.smooth().feature_importance(X[rows])
-    else:
-        values = np.asarray(estimator.feature_importance(rows=rows), dtype=np.float64)
-    means, errors = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(rows))
-    largest: dict[str, tuple[float, float]] = {}
-    for source, mean, error in zip(preparer.sources_, means, errors, strict=True):
-        if mean >= largest.get(source, (-1.0, 0.0))[0]:
-            largest[source] = float(mean), float(error)
-    return largest
-
-
-def _findings(
-    estimator: Any,
-    Y: FloatArray,
-    labels: Labels,
-    found: Measured,
-    table: Table,
-    isolation: FloatArray | None,
-) -> list[Finding]:
-    score = getattr(estimator, "oob_score_", float("nan"))
-    learned = None
-    if np.isfinite(score):
-        learned = Learned(score, estimator.over_separation_, classes=hasattr(estimator.forest_, "classes_"))
-    return findings_of(
-        Y,
-        table.row_names,
-        target=labels.name,
-        y=labels.y if labels.y is not None and labels.y.ndim == 1 else None,
-        learned=learned,
-        importances=found.importances,
-        purpose=found.importance.purpose,
-        scores={one.metric: one.value for one in found.scores},
-        novelty=found.novelty if _names_outliers(estimator) else None,
-        isolation=isolation,
-        predicted=found.predicted,
+def _context(
+    model: Any, table: Table, X: Any, Y: FloatArray, labels: Labels, measured: Measured, request: Request
+) -> Context:
+    """Hand over to the page what the run knows."""
+    targets = [str(name) for name in labels.frame.columns]
+    shown = table.without([name for name in targets if name in table.names])
+    stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
+    options = PageOptions(
+        title=request.title or (f"{stem} by {labels.name}" if labels.name else stem),
+        importances=measured.importances,
+        parts=request.parts,
+        images=request.images,
+        study=request.study,
+        max_mb=request.max_mb,
     )
+    known = Known(
+        X,
+        Y,
+        labels.y,
+        measured.task,
+        scores=[score._asdict() for score in measured.scores],
+        novelty=measured.novelty,
+        hidden={*request.target, *request.exclude},
+        random_state=request.random_state,
+    )
+    return context_of(model, shown, labels.frame if targets else None, options, known)
 
 
 class _Stages:

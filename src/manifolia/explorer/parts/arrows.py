@@ -1,5 +1,7 @@
 """Where columns grow over the map: a field of arrows on a grid, for the columns that matter most.
 
+``arrows`` has dx and dy (i1) per feature on a grid of ny × nx cells over ``box``, and the weight (u1) of each cell.
+
 Methods that have arrows of their own (`manifolia.explorer.parts.effects`) give the mean of the arrows about each
 cell. For the others the field is read off the map: around each cell a plane is fitted to the column's values by least
 squares, with Gaussian weights w, and its slope β is drawn, shortened by how well the plane fits,
@@ -14,6 +16,8 @@ shows best, by Moran's I: how far rows agree with the mean v̄_i of their neighb
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -22,10 +26,12 @@ from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.explorer.parts.effects import Effects
 from manifolia.explorer.parts.part import Part
-from manifolia.explorer.parts.subject import Subject
 from manifolia.neighbors import NeighborIndex
 
-__all__ = ["arrows_part"]
+if TYPE_CHECKING:
+    from manifolia.explorer.context import Context
+
+__all__ = ["make"]
 
 _CELLS = 40  # along the longer side, at most
 _LEAST_CELLS = 8
@@ -41,11 +47,15 @@ _BLOCK = 100  # cells at once
 _RIDGE = 1e-3  # added to the variance of places in a cell, in units of the weights' width
 
 
-def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, float]) -> Part | None:
+def make(context: Context) -> Part | None:
     """Lay the arrows of the columns that matter most over the map."""
-    rows = np.sort(as_generator(subject.random_state).permutation(subject.n)[:_SAMPLE])
-    Y = subject.plane[rows]
-    features = _chosen(subject, ranked) if ranked else _shown_best(subject, rows, Y)
+    if context.X is None:
+        return None
+    ranked = {name: mean for name, (mean, _) in context.importances.items()} if context.card.forest else {}
+    effects = context.effects
+    rows = np.sort(as_generator(context.random_state).permutation(context.n)[:_SAMPLE])
+    Y = context.plane[rows]
+    features = _chosen(context, ranked) if ranked else _shown_best(context, rows, Y)
     low, high = Y.min(axis=0), Y.max(axis=0)
     side = float((high - low).max())
     if not features or side <= 0:
@@ -56,13 +66,12 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
     corner = (low + high) / 2 - step * shape / 2
     axes = [corner[a] + step * (np.arange(shape[a]) + 0.5) for a in range(2)]
     cells = np.stack(np.meshgrid(axes[0], axes[1], indexing="xy"), axis=-1).reshape(-1, 2)  # row by row, ny × nx
-    own = effects is not None and effects.kind != "substitution"
-    if own and effects is not None:
+    if effects is not None and effects.kind != "displacement":
         arrows = _own_arrows(effects, rows, features)
         field = _averaged(Y, cells, arrows, step * _WIDTH)
         note = "An arrow is the mean of the arrows of the rows about it."
     else:
-        field = _fitted(Y, cells, subject.dense(rows)[:, features], step * _WIDTH)
+        field = _fitted(Y, cells, context.dense(rows)[:, features], step * _WIDTH)
         note = (
             "An arrow points where the column's values grow over the map: the slope of a plane fitted to the rows "
             "about it, shortened where the plane fits badly."
@@ -80,7 +89,7 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
     codes = np.rint(127 * stretched / longest).astype(np.int8)
     chosen = [f for f, keep in zip(features, drawn, strict=True) if keep]
     meta = {
-        "features": [subject.labels[f] for f in chosen],
+        "features": [context.labels[f] for f in chosen],
         "nx": int(shape[0]),
         "ny": int(shape[1]),
         "box": [*corner.tolist(), *(corner + step * shape).tolist()],
@@ -93,24 +102,24 @@ def arrows_part(subject: Subject, effects: Effects | None, ranked: dict[str, flo
         "dy": np.ascontiguousarray(codes[:, :, 1].T),
         "weight": np.where(shown, strength, 0).astype(np.uint8),
     }
-    return Part("arrows", meta, fixed=fixed, sources=[subject.sources[f] for f in chosen])
+    return Part("arrows", meta, fixed=fixed, sources=[context.sources[f] for f in chosen])
 
 
-def _chosen(subject: Subject, ranked: dict[str, float]) -> list[int]:
+def _chosen(context: Context, ranked: dict[str, float]) -> list[int]:
     """The columns, of those the method got, that have a field: the most important first, a category by its levels."""
-    order = sorted(range(len(subject.sources)), key=lambda f: -ranked.get(subject.sources[f], -np.inf))
+    order = sorted(range(len(context.sources)), key=lambda f: -ranked.get(context.sources[f], -np.inf))
     return order[:_TOP]
 
 
-def _shown_best(subject: Subject, rows: IntArray, Y: FloatArray) -> list[int]:
+def _shown_best(context: Context, rows: IntArray, Y: FloatArray) -> list[int]:
     """The columns that neighbours in the map agree on most (Moran's I with equal weights)."""
     k = min(_AGREEING, len(rows) - 1)
     if k < 1:
         return []
-    near = NeighborIndex(Y, random_state=subject.random_state).neighbors(k, n_jobs=subject.n_jobs).indices
+    near = NeighborIndex(Y, random_state=context.random_state).neighbors(k, n_jobs=context.n_jobs).indices
     W = sp.csr_array((np.full(near.size, 1.0 / k), near.ravel(), np.arange(0, near.size + 1, k)), shape=[len(rows)] * 2)
-    agreement = np.empty(len(subject.sources))
-    narrow = subject.X[rows]
+    agreement = np.empty(len(context.sources))
+    narrow = context.X[rows]
     for start in range(0, len(agreement), _BLOCK):
         part = slice(start, start + _BLOCK)
         cells = narrow[:, part]
@@ -125,16 +134,16 @@ def _shown_best(subject: Subject, rows: IntArray, Y: FloatArray) -> list[int]:
 
 def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatArray:
     """Arrows of the rows for some of the columns that the method got."""
-    subject = effects.subject
-    if effects.kind == "tangent":
-        slopes = np.asarray(subject.model.feature_gradients(rows=rows, features=features), dtype=np.float64)
-        weight = np.asarray(subject.model.arrow_reliability(rows=rows, features=features), dtype=np.float64)
+    context = effects.context
+    if effects.kind == "gradients":
+        slopes = np.asarray(context.method.feature_gradients(rows=rows, features=features), dtype=np.float64)
+        weight = np.asarray(context.method.arrow_reliability(rows=rows, features=features), dtype=np.float64)
         slopes = slopes * weight[:, :, None]
     else:
         slopes = np.concatenate(
             [
-                effects.jacobian(subject.dense(part))[:, :, features].transpose(0, 2, 1)
-                for part in np.array_split(rows, max(1, len(rows) * subject.X.shape[1] // (1 << 21)))
+                effects.jacobian(context.dense(part))[:, :, features].transpose(0, 2, 1)
+                for part in np.array_split(rows, max(1, len(rows) * context.X.shape[1] // (1 << 21)))
             ]
         )
     wide = np.zeros((len(rows), len(features), 2))

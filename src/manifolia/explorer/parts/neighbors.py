@@ -1,18 +1,24 @@
-"""Which rows are nearest to each: in what the method compared, and in the map."""
+"""Which rows are nearest to each: in what the method compared, and in the map.
+
+``neighbors`` has data and map: the k nearest points (u4; 2³² − 1 is none).
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manifolia._core.blocks import row_blocks
-from manifolia._core.types import FloatArray, IntArray
+from manifolia._core.types import IntArray
+from manifolia.explorer.parts.effects import plane_of
 from manifolia.explorer.parts.part import Part
-from manifolia.explorer.parts.subject import Subject, plane_of
 from manifolia.neighbors import NeighborIndex
 
-__all__ = ["FOREST_SPACE", "Near", "neighbors_part", "new_neighbors", "uses_forest"]
+if TYPE_CHECKING:
+    from manifolia.explorer.context import Arrivals, Context
+
+__all__ = ["FOREST_SPACE", "for_new", "make", "uses_forest"]
 
 _K = 10
 _BLOCK = 16_384  # rows whose neighbours are compared at once
@@ -20,60 +26,53 @@ _MOST_FOREST_ROWS = 6000  # up to here the forest's proximities of all pairs are
 FOREST_SPACE = "forest proximity"
 
 
-class Near(NamedTuple):
-    """Neighbours of the rows of a map."""
-
-    part: Part  # For the page
-    kept: FloatArray  # (n,): share of a row's neighbours in the data that are its neighbours in the map
-
-
-def neighbors_part(subject: Subject) -> Near | None:
+def make(context: Context) -> Part | None:
     """Find the neighbours of every row."""
-    n = subject.n
+    n = context.n
     k = min(_K, n - 1)
-    if k < 2:
+    if k < 2 or context.space is None:
         return None
-    space = FOREST_SPACE if uses_forest(subject) else subject.space
-    if space == FOREST_SPACE:
-        data = _strongest(subject.model.proximity_matrix(), k, own=np.arange(n))
-    elif subject.plain is None:
-        return None
+    by_forest = uses_forest(context)
+    if by_forest:
+        data = _strongest(context.method.proximity_matrix(), k, own=np.arange(n))
     else:
-        data = _index(subject).neighbors(k, n_jobs=subject.n_jobs).indices
-    around = NeighborIndex(subject.plane, random_state=subject.random_state).neighbors(k, n_jobs=subject.n_jobs).indices
+        data = context.nearest(k).indices
+    around = _map_index(context).neighbors(k, n_jobs=context.n_jobs).indices
     kept = np.empty(n)
     for rows in row_blocks(n, _BLOCK):
         kept[rows] = (data[rows, :, None] == around[rows, None, :]).sum(axis=(1, 2)) / k
+    context.kept = kept
+    space = FOREST_SPACE if by_forest else context.space.words
     note = f"The {k} nearest rows by {space}, and the {k} nearest in the map."
-    if space == FOREST_SPACE:
+    if by_forest:
         note += " The map also brings together rows that have many rows near them in common, so it keeps few of these."
-    part = Part(
-        "neighbors",
-        {"k": k, "metric": space, "note": note},
-        links={"data": data.astype(np.int64), "map": around.astype(np.int64)},
-    )
-    return Near(part, kept)
+    return _part({"k": k, "metric": space, "note": note}, data, around)
 
 
-def uses_forest(subject: Subject) -> bool:
+def uses_forest(context: Context) -> bool:
     """Tell whether neighbours are those of the forest behind the map."""
-    return hasattr(subject.model, "proximity_matrix") and subject.n <= _MOST_FOREST_ROWS
+    return context.card.forest and context.n <= _MOST_FOREST_ROWS
 
 
-def new_neighbors(subject: Subject, X: Any, plain: Any, Y: FloatArray, meta: dict[str, Any]) -> Part:
+def for_new(context: Context, arrivals: Arrivals) -> Part | None:
     """Find the neighbours, among the rows of the map, of new rows."""
-    k, m = min(int(meta["k"]), subject.n), len(Y)
-    data: IntArray = np.full((m, k), -1, dtype=np.int64)
-    if meta["metric"] == FOREST_SPACE:
-        data = _strongest(subject.model.proximity_matrix(subject.framed(X)), k)
-    elif subject.plain is not None and plain is not None:
-        data = _index(subject).query(plain, k).indices
-    around = NeighborIndex(subject.plane, random_state=subject.random_state).query(plane_of(Y), k).indices
-    return Part("neighbors", dict(meta), links={"data": data.astype(np.int64), "map": around.astype(np.int64)})
+    part = context.parts.get("neighbors")
+    if part is None or context.space is None:
+        return None
+    k = min(int(part.meta["k"]), context.n)
+    if part.meta["metric"] == FOREST_SPACE:
+        data = _strongest(context.method.proximity_matrix(context.framed(arrivals.X)), k)
+    else:
+        data = context.index.query(context.space.of(arrivals.X), k).indices
+    return _part(dict(part.meta), data, _map_index(context).query(plane_of(arrivals.Y), k).indices)
 
 
-def _index(subject: Subject) -> NeighborIndex:
-    return NeighborIndex(subject.plain, metric=subject.metric, random_state=subject.random_state)
+def _map_index(context: Context) -> NeighborIndex:
+    return NeighborIndex(context.plane, random_state=context.random_state)
+
+
+def _part(meta: dict[str, Any], data: IntArray, around: IntArray) -> Part:
+    return Part("neighbors", meta, links={"data": data.astype(np.int64), "map": around.astype(np.int64)})
 
 
 def _strongest(proximities: Any, k: int, own: IntArray | None = None) -> IntArray:

@@ -11,25 +11,8 @@ import numpy as np
 
 from manifolia._core.types import Array, IntArray
 
-__all__ = [
-    "LINK_KEYS",
-    "NO_FEATURE",
-    "NO_POINT",
-    "ROW_KEYS",
-    "Part",
-    "join_parts",
-    "part_of_page",
-    "placed_arrays",
-    "resolved_meta",
-]
+__all__ = ["NO_FEATURE", "NO_POINT", "Part", "join_parts", "part_of_page", "placed_arrays", "resolved_meta"]
 
-#: Arrays with a line for each point, and those of them that name points.
-ROW_KEYS = {
-    "reasons": ("feature", "weight", "sign", "dx", "dy", "reliability"),
-    "images": ("pixels",),
-    "saliency": ("values",),
-}
-LINK_KEYS = {"neighbors": ("data", "map")}
 NO_FEATURE = 2**16 - 1
 NO_POINT = 2**32 - 1
 
@@ -38,12 +21,11 @@ NO_POINT = 2**32 - 1
 class Part:
     """What a panel of the page shows."""
 
-    # Which part: "reasons", "arrows", "neighbors", "quality", "images", "saliency", "novelty", "model" or "tuning"
-    name: str
+    name: str  # As registered in `manifolia.explorer.parts`
     meta: dict[str, Any]  # Its description, as it goes to JSON
-    # Arrays with a line for each row of the map, in the order of the rows
+    # Arrays with one line per row of the map, in the order of the rows
     rows: dict[str, Array] = field(default_factory=dict)
-    # Arrays of row numbers with a line for each row; −1 is none
+    # Arrays of row numbers with one line per row; −1 is none
     links: dict[str, IntArray] = field(default_factory=dict)
     fixed: dict[str, Array] = field(default_factory=dict)  # Arrays that do not belong to rows
     sources: Sequence[str] | None = None  # For each feature that the part speaks of, the column that shows its values
@@ -60,11 +42,11 @@ class Part:
 
 def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: int) -> list[Part]:
     """Put what is known of new rows under what is known of the rows of the map."""
-    found = []
+    everything = []
     for part in parts:
         theirs = new.get(part.name)
         if theirs is not None and not part.rows and not part.links:
-            found.append(theirs)
+            everything.append(theirs)
             continue
         joined = copy.copy(part)
         for place, none in (("rows", 0), ("links", -1)):
@@ -83,10 +65,9 @@ def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: in
                     lines[:] = given
                 both[key] = np.concatenate([values, lines])
             setattr(joined, place, both)
-        found.append(joined)
-    known = {part.name for part in found}
-    found += [part for name, part in new.items() if name not in known and not part.rows and not part.links]
-    return found
+        everything.append(joined)
+    known = {part.name for part in everything}
+    return everything + [part for part in new.values() if part.name not in known and not part.rows and not part.links]
 
 
 def placed_arrays(part: Part, order: IntArray) -> dict[str, Array]:
@@ -98,22 +79,21 @@ def placed_arrays(part: Part, order: IntArray) -> dict[str, Array]:
     for key, values in part.links.items():
         arrays[f"{part.name}.{key}"] = point_of_row[values[order]].astype("<u4")
     arrays.update({f"{part.name}.{key}": values for key, values in part.fixed.items()})
-    return {name: np.ascontiguousarray(_little(values)).ravel() for name, values in arrays.items()}
-
-
-def _little(values: Array) -> Array:
-    return values.astype(values.dtype.newbyteorder("<"), copy=False)
+    little = {name: values.astype(values.dtype.newbyteorder("<"), copy=False) for name, values in arrays.items()}
+    return {name: np.ascontiguousarray(values).ravel() for name, values in little.items()}
 
 
 def resolved_meta(part: Part, column_names: Sequence[str]) -> dict[str, Any]:
-    """Write the description of a part with columns as numbers."""
+    """Write the description of a part with columns as numbers, and the entries per line of its arrays."""
     place = {name: i for i, name in enumerate(column_names) if name}
     meta = dict(part.meta)
+    # What a line of an array holds: a number of entries, or None for one bare value.
+    for kind, arrays in (("rows", part.rows), ("links", part.links)):
+        if arrays:
+            meta[kind] = {key: values.shape[1] if values.ndim > 1 else None for key, values in arrays.items()}
     if part.sources is not None:
         meta["columns"] = [place.get(name, -1) for name in part.sources]
-    if part.columns is not None and part.name == "novelty":
-        meta["column"] = place.get(part.columns["novelty"], -1)
-    elif part.columns is not None:
+    if part.columns is not None:
         meta["columns"] = {label: place[name] for label, name in part.columns.items() if name in place}
     return meta
 
@@ -125,23 +105,21 @@ def part_of_page(
     back = np.empty(len(order), dtype=np.int64)
     back[order] = np.arange(len(order))
     row_of_point = np.append(order, -1).astype(np.int64)
-    part = Part(name, {key: value for key, value in meta.items() if key not in ("columns", "column")})
+    part = Part(name, {key: value for key, value in meta.items() if key not in ("columns", "rows", "links")})
     for full, values in arrays.items():
         owner, _, key = full.partition(".")
         if owner != name:
             continue
-        if key in LINK_KEYS.get(name, ()):
+        if key in meta.get("links", ()):
             points = np.where(values == NO_POINT, len(order), values.astype(np.int64)).reshape(len(order), -1)
             part.links[key] = row_of_point[points][back]
-        elif key in ROW_KEYS.get(name, ()):
-            part.rows[key] = (values if key == "reliability" else values.reshape(len(order), -1))[back]
+        elif key in meta.get("rows", ()):
+            part.rows[key] = (values if meta["rows"][key] is None else values.reshape(len(order), -1))[back]
         else:
             part.fixed[key] = values
-    known = meta.get("columns")
-    if isinstance(known, list):
-        part.sources = [column_names[i] if i >= 0 else "" for i in known]
-    elif isinstance(known, dict):
-        part.columns = {label: column_names[i] for label, i in known.items()}
-    elif "column" in meta:
-        part.columns = {"novelty": column_names[meta["column"]] if meta["column"] >= 0 else ""}
+    columns = meta.get("columns")
+    if isinstance(columns, list):
+        part.sources = [column_names[i] if i >= 0 else "" for i in columns]
+    elif columns is not None:
+        part.columns = {label: column_names[i] for label, i in columns.items()}
     return part

@@ -1,22 +1,27 @@
-"""How good the map is, as a whole and at each row."""
+"""How good the map is, as a whole and at each row.
+
+``quality`` has scores and the curve R_NX in its description, and columns of role "quality".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse
+from manifolia.explorer.parts.neighbors import uses_forest
 from manifolia.explorer.parts.part import Part
-from manifolia.explorer.parts.subject import Subject
 from manifolia.metrics import continuity, registry, trustworthiness
 from manifolia.metrics import report as metrics_report
 from manifolia.metrics.coranking import coranking_scores
 
-__all__ = ["Quality", "quality_part", "score_line"]
+if TYPE_CHECKING:
+    from manifolia.explorer.context import Context
+
+__all__ = ["make", "score_line"]
 
 _ALL_ROWS = 4000  # up to here every row is judged against every other
 _SAMPLE = 1000  # rows that are judged beyond
@@ -28,93 +33,72 @@ _CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the c
 _PAIRED_ROWS = 200  # measures of pairs are known well enough from the pairs of a few hundred rows
 
 
-class Quality(NamedTuple):
-    """How good a map is."""
-
-    part: Part  # For the page
-    columns: dict[str, FloatArray]  # Columns of role "quality"
-
-
-def quality_part(
-    subject: Subject,
-    y: Array | None = None,
-    *,
-    kept: FloatArray | None = None,
-    forest: bool = False,
-    lines: Sequence[dict[str, Any]] | None = None,
-) -> Quality | None:
+def make(context: Context) -> Part | None:
     """Judge a map."""
-    n = subject.n
-    X = _complete(subject.plain)
-    if X is None or n < 5:
+    n, space = context.n, context.space
+    X = None if space is None else _complete(space.rows)
+    if space is None or X is None or n < 5:
         return None
     affordable = max(_LEAST_ROWS, int(_WORK / (n * X.shape[1])))
     judged = min(n if n <= _ALL_ROWS else _SAMPLE, affordable)
     sample = None if judged >= n else judged
-    Y = np.asarray(subject.Y, dtype=np.float64)
-    seed, jobs = subject.random_state, subject.n_jobs
-    found = coranking_scores(
+    Y, jobs = context.Y, context.n_jobs
+    scores = coranking_scores(
         X,
         Y,
         names=("r_nx", "auc_r_nx", "q_local"),
-        metric=subject.metric,
+        metric=space.metric,
         sample=sample,
-        random_state=seed,
+        random_state=context.random_state,
         n_jobs=jobs,
     )
-    curve = np.asarray(found["r_nx"].value)
+    curve = np.asarray(scores["r_nx"].value)
     ks = np.unique(np.rint(np.geomspace(1, len(curve), _POINTS)).astype(int))
     k = min(_K, n - 2)
-    columns: dict[str, FloatArray] = {}
-    named: dict[str, str] = {}
+    columns: dict[str, str] = {}
     if sample is None:
-        named["trustworthiness"] = f"trustworthiness ({k} neighbours)"
-        columns[named["trustworthiness"]] = trustworthiness(X, Y, k, metric=subject.metric, pointwise=True, n_jobs=jobs)
-        named["continuity"] = f"continuity ({k} neighbours)"
-        columns[named["continuity"]] = continuity(X, Y, k, metric=subject.metric, pointwise=True, n_jobs=jobs)
-    if kept is not None:
-        label = "forest neighbours kept" if forest else "neighbours kept"
-        named[label] = label
-        columns[label] = kept
+        for score in (trustworthiness, continuity):
+            values = score(X, Y, k, metric=space.metric, pointwise=True, n_jobs=jobs)
+            columns[score.__name__] = context.add(f"{score.__name__} ({k} neighbours)", values, "quality")
+    if context.kept is not None:
+        label = "forest neighbours kept" if uses_forest(context) else "neighbours kept"
+        columns[label] = context.add(label, context.kept, "quality")
     meta = {
         "k": ks.tolist(),
         "r_nx": [float(value) for value in curve[ks - 1]],
-        "auc": float(found["auc_r_nx"].value),
-        "q_local": float(found["q_local"].value),
+        "auc": float(scores["auc_r_nx"].value),
+        "q_local": float(scores["q_local"].value),
         "sample": judged,
-        "lines": list(lines) if lines is not None else _scores(subject, X, Y, y, sample),
-        "note": f"The map is compared with the {subject.space}.",
+        "lines": [score_line(line) for line in _scores(context, X, sample)],
+        "note": f"The map is compared with the {space.words}.",
     }
-    return Quality(Part("quality", meta, columns=named), columns)
+    return Part("quality", meta, columns=columns)
 
 
 def _complete(plain: Any) -> FloatArray | None:
-    if plain is None:
-        return None
     if is_sparse(plain):
         return np.asarray(plain.toarray()) if plain.shape[0] * plain.shape[1] <= _CELLS else None
     return np.asarray(plain)
 
 
-def _scores(
-    subject: Subject, X: FloatArray, Y: FloatArray, y: Array | None, sample: int | None
-) -> list[dict[str, Any]]:
-    if subject.metric != "euclidean":
+def _scores(context: Context, X: FloatArray, sample: int | None) -> list[dict[str, Any]]:
+    """Take the scores that are known, without the area that is told beside the curve, or compute the most telling."""
+    if context.scores is not None:
+        return [line for line in context.scores if line["metric"] != "auc_r_nx"]
+    if context.metric != "euclidean":
         return []  # the table of metrics compares by Euclidean distances
-    labels = None if y is None else np.asarray(y).astype(str)
+    labels = None if context.classes is None else np.asarray(context.classes).astype(str)
     names = registry.shown("page", ["X", "Y", "y"], n_classes=0 if labels is None else len(set(labels)))
     paired = [name for name in names if registry.get(name).shared_pass == "distance"]
     others = [name for name in names if name not in paired]
-    seed, jobs = subject.random_state, subject.n_jobs
-    few = min(_PAIRED_ROWS, len(Y))
-    lines = [
+    return [
         line
-        for metrics, rows in ((others, sample), (paired, few))
+        for metrics, rows in ((others, sample), (paired, min(_PAIRED_ROWS, context.n)))
         for line in metrics_report(
-            X, Y, labels, metrics=metrics, task="classification", sample=rows, random_state=seed, n_jobs=jobs
+            X, context.Y, labels, metrics=metrics, task="classification", sample=rows,
+            random_state=context.random_state, n_jobs=context.n_jobs,
         ).to_dict("records")
-    ]
-    return [score_line(line) for line in lines]
+    ]  # fmt: skip
 
 
 def score_line(line: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,27 @@
-"""The few columns that say most about each row, in few bytes."""
+"""The few columns that say most about each row, in few bytes.
+
+``reasons`` has, for the k columns that say most about each point, feature (u2), weight (u1, ``code / 255 * scale``) and
+sign (i1); with gradients also dx, dy (i1, ``code / 127 * arrow_scale`` in units of the map), and reliability (u1,
+``code / 255``) per point.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.explorer.parts.effects import Block, Effects
+from manifolia.explorer.parts.effects import Block, Effects, bare_dense
 from manifolia.explorer.parts.part import NO_FEATURE, Part
 
-__all__ = ["Reasons", "new_reasons", "reasons_part"]
+if TYPE_CHECKING:
+    from manifolia.explorer.context import Arrivals, Context
+
+__all__ = ["for_new", "in_words", "make"]
 
 _TOP = 8
 _BLOCK_NUMBERS = 1 << 21
@@ -25,13 +33,6 @@ _RELIABILITY = (
 _MOST_NAMES = 2000  # features that are named even if no row has them
 
 
-class Reasons(NamedTuple):
-    """Reasons of the rows of a map."""
-
-    part: Part  # For the page
-    weights: FloatArray | None  # (n_rows, n_columns): all weights, if they were asked for
-
-
 class _Top(NamedTuple):
     feature: IntArray
     weight: FloatArray
@@ -39,21 +40,19 @@ class _Top(NamedTuple):
     sign: IntArray
 
 
-def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
+def make(context: Context) -> Part | None:
     """Rank the columns for each row of a map."""
-    subject, rows = effects.subject, effects.rows
+    effects = None if context.X is None else context.effects
+    if effects is None:
+        return None
+    rows = effects.rows
     k = min(_TOP, len(effects.names))
-    middle = _medians(subject.X)
-    kept, tops = [], []
-    for part in row_blocks(len(rows), max(1, _BLOCK_NUMBERS // max(1, subject.X.shape[1]))):
-        block = effects.of_rows(rows[part])
-        tops.append(_top(effects, block, subject.dense(rows[part]), middle, k))
-        if keep_weights:
-            kept.append(block.weight.astype(np.float32))
-    top = _stacked(tops)
+    keep_weights = context.image_shape is not None and effects.kind != "displacement"  # for the saliency of pixels
+    top, weights = _ranked(effects, context.X[rows], rows, k, keep_weights=keep_weights)
+    context.weights = weights
     scale = float(top.weight.max()) or 1.0
     # Slopes and displacements have units of their own: arrows are drawn to one scale, the longest cut.
-    side = float(np.ptp(subject.plane, axis=0).max())
+    side = float(np.ptp(context.plane, axis=0).max())
     stretch = 1.0
     if top.arrows is not None:
         lengths = np.linalg.norm(top.arrows, axis=2)
@@ -69,35 +68,52 @@ def reasons_part(effects: Effects, *, keep_weights: bool = False) -> Reasons:
         "stretch": stretch,
         "title": effects.title,
         "note": effects.note,
-        "sampled": None if len(rows) == subject.n else len(rows),
+        "sampled": None if len(rows) == context.n else len(rows),
     }
     coded = _coded(top._replace(feature=feature), meta)
-    lines = {key: _spread(values, rows, subject.n, key) for key, values in coded.items()}
-    reliability = getattr(subject.model, "reliability_", None) if effects.kind == "tangent" else None
-    if reliability is not None:
+    lines = {key: _spread(values, rows, context.n, key) for key, values in coded.items()}
+    if context.card.arrows:
         meta["reliability_note"] = _RELIABILITY
-        lines["reliability"] = np.rint(255 * np.clip(np.nan_to_num(reliability), 0.0, 1.0)).astype(np.uint8)
-    return Reasons(
-        Part("reasons", meta, rows=lines, sources=names), np.concatenate(kept) if keep_weights and kept else None
-    )
+        reliability = np.clip(np.nan_to_num(context.method.reliability_), 0.0, 1.0)
+        lines["reliability"] = np.rint(255 * reliability).astype(np.uint8)
+    return Part("reasons", meta, rows=lines, sources=names)
 
 
-def new_reasons(effects: Effects, X: Any, meta: Mapping[str, Any]) -> Part:
+def for_new(context: Context, arrivals: Arrivals) -> Part | None:
     """Rank the columns for new rows, coded as those of the map are."""
-    known = {name: i for i, name in enumerate(meta["features"])}
+    part = context.parts.get("reasons")
+    effects = None if part is None or context.X is None else context.effects
+    if part is None or effects is None:
+        return None
+    known = {name: i for i, name in enumerate(part.meta["features"])}
     place = np.array([known.get(name, NO_FEATURE) for name in effects.names])
-    middle = _medians(effects.subject.X)
-    k = min(int(meta["k"]), len(effects.names))
-    tops = []
+    top, _ = _ranked(effects, arrivals.X, None, min(int(part.meta["k"]), len(effects.names)))
+    none = top.feature == NO_FEATURE
+    feature = np.where(none, NO_FEATURE, place[np.where(none, 0, top.feature)])
+    return Part("reasons", dict(part.meta), rows=_coded(top._replace(feature=feature), part.meta))
+
+
+def in_words(meta: Mapping[str, Any], feature: IntArray, weight: IntArray, sign: IntArray) -> list[dict[str, Any]]:
+    """Write the coded reasons of one row as names and numbers."""
+    return [
+        {"feature": meta["features"][f], "weight": float(w) / 255 * meta["scale"], "sign": int(s)}
+        for f, w, s in zip(feature, weight, sign, strict=True)
+        if f != NO_FEATURE
+    ]
+
+
+def _ranked(
+    effects: Effects, X: Any, rows: IntArray | None, k: int, *, keep_weights: bool = False
+) -> tuple[_Top, FloatArray | None]:
+    """Rank the columns for rows of the map, by their numbers, or for any rows; return all weights if asked to."""
+    middle = _medians(effects.context.X)
+    tops, weights = [], []
     for part in row_blocks(X.shape[0], max(1, _BLOCK_NUMBERS // max(1, X.shape[1]))):
-        block = effects.of_new(X[part])
-        dense = np.asarray(X[part].toarray() if is_sparse(X) else X[part], dtype=np.float64)
-        tops.append(_top(effects, block, dense, middle, k))
-    top = _stacked(tops)
-    feature = np.where(
-        top.feature == NO_FEATURE, NO_FEATURE, place[np.where(top.feature == NO_FEATURE, 0, top.feature)]
-    )
-    return Part("reasons", dict(meta), rows=_coded(top._replace(feature=feature), meta))
+        block = effects.of_new(X[part]) if rows is None else effects.of_rows(rows[part])
+        tops.append(_top(effects, block, bare_dense(X[part]), middle, k))
+        if keep_weights:
+            weights.append(block.weight.astype(np.float32))
+    return _stacked(tops), np.concatenate(weights) if weights else None
 
 
 def _top(effects: Effects, block: Block, dense: FloatArray, middle: FloatArray, k: int) -> _Top:
@@ -111,7 +127,7 @@ def _top(effects: Effects, block: Block, dense: FloatArray, middle: FloatArray, 
     order = np.argsort(-values, axis=1, kind="stable")
     few, values = np.take_along_axis(few, order, axis=1), np.take_along_axis(values, order, axis=1)
     arrows = None if block.arrows is None else np.take_along_axis(block.arrows, few[:, :, None], axis=1)
-    members = effects._members or effects.subject.groups.members
+    members = effects._members or effects.context.groups.members
     first = np.array([columns[0] if len(columns) == 1 else -1 for columns in members])[few]
     own = np.take_along_axis(dense, np.maximum(first, 0), axis=1)
     sign = np.where((first < 0) | np.isnan(own), 0, np.sign(np.nan_to_num(own - middle[np.maximum(first, 0)])))

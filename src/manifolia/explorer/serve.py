@@ -10,7 +10,7 @@
 ``POST /selection``       points that are selected, for Python to read
 ========================  ===========================================================================================
 
-One worker thread calls the model; the others only read. `manifolia.explorer.guard` says who is answered.
+One worker thread calls the model; the others only read. `manifolia.explorer.handler` says who is answered.
 """
 
 from __future__ import annotations
@@ -19,29 +19,38 @@ import json
 import math
 import queue
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from manifolia._core.types import IntArray
 from manifolia._core.warnings import warn
+from manifolia.explorer.context import Context
 from manifolia.explorer.decode import with_new_rows
-from manifolia.explorer.guard import Guard
-from manifolia.explorer.handler import LATE, Handler, Server
-from manifolia.explorer.parts.part import NO_FEATURE
-from manifolia.explorer.payload import Payload
-from manifolia.explorer.placing import PlacedRows, Placer, reasons_of
-from manifolia.explorer.uploads import UploadError, read_upload
+from manifolia.explorer.handler import LATE, Guard, Handler, Server, UploadError, read_upload
+from manifolia.explorer.parts.reasons import in_words
+from manifolia.explorer.payload import NewRows, Payload
+from manifolia.explorer.place import new_rows, place_rows, warm_up
 from manifolia.tables import Table, read
 
-__all__ = ["LivePage"]
+__all__ = ["LivePage", "PlacedRows"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _MOST_NEW = 10_000  # new rows that a page takes in all
+_MOST_WARNINGS = 5  # that a page is told
 _POLL = 0.1  # seconds until a page that is closed stops listening
+_REASON = ("feature", "weight", "sign")  # arrays that tell the reasons of a row
 _PAGE_MB = 1e6  # a served page has no size to keep to
+
+
+class PlacedRows(NamedTuple):
+    """New rows on a map."""
+
+    new: NewRows  # For the page
+    notes: list[str]  # What was said on the way
 
 
 class LivePage:
@@ -51,8 +60,8 @@ class LivePage:
     ----------
     payload : Payload
         What it shows.
-    placer : Placer, default=None
-        Places new rows; None: the page takes none.
+    context : Context, default=None
+        The model and what else the page was made of: with it, the page takes new rows.
     host : str, default="127.0.0.1"
         Address to listen on. Another than this machine's own lets others on the network in who know the token, over
         a line that is not encrypted; it warns.
@@ -68,14 +77,14 @@ class LivePage:
     --------
     >>> import numpy as np
     >>> from manifolia.explorer import build_payload
-    >>> from manifolia.explorer.server import LivePage
+    >>> from manifolia.explorer.serve import LivePage
     >>> with LivePage(build_payload(np.eye(3))) as page:
     ...     page.url.startswith("http://127.0.0.1:"), page.selection is None
     (True, True)
     """
 
     def __init__(
-        self, payload: Payload, placer: Placer | None = None, *, host: str = "127.0.0.1", port: int = 0
+        self, payload: Payload, context: Context | None = None, *, host: str = "127.0.0.1", port: int = 0
     ) -> None:
         if host not in ("127.0.0.1", "localhost", "::1"):
             warn(
@@ -83,7 +92,7 @@ class LivePage:
                 f"sends is not encrypted. Use '127.0.0.1' and a tunnel instead."
             )
         self._base = self._payload = payload
-        self._placer = placer
+        self._context = context
         self._lock = threading.Lock()
         self._selection: IntArray | None = None
         self._new: list[Table] = []
@@ -99,8 +108,8 @@ class LivePage:
             target=self._server.serve_forever, args=(_POLL,), daemon=True, name="manifolia-live-server"
         )
         self._thread.start()
-        if placer is not None:
-            self._worker.submit(placer.warm_up)
+        if context is not None:
+            self._worker.submit(warm_up, context)
 
     @property
     def selection(self) -> IntArray | None:
@@ -203,7 +212,7 @@ class LivePage:
 
     def _place(self, table: Table) -> PlacedRows:
         """Place rows, and put them on the page. The worker thread alone comes here."""
-        if self._placer is None:
+        if self._context is None:
             message = "This page has no model at hand that could place new rows."
             raise UploadError(message)
         known = sum(one.n_rows for one in self._new)
@@ -211,10 +220,10 @@ class LivePage:
             message = f"The page takes {_MOST_NEW:,} new rows at most, and would have {known + table.n_rows:,}."
             raise UploadError(message)
         self._tell("placing", 0, table.n_rows)
-        placed = self._placer(table)
+        placed = _placed(self._context, table)
         self._tell("placing", table.n_rows, table.n_rows)
         self._new.append(table)
-        everyone = placed.new if len(self._new) == 1 else self._placer(_stacked(self._new)).new
+        everyone = placed.new if len(self._new) == 1 else _placed(self._context, _stacked(self._new)).new
         payload = with_new_rows(self._base, everyone, max_mb=_PAGE_MB)
         with self._lock:
             self._payload = payload
@@ -234,16 +243,9 @@ class LivePage:
         part = payload.meta["parts"].get("reasons")
         if part is None:
             return found
-        lines = {
-            key: payload.arrays[f"reasons.{key}"].reshape(n + payload.meta["n_new"], -1)[i]
-            for key in ("feature", "weight", "sign")
-        }
-        found["reasons"] = [
-            {"feature": part["features"][f], "weight": float(w) / 255 * part["scale"], "sign": int(s)}
-            for f, w, s in zip(*lines.values(), strict=True)
-            if f != NO_FEATURE
-        ]
-        effects = None if self._placer is None else self._placer.describer.effects
+        lines = {key: payload.arrays[f"reasons.{key}"].reshape(n + payload.meta["n_new"], -1)[i] for key in _REASON}
+        found["reasons"] = in_words(part, **lines)
+        effects = None if self._context is None or self._context.X is None else self._context.effects
         if not found["reasons"] and effects is not None and i < n:
             weight = self._worker.submit(effects.of_rows, np.array([row])).result(LATE).weight[0]
             order = np.argsort(-weight, kind="stable")[: part["k"]]
@@ -251,6 +253,14 @@ class LivePage:
                 {"feature": effects.names[f], "weight": float(weight[f]), "sign": 0} for f in order if weight[f] > 0
             ]
         return found
+
+
+def _placed(context: Context, table: Table) -> PlacedRows:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        new = new_rows(context, place_rows(context, table))
+    notes = list(dict.fromkeys(str(warning.message) for warning in caught))[:_MOST_WARNINGS]
+    return PlacedRows(new, [*table.notes, *notes])
 
 
 def _stacked(tables: list[Table]) -> Table:
@@ -266,19 +276,20 @@ def _answer(placed: PlacedRows, n_new: int) -> dict[str, Any]:
     new = placed.new
     Y = np.asarray(new.Y, dtype=np.float64)
     columns = dict(new.columns) if new.columns is not None else {}
-    novelty = columns.get("novelty")
-    flags = next((part.fixed["flag"] for part in new.parts if part.name == "novelty"), None)
-    names = [str(name) for name in new.row_names or range(len(Y))]
+    parts = {part.name: part for part in new.parts}
+    reasons, flagged = parts.get("reasons"), parts.get("novelty")
+    novelty = None if flagged is None or flagged.columns is None else columns.pop(flagged.columns["novelty"])
+    lines = None if reasons is None else zip(*(reasons.rows[key] for key in _REASON), strict=True)
     return {
         "n": len(Y),
         "n_new": n_new,
-        "names": names,
+        "names": [str(name) for name in new.row_names or range(len(Y))],
         "x": [_plain(value) for value in Y[:, 0]],
         "y": [_plain(value) for value in (Y[:, 1] if Y.shape[1] > 1 else np.zeros(len(Y)))],
         "novelty": None if novelty is None else [_plain(value) for value in novelty],
-        "flagged": None if flags is None else [bool(flag) for flag in flags],
-        "columns": {name: [_plain(value) for value in values] for name, values in columns.items() if name != "novelty"},
-        "reasons": reasons_of(placed),
+        "flagged": None if flagged is None else [bool(flag) for flag in flagged.fixed["flag"]],
+        "columns": {name: [_plain(value) for value in values] for name, values in columns.items()},
+        "reasons": None if reasons is None or lines is None else [in_words(reasons.meta, *line) for line in lines],
         "notes": placed.notes,
     }
 

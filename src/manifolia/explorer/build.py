@@ -1,0 +1,357 @@
+"""The one road to a page: from a fitted model, a table's run or a payload, through a context, to a file or a server."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.types import ArrayLike, FloatArray
+from manifolia._core.validate import is_sparse
+from manifolia._core.warnings import warn
+from manifolia.exceptions import ModelFileError
+from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
+from manifolia.explorer.findings import Finding, Learned, findings_of
+from manifolia.explorer.page import write_page
+from manifolia.explorer.parts import make_parts
+from manifolia.explorer.parts.part import NO_FEATURE
+from manifolia.explorer.payload import NewRows, Payload, build_payload
+from manifolia.explorer.place import new_rows, place_rows
+from manifolia.explorer.serve import LivePage
+from manifolia.persist import load
+from manifolia.tables import read
+
+__all__ = ["build_page", "describe", "explore", "page_of", "stored_rows"]
+
+_LIVE_MB = 1e6  # a served page has no size to keep to
+#: Of a wider table the page gets the columns that matter most. More than this are searched, not read; and 200 columns
+#: of 20,000 rows, in full precision, leave the parts a few of the 25 MB that a page has by default.
+_MOST_COLUMNS = 200
+#: Of pictures fewer: a pixel is rarely asked for by its name.
+_MOST_PIXELS = 160
+_UNEARNED = 0.02  # separation beyond what was learned that is not noise
+
+
+def explore(
+    model_or_run: Any,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    path: str | os.PathLike[str] = "map.html",
+    *,
+    title: str | None = None,
+    color_by: str | None = None,
+    new: ArrayLike | NewRows | None = None,
+    kinds: Mapping[str, str] | None = None,
+    importances: bool | Mapping[str, float] = False,
+    findings: Iterable[str] = (),
+    notes: Iterable[str] = (),
+    parts: str | Sequence[str] | None = "auto",
+    images: Sequence[int] | None = None,
+    study: Any = None,
+    max_mb: float = 25.0,
+    live: bool = False,
+    port: int = 0,
+) -> Path | LivePage:
+    """Write a map as one self-contained page: open it in a browser, hand it to a colleague.
+
+    Parameters
+    ----------
+    model_or_run : estimator, str, path or Payload
+        A fitted estimator with ``embedding_``, or a pipeline that ends in one; or the folder of a run; or a payload.
+    X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
+        The rows that the model was fitted on: their columns become colours and the cards of the points.
+    y : array-like of shape (n,) or (n, n_outputs), default=None
+        Target: the first colouring.
+    path : str or path, default="map.html"
+        Where to write the page.
+    title : str, default=None
+        Heading; None: the model's name, or that of the run.
+    color_by : str, default=None
+        Column of the first colouring; None: the target.
+    new : array-like, DataFrame or NewRows, default=None
+        New rows, which the model places on the map; they are drawn as diamonds.
+    kinds : mapping of str to {"class", "number", "date", "text"}, default=None
+        What columns are, where that is not to be inferred from their values.
+    importances : bool or mapping of str to float, default=False
+        Importance of the features, or True to compute it with the model; RFPHATE permutes each feature for it.
+    findings : iterable of str, default=()
+        Sentences to show first.
+    notes : iterable of str, default=()
+        Sentences to add to how the map was made.
+    parts : "auto", sequence of str or None, default="auto"
+        What the page tells beyond places and columns: all that the model can tell within seconds, those named, or
+        nothing. They are "reasons" (what puts each row where it is), "arrows" (where columns grow over the map),
+        "neighbors", "quality", "images", "saliency", "novelty", "model" (what it predicts) and "tuning". What was
+        sampled is said on the page.
+    images : tuple of int, default=None
+        Height and width, or height, width and channels, if the rows of `X` are pictures.
+    study : Tuner or mapping, default=None
+        The study that chose the settings, or its ``to_dict()``.
+    max_mb : float, default=25.0
+        Size in MB (10⁶ bytes) above which parts and columns are left out; a warning, and the page, say which.
+    live : bool, default=False
+        Serve the page on this machine instead of writing it: new rows can be pasted into it, and Python can read what
+        is selected.
+    port : int, default=0
+        Port to serve on; 0 takes a free one.
+
+    Returns
+    -------
+    Path or LivePage
+        Where the page is; or, with `live`, the page that is served: its ``url``, its ``selection``, its ``close()``.
+
+    Raises
+    ------
+    TypeError
+        If there is nothing to make a map of.
+    ValueError
+        If lengths or names do not match.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import manifolia as mf
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = mf.RFPHATE(n_trees=50, random_state=0).fit(X, y)
+    >>> mf.explore(model, X, y, "iris.html")  # doctest: +SKIP
+    PosixPath('iris.html')
+    """
+    if live and isinstance(new, NewRows):
+        message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
+        raise ValueError(message)
+    is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
+    later = new if live and is_model else None  # rows that the served page places
+    options = PageOptions(
+        title, color_by, None if later is not None else new, kinds, importances, findings, notes, parts, images, study,
+        _LIVE_MB if live else max_mb,
+    )  # fmt: skip
+    payload, context = page_of(model_or_run, X, y, options)
+    if not live:
+        return write_page(payload, path)
+    if context is None and not isinstance(model_or_run, Payload):
+        context = _stored(Path(model_or_run), payload)
+    page = LivePage(payload, context, port=port)
+    if later is not None:
+        page.add(later)
+    return page
+
+
+def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Context | None]:
+    """Make the page of a model, or take that of a run, which was made before."""
+    if not isinstance(model_or_run, str | os.PathLike | Payload):
+        context = context_of(model_or_run, X, y, options)
+        describe(context)
+        payload = build_page(context)
+        if payload.left_out:
+            warn("The page does not hold everything. " + " ".join(payload.left_out))
+        return payload, context
+    only_models = {"X": X, "y": y} | {name: getattr(options, name) for name in ("new", "kinds", "images", "study")}
+    only_models["importances"] = options.importances or None
+    only_models["parts"] = None if options.parts == "auto" else options.parts
+    given = [name for name, value in only_models.items() if value is not None]
+    if given or tuple(options.findings) or tuple(options.notes):
+        message = (
+            f"{', '.join(given) or 'findings and notes'}: a run has all that its page shows. "
+            f"Leave these out, or pass the model instead of the run."
+        )
+        raise ValueError(message)
+    return _of_run(model_or_run, options.title, options.color_by), None
+
+
+def describe(context: Context) -> None:
+    """Find out what the page tells beyond places and columns: its parts, and what it says first."""
+    make_parts(context)
+    context.findings = [*(Finding(str(text)) for text in context.options.findings), *_findings(context)]
+
+
+def build_page(context: Context) -> Payload:
+    """Put a page together from what is known of a map."""
+    options, added = context.options, context.added
+    table, narrowed = _narrowed(context, _spoken_of(context))
+    told = pd.DataFrame({name: column.values for name, column in added.items() if column.role != "quality"})
+    judged = pd.DataFrame({name: column.values for name, column in added.items() if column.role == "quality"})
+    about = pd.DataFrame() if context.table is None else context.table.meta.reset_index(drop=True)
+    frames = [part for part in (context.target, told, about, table, judged) if len(part.columns)]
+    kinds = {str(name): "class" for name in context.target.columns if context.is_classes}
+    kinds |= {name: column.kind for name, column in added.items() if column.kind is not None}
+    label = context.card.label or type(context.method).__name__
+    new = options.new
+    if new is not None and not isinstance(new, NewRows):
+        named = context.row_names is not None
+        new = new_rows(context, place_rows(context, read(new)))
+        new = new if named else replace(new, row_names=None)
+    payload = build_payload(
+        context.Y,
+        pd.concat(frames, axis=1) if frames else None,
+        title=label if options.title is None else options.title,
+        subtitle=label,
+        color_by=options.color_by or next((str(name) for name in context.target.columns), None),
+        kinds={**kinds, **dict(options.kinds or {})},
+        row_names=context.row_names,
+        new=new,
+        notes=[*_how_it_was_made(context, label), *options.notes],
+        findings=context.findings,
+        importances=context.importances,
+        roles={name: column.role for name, column in added.items()},
+        parts=context.parts.values(),
+        max_mb=options.max_mb,
+    )
+    payload.meta["left_out"][:0] = [*narrowed, *context.left_out]
+    return payload
+
+
+def _spoken_of(context: Context) -> list[str]:
+    """Name the user's columns that arrows and reasons speak of, so that the page shows their values."""
+    arrows, reasons = context.parts.get("arrows"), context.parts.get("reasons")
+    names = list(arrows.sources or ()) if arrows is not None else []
+    if reasons is not None:
+        features, feature = reasons.meta["features"], reasons.rows["feature"]
+        counts = np.bincount(feature[feature != NO_FEATURE].astype(np.int64), minlength=len(features))
+        names += [features[i] for i in np.argsort(-counts, kind="stable") if counts[i]]
+    return list(dict.fromkeys(names))
+
+
+def _narrowed(context: Context, spoken: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Take the columns that the page can colour by: all, or of a wide table those that matter most."""
+    if context.table is None:
+        return pd.DataFrame(index=pd.RangeIndex(context.n)), []
+    X, names = context.table.features, context.table.feature_names
+    most = _MOST_COLUMNS if context.image_shape is None else _MOST_PIXELS
+    chosen, left_out = list(range(len(names))), []
+    if len(names) > most:
+        place = {name: i for i, name in enumerate(names)}
+        first = [place[name] for name in spoken[: most // 2] if name in place]
+        chosen = sorted(list(dict.fromkeys([*first, *_by_weight(context, X, names)]))[:most])
+        how = "matter" if context.importances or first else "vary"
+        left_out = [f"Of {len(names):,} columns the {most} that {how} most are on the page."]
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[:, chosen].reset_index(drop=True), left_out
+    table = pd.DataFrame(X[:, chosen].toarray() if is_sparse(X) else X[:, chosen])
+    return table.set_axis([names[i] for i in chosen], axis=1).infer_objects(), left_out
+
+
+def _by_weight(context: Context, X: Any, names: list[str]) -> list[int]:
+    """Order columns by importance, or by how much they vary where that is not known; words come first."""
+    if context.importances:
+        return sorted(range(len(names)), key=lambda i: -context.importances.get(names[i], (-math.inf, 0.0))[0])
+    if is_sparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        variance: FloatArray = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
+    else:
+        numbers = pd.DataFrame(X).apply(pd.to_numeric, errors="coerce")
+        variance = np.nan_to_num(numbers.var(ddof=0).to_numpy(dtype=float), nan=np.inf)
+    return [int(i) for i in np.argsort(-variance, kind="stable")]
+
+
+def _how_it_was_made(context: Context, label: str) -> list[str]:
+    """Say how a map was made, as far as its card tells."""
+    sentences = [f"Made by {label} from {context.n:,} rows."]
+    steps = context.card.figures_of(context.model).get("t")
+    if context.card.forest and steps is not None:
+        sentences += [
+            f"A forest of {len(context.method.forest_.estimators_):,} trees says how alike two rows are for the "
+            f"target; a random walk of {steps:.0f} steps over these likenesses was laid out in the plane.",
+            "Each row is placed by the trees that did not train on it, so that its own label does not place it.",
+        ]
+    return sentences
+
+
+def _findings(context: Context) -> list[Finding]:
+    """Say what a map shows."""
+    card, figures = context.card, context.card.figures_of(context.model)
+    learned = None
+    if "oob_score" in figures:
+        learned = Learned(figures["oob_score"], figures.get("over_separation", math.nan), classes=context.is_classes)
+    quality = context.parts.get("quality")
+    scores = None
+    if context.scores is not None:
+        scores = {line["metric"]: line["value"] for line in context.scores}
+    elif quality is not None:
+        scores = {line["name"]: line["value"] for line in quality.meta["lines"]}
+    # Novelty that is a share of the rows of the fit is spread evenly among these: it names none of them.
+    apart = next((column.values for column in context.added.values() if column.role == "novelty"), None)
+    apart = None if hasattr(context.method, "novelty_threshold_") else apart
+    isolation = None
+    if apart is None and context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
+        isolation = context.nearest(min(10, context.n - 1)).distances.mean(axis=1)
+    target = context.target_name or "the target"
+    found = findings_of(
+        context.Y,
+        context.row_names or [str(i) for i in range(context.n)],
+        target=target,
+        y=context.y if context.y is not None and context.y.ndim == 1 else None,
+        learned=learned,
+        importances={
+            name: (mean, 0.0 if math.isnan(error) else error) for name, (mean, error) in context.importances.items()
+        },
+        purpose=importance_purpose(context),
+        scores=scores,
+        novelty=apart,
+        isolation=isolation,
+        predicted=context.method.oob_prediction_ if card.predicts else None,
+    )
+    score = figures.get(card.score.rstrip("_"))
+    if score is not None and learned is None:
+        text, excess = card.score_means.format(measure="accuracy", value=score), figures.get("over_separation", 0.0)
+        if excess > _UNEARNED:
+            text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
+        found.append(Finding(text))
+    return found
+
+
+def importance_purpose(context: Context) -> str:
+    """Say what columns are important for."""
+    unguided = context.card.forest and context.card.task == "unsupervised"
+    target = "telling the rows from shuffled copies of them" if unguided else context.target_name or "the target"
+    return context.card.importance_for or target
+
+
+def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: str | None) -> Payload:
+    if isinstance(run, Payload):
+        payload = run
+    else:
+        folder = Path(run)
+        file = folder / "payload.npz" if folder.is_dir() else folder
+        if not file.is_file():
+            message = f"model_or_run is {str(folder)!r}, where there is no payload.npz. Pass the folder of a run."
+            raise ModelFileError(message)
+        payload = Payload.load(file)
+    meta = dict(payload.meta)
+    if title is not None:
+        meta["title"] = title
+    if color_by is not None:
+        names = [column["name"] for column in meta["columns"]]
+        if color_by not in names:
+            message = f"color_by is {color_by!r}, which is no column of the page: {', '.join(map(repr, names))}."
+            raise ValueError(message)
+        meta["color_by"] = names.index(color_by)
+    return Payload(meta, payload.arrays)
+
+
+def _stored(folder: Path, payload: Payload) -> Context | None:
+    """Take the model of a run, if it is there, with what its folder keeps."""
+    if not (folder / "model.mfa").is_file():
+        return None
+    report = folder / "report.json"
+    content = json.loads(report.read_text(encoding="utf-8")) if report.is_file() else {}
+    rows = stored_rows(folder / "rows.npz")
+    return stored_context(load(folder / "model.mfa"), payload, rows, content if isinstance(content, dict) else {})
+
+
+def stored_rows(path: Path) -> Any:
+    """Read the prepared rows of a run; None if it did not keep them."""
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as stored:
+        if "rows" in stored.files:
+            return stored["rows"]
+    import scipy.sparse as sp
+
+    return sp.csr_array(sp.load_npz(path))

@@ -1,0 +1,506 @@
+"""What a page is made of: a fitted map, its rows and columns, and what is known of them.
+
+`context_of` takes a fitted model and the rows it was fitted on; a run hands over in `Known` what it has computed.
+`stored_context` reads the same back from a page that was made before. `manifolia.explorer.build` makes the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from manifolia import registry
+from manifolia._core.pipelines import before_last, last_step
+from manifolia._core.types import Array, FloatArray
+from manifolia._core.validate import check_is_fitted, is_sparse
+from manifolia.exceptions import TableError
+from manifolia.explorer.decode import decode_parts
+from manifolia.explorer.findings import Finding
+from manifolia.explorer.parts import check_parts
+from manifolia.explorer.parts.effects import Effects, Groups, bare_dense, effects_of, plane_of
+from manifolia.explorer.parts.images import check_shape
+from manifolia.explorer.parts.part import Part
+from manifolia.explorer.payload import Payload
+from manifolia.neighbors import NeighborIndex
+from manifolia.tables import Table, TablePreparer
+
+__all__ = [
+    "Arrivals",
+    "Context",
+    "Known",
+    "PageOptions",
+    "Space",
+    "bare_rows",
+    "context_of",
+    "importances_of",
+    "stored_context",
+]
+
+_METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
+#: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
+_MOST_CLASSES = 40
+_SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What users can ask of a page; `manifolia.explore` says what each means."""
+
+    title: str | None = None  # Heading
+    color_by: str | None = None  # Column of the first colouring
+    new: Any = None  # New rows
+    kinds: Mapping[str, str] | None = None  # What columns are
+    importances: bool | Mapping[str, Any] = False  # Importance of the features
+    findings: Iterable[str] = ()  # Sentences to show first
+    notes: Iterable[str] = ()  # Sentences on how the map was made
+    parts: str | Sequence[str] | None = "auto"  # What the page tells beyond places and columns
+    images: Sequence[int] | None = None  # Shape of pictures
+    study: Any = None  # The study that chose the settings
+    max_mb: float = 25.0  # Size of the page in MB
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a run has computed of a map, so that it is not computed again."""
+
+    X: Any  # (n, d): rows as the last step got them
+    Y: FloatArray  # (n, n_components): the map
+    y: Array | None  # The target as the last step got it
+    task: str  # What the target asks for
+    scores: Sequence[dict[str, Any]] | None = None  # Lines of `manifolia.metrics.report`
+    novelty: FloatArray | None = None  # (n,)
+    hidden: Collection[str] = ()  # Columns that are no features: the target, and those that do not take part
+    random_state: int = 0  # Seed of what is drawn
+
+
+class Space(NamedTuple):
+    """What the map is compared with."""
+
+    rows: Any  # (n, q): rows without gaps and on one scale
+    metric: str
+    words: str  # The metric in words
+    completer: Any  # Fills gaps and scales; None where rows are compared as they are
+
+    def of(self, X: Any) -> Any:
+        """Bring other rows into the same space."""
+        return X if self.completer is None else self.completer.transform(X)
+
+
+class Added(NamedTuple):
+    """A column that a part adds to the page."""
+
+    role: str  # "model", "novelty" or "quality"
+    values: Array | None = None  # None on a page that was made before
+    kind: str | None = None  # What it is, where that is not to be inferred
+
+
+@dataclass(eq=False)
+class Arrivals:
+    """New rows on a map, for the parts of its page."""
+
+    table: Table  # As they came
+    X: Any  # (m, d): as the last step takes them, without names
+    Y: FloatArray  # (m, n_components): their places
+    predicted: Array | None  # (m,) or (m, n_targets): what the forest says of them
+    novelty: FloatArray | None  # (m,): how unlike the rows of the map they are
+    columns: dict[str, Array] = field(default_factory=dict)  # What parts add to them, by the name on the page
+
+
+@dataclass(eq=False)
+class Context:
+    """A fitted map, and all that its page is made of."""
+
+    model: Any  # Fitted: an estimator, or a pipeline that ends in one
+    Y: FloatArray  # (n, n_components): its map
+    X: Any = None  # (n, d): rows as the last step got them, without names; None if they cannot be compared
+    sources: list[str] = field(default_factory=list)  # For each column of `X` the user's column that it comes from
+    labels: list[str] = field(default_factory=list)  # What to call the columns of `X`
+    table: Table | None = None  # The user's columns
+    row_names: list[str] | None = None  # Names of the rows, where they have any
+    target: pd.DataFrame = field(default_factory=pd.DataFrame)  # (n, n_targets)
+    y: Array | None = None  # The same as the last step got it
+    is_classes: bool = False  # Whether the targets are classes
+    importances: dict[str, tuple[float, float]] = field(default_factory=dict)  # With standard errors; NaN is unknown
+    scores: Sequence[dict[str, Any]] | None = None  # Lines of `manifolia.metrics.report`, where they are known
+    novelty: FloatArray | None = None  # (n,), where it is known
+    image_shape: tuple[int, int, int] | None = None  # Height, width and channels, if the rows are pictures
+    pixel_names: list[str] = field(default_factory=list)  # Columns that are pixels
+    study: Mapping[str, Any] | None = None  # The study that chose the settings
+    wanted: str | Sequence[str] | None = None  # Parts that the page is to have
+    hidden: Collection[str] = ()  # Columns that are no features
+    options: PageOptions = field(default_factory=PageOptions)
+    random_state: int = 0  # Seed of what is drawn
+    # What the parts leave for the page and for one another.
+    parts: dict[str, Part] = field(default_factory=dict)
+    added: dict[str, Added] = field(default_factory=dict)  # Columns, by name
+    findings: list[Finding] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # What could not be had, in sentences
+    kept: FloatArray | None = None  # (n,): share of a row's neighbours in the data that are its neighbours in the map
+    weights: FloatArray | None = None  # (n_rows, n_columns): all weights behind the reasons, if pictures need them
+
+    @property
+    def n(self) -> int:
+        """Number of rows of the map."""
+        return len(self.Y)
+
+    @cached_property
+    def method(self) -> Any:
+        """The last step, which made the map."""
+        return last_step(self.model)
+
+    @cached_property
+    def card(self) -> registry.Card:
+        """What the method can do."""
+        return registry.card_of(self.model)
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads."""
+        return getattr(self.method, "n_jobs", None)
+
+    @property
+    def metric(self) -> str:
+        """Distance by which rows are compared."""
+        return self.card.metric
+
+    @cached_property
+    def plane(self) -> FloatArray:
+        """The two dimensions that the page shows."""
+        return plane_of(self.Y)
+
+    @cached_property
+    def spread(self) -> float:
+        """Root mean square distance of the rows from the middle of the map."""
+        return float(np.sqrt(self.plane.var(axis=0).sum())) or 1.0
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Columns of `X` by the user's columns."""
+        return Groups.of(self.sources)
+
+    @cached_property
+    def effects(self) -> Effects | None:
+        """How columns act on the places of rows."""
+        return effects_of(self)
+
+    @cached_property
+    def space(self) -> Space | None:
+        """What the map is compared with; None if its rows are not at hand."""
+        if self.X is None:
+            return None
+        words = f"{_METRICS[self.metric]} of the columns"
+        gaps = not is_sparse(self.X) and bool(np.isnan(self.X).any())
+        if not (self.card.forest or gaps):
+            return Space(self.X, self.metric, words, None)
+        # Trees do not mind scales and gaps; distances do.
+        completer = TablePreparer(missing="impute", scale=True)
+        return Space(completer.fit_transform(self.X), self.metric, f"{words}, each on one scale", completer)
+
+    @cached_property
+    def index(self) -> NeighborIndex:
+        """Finds the nearest rows in what the map is compared with."""
+        assert self.space is not None
+        return NeighborIndex(self.space.rows, metric=self.space.metric, random_state=self.random_state)
+
+    @property
+    def classes(self) -> Array | None:
+        """The target, if it is one column of classes without gaps."""
+        one = self.is_classes and self.y is not None and self.y.ndim == 1
+        return self.y if one and not np.any(pd.isna(self.y)) else None
+
+    @property
+    def target_name(self) -> str:
+        """The target in a sentence."""
+        names = [str(name) for name in self.target.columns]
+        return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+    def nearest(self, k: int) -> Any:
+        """Find the k nearest rows of each, in what the map is compared with."""
+        return self.index.neighbors(k, n_jobs=self.n_jobs)
+
+    def framed(self, X: Any) -> Any:
+        """Give rows the names that the method knows columns by: it would warn of names that are missing."""
+        names = getattr(self.method, "feature_names_in_", None)
+        return X if names is None or is_sparse(X) else pd.DataFrame(X, columns=names)
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Place rows in the two dimensions that the page shows."""
+        return plane_of(np.asarray(self.method.transform(self.framed(X))))
+
+    def dense(self, rows: Any) -> FloatArray:
+        """Return rows as the method got them, dense."""
+        return bare_dense(self.X[rows])
+
+    def prepared(self, table: Table) -> Any:
+        """Bring raw rows into the form that the last step takes."""
+        known = table.without(set(self.hidden) & set(table.feature_names))
+        before = before_last(self.model)
+        if before is not None and _preparer(self.model) is not None:
+            return before.transform(known)
+        names, cells = getattr(self.model, "feature_names_in_", None), known.features
+        if isinstance(cells, pd.DataFrame):
+            if names is not None:
+                missing = [str(name) for name in names if name not in cells.columns]
+                if missing:
+                    message = f"the rows have no column {missing[0]!r}, which the model needs."
+                    raise TableError(message)
+                cells = cells.loc[:, list(names)]
+            elif getattr(self.model, "n_features_in_", cells.shape[1]) == cells.shape[1]:
+                cells = cells.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                message = f"the rows have {cells.shape[1]} columns and the model needs {self.model.n_features_in_}."
+                raise TableError(message)
+        return cells if before is None else before.transform(cells)
+
+    def add(self, name: str, values: Any, role: str, kind: str | None = None) -> str:
+        """Add a column to the page, under another name if the table has such a column; return its name."""
+        table = [] if self.table is None else self.table.names
+        if name in (*table, *self.target.columns):
+            name = f"{name} ({'map' if role == 'quality' else 'model'})"
+        self.added[name] = Added(role, np.asarray(values), kind)
+        return name
+
+
+def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | None = None) -> Context:
+    """Gather what the page of a fitted model is made of, and refuse what does not belong together."""
+    method = last_step(model)
+    if known is None:
+        if not hasattr(method, "fit"):
+            message = (
+                f"model_or_run is {type(model).__name__}. Pass a fitted estimator with embedding_, the folder of a "
+                f"run, or a payload."
+            )
+            raise TypeError(message)
+        check_is_fitted(method, "embedding_")
+    card = registry.card_of(model)
+    context = Context(
+        model,
+        np.asarray(method.embedding_ if known is None else known.Y, dtype=np.float64),
+        study=_checked_study(options.study),
+        wanted=options.parts,
+        options=options,
+    )
+    check_parts(options.parts)
+    _take_table(context, X)
+    _take_target(context, y, card.task if known is None else known.task)
+    if known is None:
+        if y is not None:
+            one = context.target.shape[1] == 1
+            context.y = context.target.iloc[:, 0].to_numpy() if one else context.target.to_numpy()
+        rows = None if X is None else _transformed(context, X)
+    else:
+        context.y, context.scores, context.novelty, context.hidden = known.y, known.scores, known.novelty, known.hidden
+        context.random_state, rows = known.random_state, known.X
+    if rows is not None and card.metric in _METRICS:
+        context.X = bare_rows(rows)
+        context.sources, context.labels = _column_names(context)
+    if options.images is not None:
+        first = _preparer(model)
+        named = [] if context.table is None else context.table.feature_names
+        context.pixel_names = list(first.roles_) if first is not None else list(named)
+        context.image_shape = check_shape(options.images, len(context.pixel_names))
+    context.importances = _importances(context)
+    return context
+
+
+def stored_context(
+    model: Any, payload: Payload | None = None, rows: Any = None, report: Mapping[str, Any] | None = None
+) -> Context:
+    """Gather what is needed to tell of new rows what a page, made before, tells of its own."""
+    report, method = report or {}, last_step(model)
+    own = registry.card_of(model).keeps_map
+    context = Context(
+        model,
+        np.asarray(method.embedding_ if own else np.zeros((0, 2)), dtype=np.float64),
+        hidden={*report.get("target", {}).get("columns", ()), *report.get("excluded", ())},
+        importances={item["column"]: (item["importance"], np.nan) for item in report.get("importances", ())},
+        random_state=int(report.get("random_state") or 0),
+    )
+    first = _preparer(model)
+    if first is not None:
+        context.pixel_names = list(first.roles_)
+    if rows is not None and own and context.metric in _METRICS:
+        context.X = bare_rows(rows)
+        context.sources, context.labels = _column_names(context)
+    if payload is not None:
+        context.parts = {part.name: part for part in decode_parts(payload)}
+        context.row_names = [] if any(column["role"] == "name" for column in payload.meta["columns"]) else None
+        context.added = {
+            column["name"]: Added(column["role"])
+            for column in payload.meta["columns"]
+            if column["role"] not in ("value", "name")
+        }
+    return context
+
+
+def _take_table(context: Context, X: Any) -> None:
+    """Take the columns that users hand over, with names for columns and rows."""
+    if X is None:
+        return
+    if isinstance(X, Table):
+        table, context.row_names = X, [str(name) for name in X.row_names]
+    else:
+        bare = X.to_pandas() if hasattr(X, "to_pandas") else X
+        if not isinstance(bare, pd.DataFrame) and not is_sparse(bare):
+            bare = np.asarray(bare)
+            bare = bare.reshape(-1, 1) if bare.ndim == 1 else bare
+        if isinstance(bare, pd.DataFrame):
+            words = bare.index.dtype == object or isinstance(bare.index.dtype, pd.StringDtype)
+            context.row_names = [str(name) for name in bare.index] if words else None
+            bare = bare.set_axis([str(name) for name in bare.columns], axis=1).reset_index(drop=True)
+            names = list(bare.columns)
+        else:
+            names = _feature_names(context, bare.shape[1]) if bare.ndim == 2 else []
+            bare = bare.tocsr() if is_sparse(bare) else bare
+        none = pd.DataFrame(index=pd.RangeIndex(len(bare) if not is_sparse(bare) else bare.shape[0]))
+        table = Table(bare, names, none, np.arange(len(none)).astype(str), "X")
+    if np.ndim(table.features) != 2 or table.n_rows != context.n:
+        message = (
+            f"X has shape {table.features.shape} and the map has {context.n:,} rows. Pass the rows that the model was "
+            f"fitted on."
+        )
+        raise ValueError(message)
+    context.table = table
+
+
+def _preparer(model: Any) -> TablePreparer | None:
+    """The step that takes raw tables, if there is one."""
+    before = before_last(model)
+    first = None if before is None else before[0]
+    return first if isinstance(first, TablePreparer) else None
+
+
+def _feature_names(context: Context, d: int) -> list[str]:
+    names = getattr(context.method, "feature_names_in_", None)
+    if names is not None and len(names) == d:
+        return [str(name) for name in names]
+    if context.options.images is not None:
+        _, width, channels = check_shape(context.options.images, d)
+        spots = [f"pixel {i // channels // width}, {i // channels % width}" for i in range(d)]
+        return spots if channels == 1 else [f"{spot} ({'rgb'[i % channels]})" for i, spot in enumerate(spots)]
+    return [f"feature {i}" for i in range(d)]
+
+
+def _transformed(context: Context, X: Any) -> Any:
+    """Take the rows of a fit through the steps before the map."""
+    if isinstance(X, Table):
+        return context.prepared(X)
+    before = before_last(context.model)
+    return X if before is None else before.transform(X)
+
+
+def bare_rows(X: Any) -> Any:
+    """Return rows as numbers, without names."""
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if is_sparse(X):
+        return X.tocsr()
+    if isinstance(X, pd.DataFrame):
+        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    rows = np.asarray(X)
+    rows = rows.reshape(-1, 1) if rows.ndim == 1 else rows
+    return rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+
+
+def _column_names(context: Context) -> tuple[list[str], list[str]]:
+    """Name the columns of `X`: by the user's columns that they come from, and as such."""
+    d = context.X.shape[1]
+    first = _preparer(context.model)
+    if first is not None and len(context.model.steps) == 2:
+        return list(first.sources_), list(first.names_out_)
+    table = context.table
+    same = table is not None and len(table.feature_names) == d
+    names = list(table.feature_names) if table is not None and same else _feature_names(context, d)
+    return names, names
+
+
+def _take_target(context: Context, y: Any, task: str) -> None:
+    """Take the target, with names that no column has, and tell whether it is classes."""
+    n = context.n
+    if y is None:
+        context.target = pd.DataFrame(index=pd.RangeIndex(n))
+        context.is_classes = task in ("classification", "multilabel")
+        return
+    if hasattr(y, "to_pandas"):
+        y = y.to_pandas()
+    if isinstance(y, pd.DataFrame):
+        target = y.reset_index(drop=True)
+    elif isinstance(y, pd.Series):
+        target = y.reset_index(drop=True).to_frame(name="target" if y.name is None else str(y.name))
+    else:
+        bare = pd.DataFrame(np.asarray(y))
+        several = [f"target {i}" for i in range(bare.shape[1])]
+        target = bare.set_axis(["target"] if bare.shape[1] == 1 else several, axis=1).infer_objects()
+    if len(target) != n:
+        message = f"y has {len(target):,} rows and the map has {n:,}."
+        raise ValueError(message)
+    taken = set() if context.table is None else set(context.table.names)
+    target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
+    context.target = target
+    guessed = bool(target.shape[1]) and all(_looks_like_classes(target[name]) for name in target.columns)
+    context.is_classes = task in ("classification", "multilabel") or (not task and guessed)
+
+
+def _looks_like_classes(values: pd.Series) -> bool:
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        return False  # what words are is for their number to tell
+    present = values.dropna().to_numpy(dtype=float)
+    return len(np.unique(present)) <= _MOST_CLASSES and bool(np.all(present == np.rint(present)))
+
+
+def _checked_study(study: Any) -> Mapping[str, Any] | None:
+    content = study.to_dict() if hasattr(study, "to_dict") else study
+    if content is not None and not isinstance(content, Mapping):
+        message = f"study is {type(study).__name__}. Pass a fitted Tuner, or its to_dict()."
+        raise TypeError(message)
+    return content
+
+
+def _importances(context: Context) -> dict[str, tuple[float, float]]:
+    asked = context.options.importances
+    if isinstance(asked, Mapping):
+        return {str(name): value if isinstance(value, tuple) else (value, np.nan) for name, value in asked.items()}
+    if not asked:
+        return {}
+    if context.X is not None:
+        return importances_of(context.model, context.X, context.sources)
+    means = np.asarray(context.method.feature_importances_, dtype=float)
+    return {name: (float(mean), np.nan) for name, mean in zip(_feature_names(context, len(means)), means, strict=True)}
+
+
+def importances_of(model: Any, X: Any, sources: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Measure the importance of the user's columns, with standard errors.
+
+    A forest's is added up over the columns that one raw column became, with errors over trees. Where each row has its
+    own (how much a column varies along the data, or moves a row), it is the mean over rows of the largest of them.
+    """
+    card, method = registry.card_of(model), last_step(model)
+    if card.forest or not card.importance:
+        errors = method.importances_std_ if card.forest else np.full(len(sources), np.nan)
+        n_trees = len(method.forest_.estimators_) if card.forest else 1
+        sums: dict[str, list[float]] = {}
+        for source, mean, error in zip(sources, method.feature_importances_, errors, strict=True):
+            entry = sums.setdefault(source, [0.0, 0.0])
+            entry[0] += float(mean)
+            entry[1] += float(error) ** 2 / n_trees
+        return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in sums.items()}
+    largest: dict[str, tuple[float, float]] = {}
+    n = X.shape[0]
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
+    if card.explains == "gradients":
+        values = np.asarray(method.feature_importance(rows=rows), dtype=np.float64)
+    elif card.explains == "jacobian":
+        smooth = method.smooth() if card.is_ours else method
+        values = np.asarray(smooth.feature_importance(X[rows]), dtype=np.float64)
+    else:
+        return {}
+    errors = values.std(axis=0) / np.sqrt(len(rows))
+    for source, mean, error in zip(sources, values.mean(axis=0), errors, strict=True):
+        if mean >= largest.get(source, (-1.0, 0.0))[0]:
+            largest[source] = float(mean), float(error)
+    return largest

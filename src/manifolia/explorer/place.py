@@ -1,0 +1,60 @@
+"""Raw new rows on a finished map: where they go, what the model says of them, and what the page tells of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia.exceptions import TableError
+from manifolia.explorer.context import Arrivals, Context, bare_rows
+from manifolia.explorer.parts import parts_for_new
+from manifolia.explorer.parts.predictions import forest_predictions
+from manifolia.explorer.payload import NewRows
+from manifolia.tables import Table
+
+__all__ = ["new_rows", "place_rows", "warm_up"]
+
+
+def place_rows(context: Context, table: Table) -> Arrivals:
+    """Place raw rows on a map: every way to do so, in Python, on a served page or by command, goes through here."""
+    card, method = context.card, context.method
+    if not card.places:
+        message = (
+            f"{card.label or card.name} has no formula for new rows. Make the map with a method that has one, such as "
+            f"rf-phate, or map old and new rows together."
+        )
+        raise TableError(message)
+    rows = context.prepared(table)
+    return Arrivals(
+        table,
+        bare_rows(rows),
+        np.asarray(method.transform(rows)),
+        forest_predictions(method, rows) if card.predicts else None,
+        np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty else None,
+    )
+
+
+def new_rows(context: Context, arrivals: Arrivals) -> NewRows:
+    """Tell of new rows what the page tells of those of the map."""
+    parts = parts_for_new(context, arrivals)
+    table = arrivals.table
+    columns: dict[str, Any] = {str(name): table.meta[name].to_numpy() for name in table.meta.columns}
+    if isinstance(table.features, pd.DataFrame):
+        columns |= {str(name): table.features[name].to_numpy() for name in table.features.columns}
+    elif isinstance(table.features, np.ndarray) and context.table is not None:
+        names = context.table.feature_names
+        columns |= dict(zip(names, table.features.T, strict=True)) if len(names) == table.features.shape[1] else {}
+    return NewRows(arrivals.Y, {**columns, **arrivals.columns}, list(table.row_names), parts)
+
+
+def warm_up(context: Context) -> None:
+    """Place and describe one row of the map, so that what is compiled on first use is there when rows come."""
+    if context.X is None or not context.card.places:
+        return
+    rows, method = context.X[:1], context.method
+    novelty = np.asarray(method.novelty(context.framed(rows))) if context.card.novelty else None
+    none = pd.DataFrame(index=pd.RangeIndex(1))
+    table = Table(none, [], none, np.array(["0"]), "")
+    parts_for_new(context, Arrivals(table, rows, np.asarray(method.transform(context.framed(rows))), None, novelty))
