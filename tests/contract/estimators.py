@@ -57,6 +57,10 @@ ESTIMATORS: dict[str, Entry] = {
         lambda: mf.ForestFeatures(max_trees=50, n_features_out=64, missing="split")
     ),
     'ForestMap("mds")': Entry(lambda: mf.ForestMap("mds", n_trees=20), _FOREST_CHECKS),
+    'ForestMap("isomap")': Entry(lambda: mf.ForestMap("isomap", n_trees=20, n_neighbors=4), _FOREST_CHECKS),
+    'ForestMap("lle")': Entry(lambda: mf.ForestMap("lle", n_trees=20, n_neighbors=4), _FOREST_CHECKS),
+    'ForestMap("tsne")': Entry(lambda: mf.ForestMap("tsne", n_trees=20, perplexity=4.0), _FOREST_CHECKS),
+    'ForestMap("umap")': Entry(lambda: mf.ForestMap("umap", n_trees=20, n_neighbors=4), _FOREST_CHECKS),
     "KernelMap": Entry(lambda: mf.KernelMap()),
     'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
     'KernelMap(n_centers=9, centers="kmeans", metric="manhattan")': Entry(

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.manifold import Isomap, smacof
 
@@ -89,6 +89,14 @@ def test_bits_do_not_depend_on_threads(forest, layout):
     one, two = (fit(layout, forest, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.layout_embedding_, two.layout_embedding_)
     np.testing.assert_array_equal(one.transform(X[3:4]), two.transform(X)[3:4])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_second_fit_of_many_rows_gives_the_same_bits(layout):
+    digits, kind = load_digits(return_X_y=True)
+    digits, kind = digits[:260], kind[:260]
+    first, second = (mf.ForestMap(layout, n_trees=20, random_state=0).fit(digits, kind) for _ in range(2))
+    np.testing.assert_array_equal(first.layout_embedding_, second.layout_embedding_)
 
 
 @pytest.mark.parametrize("layout", ["mds", "umap"])

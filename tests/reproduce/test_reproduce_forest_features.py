@@ -53,13 +53,13 @@ def test_a_forest_grown_for_both_codes_has_the_size_of_each_alone(scripts, rows)
 def test_codes_without_roots(scripts, rows):
     X, y = rows
     model = ForestFeatures(20, random_state=0).fit(X, y)
-    codes = model.transform(X).toarray()
+    codes = model.transform(X).toarray().astype(np.float64)
     roots = np.cumsum([0, *(tree.tree_.node_count for tree in model.forest_.estimators_[:-1])])
     left = np.delete(codes, roots, axis=1)
     unit = left / np.linalg.norm(left, axis=1, keepdims=True)
     kappa = model.kernel(X, normalize=None)
     own = np.diag(kappa)
-    np.testing.assert_allclose(scripts.binary.rootless(kappa, own, own, 20), unit @ unit.T, rtol=1e-6)
+    np.testing.assert_allclose(scripts.binary.rootless(kappa, own, own, 20), unit @ unit.T, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
