@@ -13,6 +13,7 @@ import pytest
 
 import manifolia as mf
 from cli_helpers import one_sentence, passengers
+from manifolia.runs import open_run
 
 
 @pytest.fixture
@@ -147,6 +148,24 @@ def test_score_prints_saved_scores_all_scores_and_scores_of_new_rows(finished, t
     new = {score["metric"]: score["value"] for score in json.loads(done.stdout)["scores"]}
     assert 0.5 < new["knn_accuracy"] < 1.0
     assert "knn_accuracy" in manifolia("score", finished[0]).stdout
+
+
+@pytest.mark.parametrize("method", ["rf-phate", "phate"])
+def test_a_score_has_one_value(method, tmp_path, manifolia):
+    """The saved report, every score computed anew, and the curve on the page: on a table with gaps everywhere."""
+    rng = np.random.default_rng(3)
+    messy = passengers(120)
+    messy["Deck"] = rng.choice(np.array(["A", "B", "C", None], dtype=object), len(messy))
+    messy["Fare"] = messy["Fare"].where(rng.random(len(messy)) > 0.2)
+    messy["Survived"] = messy["Survived"].where(rng.random(len(messy)) > 0.1)
+    messy.to_csv(tmp_path / "messy.csv", index=False)
+    folder = tmp_path / "run"
+    done = manifolia("map", tmp_path / "messy.csv", "--target", "Survived", "-o", folder, "--method", method)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(manifolia("score", folder, *more, "--json").stdout)["scores"] for more in ((), ("--all",))]
+    saved, every = ({one["metric"]: one["value"] for one in scores} for scores in told)
+    assert saved == pytest.approx({name: every[name] for name in saved}, rel=1e-12)
+    assert open_run(folder).payload().meta["parts"]["quality"]["auc"] == pytest.approx(saved["auc_r_nx"], rel=1e-12)
 
 
 def test_explain_ranks_columns(finished, manifolia):

@@ -20,6 +20,7 @@ import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.tables import TableError, TablePreparer, read
 from manifolia.tables.frames import Source
+from manifolia.tables.preparer import PlainRows
 
 
 @pytest.fixture
@@ -492,3 +493,40 @@ def test_titanic(titanic, tmp_path):
     assert len(forest.predict(out)) == 91
     again = preparer.transform(titanic.drop(columns="Survived")[800:])
     assert again.tobytes() == preparer.transform(new).tobytes()  # from Parquet as from CSV
+
+
+@pytest.mark.parametrize("missing", ["keep", "impute"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_plain_rows_are_those_of_the_raw_table(frame, missing, scale):
+    """However the rows were prepared, a map is compared with the same numbers."""
+    expected = TablePreparer(missing="impute", scale=True).fit_transform(frame)
+    preparer = TablePreparer(missing=missing, scale=scale)
+    plain = PlainRows(preparer)
+    found = plain.fit_transform(preparer.fit_transform(frame))
+    if scale:
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    else:
+        np.testing.assert_array_equal(found, expected)
+    new = frame.iloc[[4, 1]].assign(city=["B", "nowhere"])
+    with pytest.warns(ManifoliaWarning, match="fit did not see"):
+        rows = preparer.transform(new)
+    other = TablePreparer(missing="impute", scale=True).fit(frame)
+    with pytest.warns(ManifoliaWarning, match="fit did not see"):
+        np.testing.assert_allclose(plain.transform(rows), other.transform(new), rtol=0, atol=1e-14)
+
+
+def test_plain_rows_of_pooled_levels_narrow_floats_and_sparse_tables(rng):
+    pooled = pd.DataFrame({"c": [*"aaabbbcde", None], "x": np.arange(10.0)})
+    preparer = TablePreparer(max_levels=3)
+    found = PlainRows(preparer).fit_transform(preparer.fit_transform(pooled))
+    expected = TablePreparer(missing="impute", scale=True, max_levels=3).fit_transform(pooled)
+    np.testing.assert_array_equal(found, expected)
+    narrow = rng.normal(size=(20, 3)).astype(np.float32)
+    preparer = TablePreparer()
+    found = PlainRows(preparer).fit_transform(preparer.fit_transform(narrow))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, TablePreparer(scale=True).fit_transform(narrow))
+    sparse = sp.csr_array(np.where(narrow > 0, narrow, 0.0))
+    preparer = TablePreparer()
+    found = PlainRows(preparer).fit_transform(preparer.fit_transform(sparse))
+    assert (found != TablePreparer(scale=True).fit_transform(sparse)).nnz == 0

@@ -21,7 +21,7 @@ def run_score(console: Console, run: Path, data: Path | None, *, all_scores: boo
             scores = score_rows(folder.model(), read_table(data, reading), folder.report, all_scores=all_scores)
             title = f"{data} on the map of {run}"
         elif all_scores:
-            scores = score_run(folder.rows(), folder.coordinates(), folder.report)
+            scores = score_run(folder.model(), folder.rows(), folder.coordinates(), folder.report)
             title = f"the map of {run}, every score"
         else:
             scores = [Score(**entry) for entry in folder.report["scores"]]

@@ -28,6 +28,7 @@ from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
 from manifolia.neighbors import NeighborIndex
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.preparer import PlainRows
 
 __all__ = [
     "Arrivals",
@@ -198,7 +199,8 @@ class Context:
         if not (self.card.forest or gaps):
             return Space(self.X, self.metric, words, None)
         # Trees do not mind scales and gaps; distances do.
-        completer = TablePreparer(missing="impute", scale=True)
+        first = _preparer(self.model)
+        completer = PlainRows(first if first is not None and len(self.model.steps) == 2 else None)
         return Space(completer.fit_transform(self.X), self.metric, f"{words}, each on one scale", completer)
 
     @cached_property

@@ -13,21 +13,25 @@ import numpy as np
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number
+from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number, check_option
 from manifolia.metrics import registry
 from manifolia.metrics._labels import is_classification
 from manifolia.metrics._sampling import Estimate
+from manifolia.metrics._spaces import METRICS
 from manifolia.metrics.registry import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["report"]
+__all__ = ["judged_rows", "report"]
 
 #: Above so many rows `sample="auto"` estimates what grows with the square of their number.
 _EXACT_ROWS = 5_000
 #: Rows that are then judged against all; the interval of a mean over them is about ± 0.01.
 _AUTO_ROWS = 1_000
+#: Rows × all rows × columns that a comparison takes some seconds for, and the fewest rows that are judged for less.
+_WORK = 20_000_000_000
+_FEWEST_ROWS = 200
 #: Pairs of rows that stand for one sampled row where pairs are sampled.
 _PAIRS_PER_ROW = 200
 #: m² d of the m rows that importance alignment uses: some seconds.
@@ -59,6 +63,7 @@ class _Inputs(NamedTuple):
     ks: list[int]
     sample: int | str | None
     rows: int | None  # that are judged; None: all
+    metric: str  # distance between rows of the data
     task: str
     seed: int
     n_jobs: int | None
@@ -72,6 +77,7 @@ def report(
     *,
     metrics: Sequence[str | Metric] | None = None,
     k: int | Sequence[int] | None = None,
+    metric: str = "euclidean",
     task: str = "auto",
     gradients: FloatArray | None = None,
     normalized: bool = False,
@@ -97,6 +103,8 @@ def report(
     k : int or sequence of int, default=None
         Sizes of neighbourhood for the metrics with a parameter ``k``, one line each; None means 10, or n − 2 if that is
         less. The metrics of density, importance and arrows keep their own ``n_neighbors``, which is printed too.
+    metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
+        Distance between rows of `X`, for the metrics that let one choose; the others are Euclidean.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
         that are also more than a tenth of the rows; all else are classes.
@@ -106,8 +114,8 @@ def report(
         Add a column with each value brought into [0, 1], smaller being better.
     sample : int, "auto" or None, default="auto"
         Rows that are judged, against all others, by the metrics whose time grows with n²; those of distances take 200
-        pairs for each. "auto" takes 1,000 rows from n = 5,001 on, and for the importance alignment, whose time grows
-        with the features too, as many as take some seconds. None judges all.
+        pairs for each. "auto" takes 1,000 rows from n = 5,001 on, down to 200 if the table is so wide that more would
+        take minutes, and for the importance alignment as many as take some seconds. None judges all.
     random_state : int, RandomState, Generator or None, default=0
         Draws samples, splits and starts; the default is fixed, so that several maps are judged alike.
     n_jobs : int or None, default=None
@@ -146,7 +154,8 @@ def report(
         n=n,
         ks=_check_ks(k, n),
         sample=sample,
-        rows=_sampled_rows(sample, n),
+        rows=_sampled_rows(sample, *data.shape),
+        metric=check_option(metric, "metric", METRICS[:-1]),
         task=task,
         seed=as_seed(random_state),
         n_jobs=n_jobs,
@@ -223,10 +232,17 @@ def _check_ks(k: int | Sequence[int] | None, n: int) -> list[int]:
     return [check_number(one, "k", low=1, high=n - 2, integer=True, hint=hint) for one in ks]
 
 
-def _sampled_rows(sample: int | str | None, n: int) -> int | None:
+def judged_rows(n: int, d: int) -> int | None:
+    """Number of rows to judge where nobody says; None for all."""
+    affordable = max(_FEWEST_ROWS, _WORK // (n * d))
+    rows = min(n if n <= _EXACT_ROWS else _AUTO_ROWS, affordable)
+    return None if rows >= n else rows
+
+
+def _sampled_rows(sample: int | str | None, n: int, d: int) -> int | None:
     """Number of rows to judge; None for all."""
     if sample == "auto":
-        return _AUTO_ROWS if n > _EXACT_ROWS else None
+        return judged_rows(n, d)
     if sample is None:
         return None
     hint = "It is a number of rows; 'auto' decides by size and None judges all."
@@ -281,11 +297,12 @@ def _pass(module: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Est
 
         n_pairs = None if rows is None else rows * _PAIRS_PER_ROW
         text = "all" if n_pairs is None else f"{n_pairs} pairs"
-        return distance_scores(X, Y, sample=n_pairs, **options), [None], text
+        return distance_scores(X, Y, metric=inputs.metric, sample=n_pairs, **options), [None], text
     if module == "neighborhood":
         from manifolia.metrics.neighborhood import neighborhood_scores
 
-        return neighborhood_scores(X, Y, inputs.ks, sample=rows, **options), inputs.ks, text
+        found = neighborhood_scores(X, Y, inputs.ks, metric=inputs.metric, sample=rows, **options)
+        return found, inputs.ks, text
     if module == "density":
         from manifolia.metrics.density import density_scores
 
@@ -293,7 +310,7 @@ def _pass(module: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Est
         return density_scores(X, Y, k, sample=rows, **options), [k], text
     from manifolia.metrics.coranking import coranking_scores
 
-    return coranking_scores(X, Y, sample=rows, **options), [None], text
+    return coranking_scores(X, Y, metric=inputs.metric, sample=rows, **options), [None], text
 
 
 def _alone(metric: Metric, inputs: _Inputs) -> list[_Row]:
@@ -311,6 +328,7 @@ def _once(metric: Metric, size_name: str | None, size: int | None, inputs: _Inpu
     rows = _rows_for(metric, inputs)
     wanted: dict[str, Any] = {
         "sample": rows,
+        "metric": inputs.metric,
         "task": inputs.task,
         "random_state": inputs.seed,
         "n_jobs": inputs.n_jobs,

@@ -25,11 +25,11 @@ from manifolia.explorer.build import build_page, describe
 from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
 from manifolia.runs.report import ImportanceMeaning, Measured, coordinates_of, report_of
 from manifolia.runs.request import Request
-from manifolia.runs.scores import score_map
+from manifolia.runs.scores import compared_by, plain_rows, score_map
 from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Listener", "Run", "make_estimator", "make_run", "plain_rows", "prepare"]
+__all__ = ["Listener", "Run", "make_estimator", "make_run", "prepare"]
 
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
@@ -93,13 +93,6 @@ def prepare(table: Table, request: Request, method: registry.Card) -> tuple[Tabl
     missing = "keep" if method.takes_missing else "impute"
     preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=method.needs_scale)
     return features, preparer, preparer.fit_transform(features)
-
-
-def plain_rows(features: Table, preparer: TablePreparer, X: Any, request: Request) -> Any:
-    """Return the rows as metrics see them: no gaps, one scale."""
-    if preparer.missing == "impute" and preparer.scale:
-        return X
-    return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(features)
 
 
 def make_estimator(method: registry.Card, request: Request, labels: Labels) -> Any:
@@ -169,9 +162,9 @@ def _measure(
         with stages.stage("novelty"):
             found.novelty = estimator.novelty()
     with stages.stage("quality"):
-        plain = plain_rows(features, preparer, X, request)
+        plain = plain_rows(preparer, X)
         one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
-        found.scores = score_map(plain, Y, one, classes=classes)
+        found.scores = score_map(plain, Y, one, metric=compared_by(estimator), classes=classes)
     return found
 
 

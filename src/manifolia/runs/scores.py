@@ -1,4 +1,9 @@
-"""How good the map of a run is: the scores of `manifolia.metrics.report`, against the prepared table."""
+"""How good the map of a run is: the scores of `manifolia.metrics.report`.
+
+A map is compared with its table in one way everywhere (report, page, ``manifolia score``): missing values are imputed
+and flagged, numbers are on one scale, a category is one column per level. So the scores of a forest's map and of one by
+distances can be compared, and a method's own view of the rows (missing values kept, no scale) does not leak into them.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +18,11 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.metrics import registry
 from manifolia.metrics import report as metrics_report
+from manifolia.registry import card_of
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.preparer import PlainRows
 
-__all__ = ["Score", "score_map", "score_rows", "score_run"]
+__all__ = ["Score", "compared_by", "plain_rows", "score_map", "score_rows", "score_run"]
 
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
 
@@ -31,32 +38,55 @@ class Score(NamedTuple):
 
 
 def score_map(
-    X: Any, Y: FloatArray, y: Array | None = None, *, classes: bool = True, all_scores: bool = False
+    X: Any,
+    Y: FloatArray,
+    y: Array | None = None,
+    *,
+    metric: str = "euclidean",
+    classes: bool = True,
+    all_scores: bool = False,
 ) -> list[Score]:
-    """Score a map against the rows it was made of."""
-    if y is not None:
-        known = ~pd.isna(y)
-        X, Y, y = X[known], Y[known], y[known].astype(str) if classes else y[known].astype(np.float64)
+    """Score a map against plain rows; scores of the target are of the rows whose target is known."""
     if is_sparse(X):
         if X.shape[0] * X.shape[1] > _DENSE_CELLS:
             return []
         X = X.toarray()
+    free = registry.names(["X", "Y"]) if all_scores else registry.shown("run", ["X", "Y"])
+    scores = _scores(X, Y, None, free, metric, "auto")
+    if y is None:
+        return scores
+    known = ~pd.isna(y)
+    labels = y[known].astype(str) if classes else y[known].astype(np.float64)
+    n_classes = len(set(labels)) if classes else 0
+    given = ["X", "Y", "y"]
+    wanted = registry.names(given) if all_scores else registry.shown("run", given, n_classes=n_classes)
+    about = [name for name in wanted if "y" in registry.get(name).needs]
+    about = [name for name in about if classes or not registry.get(name).classes_only]
     task = "classification" if classes else "regression"
-    if all_scores:
-        return _lines(metrics_report(X, Y, y, task=task))
-    given = ["X", "Y"] if y is None else ["X", "Y", "y"]
-    names = registry.shown("run", given, n_classes=len(set(y)) if y is not None and classes else 0)
-    try:
-        return _lines(metrics_report(X, Y, y, metrics=names, task=task))
-    except ValueError:  # one of them cannot be had, of few rows or rare classes: each on its own
-        return [line for name in names for line in _one(X, Y, y, name, task)]
+    return [*scores, *_scores(X[known], Y[known], labels, about, metric, task)]
 
 
-def _one(X: Any, Y: FloatArray, y: Array | None, name: str, task: str) -> list[Score]:
+def _scores(X: Any, Y: FloatArray, y: Array | None, names: list[str], metric: str, task: str) -> list[Score]:
+    """Compute scores together; each on its own if one of them cannot be had, of few rows or rare classes."""
+    if not names:
+        return []
     try:
-        return _lines(metrics_report(X, Y, y, metrics=[name], task=task))
+        return _lines(metrics_report(X, Y, y, metrics=names, metric=metric, task=task))
     except ValueError as error:
-        return [Score(name, None, "", "", str(error))]
+        if len(names) == 1:
+            return [Score(names[0], None, registry.get(names[0]).direction, "", str(error))]
+        return [score for name in names for score in _scores(X, Y, y, [name], metric, task)]
+
+
+def plain_rows(preparer: TablePreparer, X: Any) -> Any:
+    """Return prepared rows as a map is compared with them: no gaps, one scale, each raw column by its role."""
+    return PlainRows(preparer).fit_transform(X)
+
+
+def compared_by(model: Any) -> str:
+    """Name the distance by which a map is compared with its rows: the method's own, where metrics have it."""
+    metric = card_of(model).metric
+    return metric if metric in ("cosine", "manhattan") else "euclidean"
 
 
 def _lines(table: pd.DataFrame) -> list[Score]:
@@ -72,17 +102,15 @@ def _lines(table: pd.DataFrame) -> list[Score]:
     ]
 
 
-def score_run(rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
+def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
     """Compute every score of a run again."""
     if rows is None:
         message = "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
         raise TableError(message)
-    axes = report["axes"]
+    axes = [name for name in coordinates.columns if str(name).startswith("map_")]
     target = report["target"]["columns"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target) == 1 else None
-    complete = TablePreparer(missing="impute", scale=True).fit_transform(rows)
-    classes = report["target"]["task"] == "classification"
-    return score_map(complete, coordinates[axes].to_numpy(), y, classes=classes, all_scores=True)
+    return _score_all(model, rows, coordinates[axes].to_numpy(), y, report, all_scores=True)
 
 
 def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: bool = False) -> list[Score]:
@@ -92,6 +120,12 @@ def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: 
     Y = np.asarray(model[-1].transform(X))
     target = [name for name in report["target"]["columns"] if name in table.names]
     y = table.column(target[0]).to_numpy(dtype=object) if len(target) == 1 else None
-    complete = TablePreparer(missing="impute", scale=True).fit_transform(X)
+    return _score_all(model, X, Y, y, report, all_scores=all_scores)
+
+
+def _score_all(
+    model: Any, X: Any, Y: FloatArray, y: Array | None, report: dict[str, Any], *, all_scores: bool
+) -> list[Score]:
     classes = report["target"]["task"] == "classification"
-    return score_map(complete, Y, y, classes=classes, all_scores=all_scores)
+    plain = plain_rows(model[0], X)
+    return score_map(plain, Y, y, metric=compared_by(model), classes=classes, all_scores=all_scores)

@@ -9,7 +9,8 @@ from typing import Any
 
 from manifolia import registry
 from manifolia.runs.request import Request
-from manifolia.runs.run import Listener, make_estimator, plain_rows, prepare
+from manifolia.runs.run import Listener, make_estimator, prepare
+from manifolia.runs.scores import plain_rows
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
 
@@ -41,7 +42,7 @@ def tune_table(
     labels = read_labels(table, request.target)
     method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
     estimator = make_estimator(method, replace(request, n_jobs=1), labels)
-    features, preparer, X = prepare(table, request, method)
+    _, preparer, X = prepare(table, request, method)
     if not space:
         space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}
     tuner = Tuner(
@@ -56,7 +57,7 @@ def tune_table(
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        tuner.fit(X, labels.y, metric_X=plain_rows(features, preparer, X, request))
+        tuner.fit(X, labels.y, metric_X=plain_rows(preparer, X))
     notes = list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)))
     settings = {**request.settings, **tuner.best_params_}
     return Tuning(replace(request, method=method.name, settings=settings), tuner, notes)

@@ -16,6 +16,7 @@ from manifolia.explorer.parts.neighbors import uses_forest
 from manifolia.explorer.parts.part import Part
 from manifolia.metrics import continuity, registry, trustworthiness
 from manifolia.metrics import report as metrics_report
+from manifolia.metrics._report import judged_rows
 from manifolia.metrics.coranking import coranking_scores
 
 if TYPE_CHECKING:
@@ -23,14 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["make", "score_line"]
 
-_ALL_ROWS = 4000  # up to here every row is judged against every other
-_SAMPLE = 1000  # rows that are judged beyond
-_WORK = 2e10  # judged rows × rows × columns up to which a comparison takes seconds
-_LEAST_ROWS = 200  # that are judged however wide the table is
 _POINTS = 120  # of the curve
 _K = 10
 _CELLS = 50_000_000  # numbers of a sparse table that may be filled in for the comparison
-_PAIRED_ROWS = 200  # measures of pairs are known well enough from the pairs of a few hundred rows
 
 
 def make(context: Context) -> Part | None:
@@ -39,17 +35,16 @@ def make(context: Context) -> Part | None:
     X = None if space is None else _complete(space.rows)
     if space is None or X is None or n < 5:
         return None
-    affordable = max(_LEAST_ROWS, int(_WORK / (n * X.shape[1])))
-    judged = min(n if n <= _ALL_ROWS else _SAMPLE, affordable)
-    sample = None if judged >= n else judged
+    sample = judged_rows(*X.shape)
     Y, jobs = context.Y, context.n_jobs
+    # The rows that `report` judges: the area under the curve is the score that the run and the command line tell.
     scores = coranking_scores(
         X,
         Y,
         names=("r_nx", "auc_r_nx", "q_local"),
         metric=space.metric,
         sample=sample,
-        random_state=context.random_state,
+        random_state=0,
         n_jobs=jobs,
     )
     curve = np.asarray(scores["r_nx"].value)
@@ -68,8 +63,8 @@ def make(context: Context) -> Part | None:
         "r_nx": [float(value) for value in curve[ks - 1]],
         "auc": float(scores["auc_r_nx"].value),
         "q_local": float(scores["q_local"].value),
-        "sample": judged,
-        "lines": [score_line(line) for line in _scores(context, X, sample)],
+        "sample": n if sample is None else sample,
+        "lines": [score_line(line) for line in _scores(context, X, space.metric)],
         "note": f"The map is compared with the {space.words}.",
     }
     return Part("quality", meta, columns=columns)
@@ -81,24 +76,16 @@ def _complete(plain: Any) -> FloatArray | None:
     return np.asarray(plain)
 
 
-def _scores(context: Context, X: FloatArray, sample: int | None) -> list[dict[str, Any]]:
+def _scores(context: Context, X: FloatArray, metric: str) -> list[dict[str, Any]]:
     """Take the scores that are known, without the area that is told beside the curve, or compute the most telling."""
     if context.scores is not None:
         return [line for line in context.scores if line["metric"] != "auc_r_nx"]
-    if context.metric != "euclidean":
-        return []  # the table of metrics compares by Euclidean distances
     labels = None if context.classes is None else np.asarray(context.classes).astype(str)
     names = registry.shown("page", ["X", "Y", "y"], n_classes=0 if labels is None else len(set(labels)))
-    paired = [name for name in names if registry.get(name).shared_pass == "distance"]
-    others = [name for name in names if name not in paired]
-    return [
-        line
-        for metrics, rows in ((others, sample), (paired, min(_PAIRED_ROWS, context.n)))
-        for line in metrics_report(
-            X, context.Y, labels, metrics=metrics, task="classification", sample=rows,
-            random_state=context.random_state, n_jobs=context.n_jobs,
-        ).to_dict("records")
-    ]  # fmt: skip
+    table = metrics_report(
+        X, context.Y, labels, metrics=names, metric=metric, task="classification", n_jobs=context.n_jobs
+    )
+    return table.to_dict("records")
 
 
 def score_line(line: dict[str, Any]) -> dict[str, Any]:
