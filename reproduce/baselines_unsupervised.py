@@ -14,7 +14,7 @@ from sklearn.decomposition import NMF, PCA
 from sklearn.manifold import TSNE, Isomap, LocallyLinearEmbedding
 
 from manifolia import PHATE
-from manifolia.layout.mds import mds_layout
+from manifolia.layout.metric_mds import mds_layout
 
 DIMENSIONS = (2, 3, 4)
 NEIGHBORS = 10

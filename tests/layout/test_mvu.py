@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
+from manifolia._core.progress import Reporter
 from manifolia.datasets import make_swiss_roll
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.layout.mvu import unfold
@@ -90,7 +91,7 @@ def test_duplicates_and_few_rows():
 def test_progress_and_stopping(rng):
     X = rng.normal(size=(100, 3))
     events = []
-    unfold(X, callback=events.append)
+    unfold(X, reporter=Reporter(events.append))
     assert events[-1].done == events[-1].total
     assert events[-1].metrics["error"] < events[0].metrics["error"]
     heard = []
@@ -99,7 +100,7 @@ def test_progress_and_stopping(rng):
         heard.append(event)
         return True
 
-    assert unfold(X, callback=once).Y.shape == (100, 2)
+    assert unfold(X, reporter=Reporter(once)).Y.shape == (100, 2)
     assert len(heard) == 2  # the first round, and the end
 
 

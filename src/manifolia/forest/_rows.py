@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.sparse import places_in_rows
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia.forest._factors import Factors
 from manifolia.forest.leaf_tables import LeafTable
@@ -143,11 +144,7 @@ def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
         return K
     keep = K.data > threshold
     if top_k is not None:
-        rows = np.repeat(np.arange(K.shape[0]), np.diff(K.indptr))
-        order = np.lexsort((K.indices, -K.data, rows))
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order)) - np.repeat(K.indptr[:-1], np.diff(K.indptr))
-        keep &= place < top_k
+        keep &= places_in_rows(K) < top_k
     if keep.all():
         return K
     indptr = np.concatenate([[0], np.cumsum(keep)])[K.indptr]

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.memory import require
+from manifolia._core.sparse import largest_entries
 from manifolia._core.types import FloatArray, Sparse
 from manifolia._core.validate import check_number
 from manifolia.neighbors import Neighbors
@@ -80,19 +81,13 @@ def nearest_by_similarity(S: Sparse, k: int) -> Neighbors:
     """Find the k most similar rows of every row, without the distances of all pairs."""
     n = S.shape[0]
     k = check_number(k, "k", low=1, high=n - 1, integer=True)
-    indices, found = np.empty((n, k), dtype=np.intp), np.ones((n, k))
-    short = []
-    for row in range(n):
-        part = slice(S.indptr[row], S.indptr[row + 1])
-        columns, values = S.indices[part], S.data[part]
-        order = np.argsort(-values, kind="stable")[:k]
-        indices[row, : len(order)] = columns[order]
-        found[row, : len(order)] = np.sqrt(np.maximum(1.0 - values[order], 0.0))
-        if len(order) < k:
-            short.append((row, len(order)))
-    for row, known in short:
+    indices, similarities = largest_entries(S, k)
+    distances = np.sqrt(np.maximum(1.0 - similarities, 0.0)).astype(np.float64)
+    n_known = (indices >= 0).sum(axis=1)
+    for row in np.flatnonzero(n_known < k):
+        known = n_known[row]
         reached = (S[[row]] @ S).toarray().ravel()
         reached[row] = -1.0
         reached[indices[row, :known]] = -1.0
         indices[row, known:] = np.argsort(-reached, kind="stable")[: k - known]
-    return Neighbors(indices, found)
+    return Neighbors(indices, distances)

@@ -48,7 +48,6 @@ __all__ = [
     "adam_rates",
     "check_graph",
     "curve_parameters",
-    "density_report",
     "edge_layout",
     "force_table",
     "padded",
@@ -184,25 +183,6 @@ def edge_layout(
         Y, done = _descend(crew, edges, table, Y, running, total, as_key(random_state), reporter)
         report = None if running is None else running.report(crew, Y)
     return EdgeLayout(Y[:, : Y0.shape[1]].astype(Y0.dtype), a, b, done, report)
-
-
-def density_report(
-    graph: Sparse,
-    Y: ArrayLike,
-    term: DensityTerm,
-    *,
-    min_dist: float = 0.1,
-    spread: float = 1.0,
-    n_jobs: int | None = None,
-) -> DensityReport:
-    """Measure how far the local radii of any map follow those of the data."""
-    Y = check_map(Y)
-    edges = check_graph(graph, Y.shape[0])
-    table = force_table(*curve_parameters(min_dist, spread))
-    positions = padded(Y)
-    running = RunningDensity(term, edges, table, n_components=Y.shape[1], width=positions.shape[1])
-    with team(n_jobs) as crew:
-        return running.report(crew, positions)
 
 
 def _descend(

@@ -12,9 +12,14 @@ import numpy as np
 from manifolia._core.progress import Reporter
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_map, check_option
+from manifolia.affinity.fuzzy import fuzzy_graph
+from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.initialize import pca_start, spectral_start
 from manifolia.layout.mvu import unfold, unfold_need
+from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
+from manifolia.neighbors import Neighbors, kneighbors
 
-__all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need"]
+__all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need", "neighbor_layout"]
 
 #: Names of the layouts.
 EMBEDDERS = ("tsne", "umap", "isomap", "lle", "mvu")
@@ -78,27 +83,35 @@ def embed(
 def _by_neighbors(
     X: FloatArray, embedder: str, c: int, metric: str, perplexity: float, seed: int, reporter: Reporter
 ) -> FloatArray:
-    """t-SNE or the UMAP-type layout: neighbours, a graph of them, a start, a descent."""
-    from manifolia.affinity.fuzzy import fuzzy_graph
-    from manifolia.layout.edge_sgd import edge_layout
-    from manifolia.layout.initialize import pca_start, spectral_start
-    from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
-    from manifolia.neighbors import kneighbors
-
+    """Search neighbours, and lay these out from the principal components; from the graph where there are no rows."""
     n = len(X)
-    by_tsne = embedder == "tsne"
-    k = tsne_neighbors(perplexity, n) if by_tsne else min(_UMAP_NEIGHBORS, n - 1)
+    k = tsne_neighbors(perplexity, n) if embedder == "tsne" else min(_UMAP_NEIGHBORS, n - 1)
     reporter.step("neighbours", 0, 1)
     near = kneighbors(X, k, metric=metric, exact=True)
     reporter.step("neighbours", 1, 1)
-    if metric == "precomputed":
-        graph = perplexity_graph(near, min(perplexity, max(1.0, (n - 1) / 3))) if by_tsne else fuzzy_graph(near).graph
-        start = spectral_start(graph, c, random_state=seed)
-    else:
-        start = pca_start(X, c, random_state=seed)
-    if by_tsne:
+    start = None if metric == "precomputed" else pca_start(X, c, random_state=seed)
+    return neighbor_layout(near, embedder, c, start=start, perplexity=perplexity, random_state=seed, reporter=reporter)
+
+
+def neighbor_layout(
+    near: Neighbors,
+    kind: str,
+    n_components: int = 2,
+    *,
+    start: FloatArray | None = None,
+    perplexity: float = 30.0,
+    random_state: int = 0,
+    reporter: Reporter | None = None,
+) -> FloatArray:
+    """Lay known neighbours out by t-SNE or a UMAP-type descent, from a start or from their graph's eigenvectors."""
+    graph = None if kind == "tsne" else fuzzy_graph(near).graph
+    if start is None:
+        most = min(perplexity, max(1.0, (len(near.indices) - 1) / 3))
+        begin = perplexity_graph(near, most) if graph is None else graph
+        start = spectral_start(begin, n_components, random_state=random_state)
+    if graph is None:
         return tsne(near, start, perplexity=perplexity, callback=reporter)
-    return edge_layout(fuzzy_graph(near).graph, start, random_state=seed, callback=reporter).Y.astype(np.float64)
+    return edge_layout(graph, start, random_state=random_state, callback=reporter).Y.astype(np.float64)
 
 
 def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:

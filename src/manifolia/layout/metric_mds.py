@@ -42,8 +42,10 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_number, check_option
 from manifolia.layout.classical_mds import check_distances, classical_mds
 
-__all__ = ["MetricMDS", "metric_mds"]
+__all__ = ["SCALINGS", "MetricMDS", "mds_layout", "metric_mds"]
 
+#: Kinds of scaling.
+SCALINGS = ("metric", "classic", "nonmetric")
 _STAGE = "layout"
 _BLOCK_PAIRS = 1 << 19  # about a millisecond of a sweep: below that a thread costs more than it brings
 _ROUND_PAIRS = 1 << 22  # pairs of stochastic descent between two chances for Ctrl-C, some 30 ms
@@ -148,6 +150,28 @@ def metric_mds(
             _majorise(D, start, course, tol, targets)
     Y = (course.best - course.best.mean(axis=0)).astype(D.dtype)
     return MetricMDS(Y, min(course.history), len(course.history) - 1, np.array(course.history))
+
+
+def mds_layout(
+    D: FloatArray,
+    n_components: int = 2,
+    *,
+    kind: str = "metric",
+    random_state: int | None = None,
+    reporter: Reporter | None = None,
+) -> MetricMDS:
+    """Scale distances as PHATE and RF-PHATE do: the classical solution, then metric or non-metric from there."""
+    check_option(kind, "mds", SCALINGS)
+    start = classical_mds(D, n_components, random_state=random_state).Y
+    return metric_mds(
+        D,
+        start,
+        n_components=n_components,
+        metric=kind != "nonmetric",
+        max_iter=0 if kind == "classic" else None,
+        random_state=random_state,
+        callback=reporter,
+    )
 
 
 class _Course:

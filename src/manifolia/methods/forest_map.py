@@ -5,7 +5,7 @@ step   paper                                                  here
 =====  =====================================================  =================================================
 1      random forest proximities                              `forest.proximity`
 2      similarities and distances                             `forest.similarities`
-3      RF-MDS, RF-Isomap, RF-LLE                              `layout.mds`, `layout.isomap`, `layout.lle`
+3      RF-MDS, RF-Isomap, RF-LLE                              `layout.metric_mds`, `layout.isomap`, `layout.lle`
 (3)    t-SNE and a UMAP-type layout of the nearest            `layout.tsne`, `layout.edge_sgd`
 (4)    each row placed through the leaves of the forest       `extension.leaf_map`
 =====  =====================================================  =================================================
@@ -26,14 +26,12 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.affinity.fuzzy import fuzzy_graph
 from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
-from manifolia.layout.edge_sgd import edge_layout
-from manifolia.layout.initialize import spectral_start
+from manifolia.layout.embed import neighbor_layout
 from manifolia.layout.isomap import isomap
 from manifolia.layout.lle import lle
-from manifolia.layout.mds import SCALINGS, mds_layout
-from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
+from manifolia.layout.metric_mds import SCALINGS, mds_layout
+from manifolia.layout.tsne import tsne_neighbors
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked
 
 __all__ = ["LAYOUTS", "ForestMap"]
@@ -239,14 +237,15 @@ class ForestMap(ForestBacked):
     def _by_neighbors(self, S: Sparse, seed: int, reporter: Reporter) -> FloatArray:
         """t-SNE and the UMAP-type layout, of the graph of nearest rows."""
         n = S.shape[0]
-        if self.layout == "umap":
-            graph = fuzzy_graph(nearest_by_similarity(S, self._n_nearest(n))).graph
-            start = spectral_start(graph, self.n_components, random_state=seed)
-            return np.asarray(edge_layout(graph, start, random_state=seed, callback=reporter).Y)
-        near = nearest_by_similarity(S, tsne_neighbors(self.perplexity, n))
-        graph = perplexity_graph(near, min(self.perplexity, max(1.0, (n - 1) / 3)))
-        start = spectral_start(graph, self.n_components, random_state=seed)
-        return tsne(near, start, perplexity=self.perplexity, callback=reporter)
+        k = tsne_neighbors(self.perplexity, n) if self.layout == "tsne" else self._n_nearest(n)
+        return neighbor_layout(
+            nearest_by_similarity(S, k),
+            self.layout,
+            self.n_components,
+            perplexity=self.perplexity,
+            random_state=seed,
+            reporter=reporter,
+        )
 
     def _n_nearest(self, n: int) -> int:
         return min(_NEIGHBORS[self.layout] if self.n_neighbors == "auto" else int(self.n_neighbors), n - 1)

@@ -7,7 +7,7 @@ step   paper                                                  here
 2      α-decay kernel K                                       `affinity.alpha_decay`
 3      P ← K with its rows normalised; t ← entropy; Pᵗ        `operators.walk`
 4      potential of Pᵗ and its distances D                    `operators.walk`
-5      metric MDS of D, from the classical solution           `layout.mds`
+5      metric MDS of D, from the classical solution           `layout.metric_mds`
 (6)    new rows at the mean of the rows they are like         `affinity.alpha_decay`
 =====  =====================================================  ================================================
 
@@ -46,7 +46,7 @@ from manifolia._core.validate import (
 )
 from manifolia._core.warnings import warn
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows
-from manifolia.layout.mds import SCALINGS, mds_layout
+from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks

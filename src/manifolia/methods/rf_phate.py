@@ -30,7 +30,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, RandomState
 from manifolia._core.validate import check_number, check_option
-from manifolia.layout.mds import SCALINGS, mds_layout
+from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS

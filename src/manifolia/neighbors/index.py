@@ -17,6 +17,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, resolve_n_jobs, threads
 from manifolia._core.random import as_generator
+from manifolia._core.sparse import largest_entries
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option, check_pairwise
 from manifolia.neighbors.exact import exact_neighbors, join
@@ -313,19 +314,15 @@ def _smallest(D: FloatArray, k: int, own: IntArray) -> tuple[IntArray, FloatArra
 
 
 def _stored_smallest(D: Any, k: int, own: IntArray) -> tuple[IntArray, FloatArray]:
-    indices = np.empty((D.shape[0], k), dtype=np.intp)
-    distances = np.empty((D.shape[0], k))
-    for row in range(D.shape[0]):
-        stored = slice(D.indptr[row], D.indptr[row + 1])
-        columns, values = D.indices[stored], D.data[stored].astype(np.float64)
-        others = columns != own[row]
-        columns, values = columns[others], values[others]
-        if columns.size < k:
-            message = (
-                f"X stores {columns.size} distances from one of its rows to others and k={k}. Pass a smaller k, or a "
-                f"matrix with at least k stored distances a row (a stored zero counts)."
-            )
-            raise ValueError(message)
-        nearest = np.argsort(values, kind="stable")[:k]  # columns grow, so ties are in order of the index
-        indices[row], distances[row] = columns[nearest], values[nearest]
-    return indices, distances
+    rows = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
+    others = D.indices != own[rows]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[others], minlength=D.shape[0]))])
+    nearness = sp.csr_array((-D.data[others].astype(np.float64), D.indices[others], starts), shape=D.shape)
+    indices, values = largest_entries(nearness, k)
+    if (indices < 0).any():
+        message = (
+            f"X stores {np.diff(starts).min()} distances from one of its rows to others and k={k}. Pass a smaller k, "
+            f"or a matrix with at least k stored distances per row (a stored zero counts)."
+        )
+        raise ValueError(message)
+    return indices, -values

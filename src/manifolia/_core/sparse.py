@@ -1,0 +1,29 @@
+"""The largest entries of the rows of a sparse matrix, in one pass over all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from manifolia._core.types import FloatArray, IntArray, Sparse
+
+__all__ = ["largest_entries", "places_in_rows"]
+
+
+def places_in_rows(K: Sparse) -> IntArray:
+    """Number each stored entry by its place in its row: 0 for the largest, of equal ones the lower column first."""
+    lengths = np.diff(K.indptr)
+    order = np.lexsort((K.indices, -K.data, np.repeat(np.arange(K.shape[0]), lengths)))
+    places = np.empty(len(order), dtype=np.intp)
+    places[order] = np.arange(len(order)) - np.repeat(K.indptr[:-1], lengths)
+    return places
+
+
+def largest_entries(K: Sparse, k: int) -> tuple[IntArray, FloatArray]:
+    """Return columns and values of the k largest stored entries of each row, largest first; −1 and 0 beyond them."""
+    n = K.shape[0]
+    columns, values = np.full((n, k), -1, dtype=np.intp), np.zeros((n, k), dtype=K.data.dtype)
+    places = places_in_rows(K)
+    kept = places < k
+    rows = np.repeat(np.arange(n), np.diff(K.indptr))[kept]
+    columns[rows, places[kept]], values[rows, places[kept]] = K.indices[kept], K.data[kept]
+    return columns, values
