@@ -1,7 +1,9 @@
-"""Seeds, the kernels' cache and the property tests' settings, for every test."""
+"""Seeds, the kernels' cache, the property tests' settings and the marks of kinds of tests, for every test."""
 
 from __future__ import annotations
 
+import ast
+import functools
 import hashlib
 import os
 import sys
@@ -42,6 +44,49 @@ hypothesis.settings.load_profile("manifolia")
 
 def pytest_report_header() -> str:
     return f"seed of the data: {SEED} (set MANIFOLIA_TEST_SEED for another)"
+
+
+#: Folders of the tests that are quick: two minutes on two cores, with the kernels compiled.
+QUICK = frozenset(
+    ("affinity", "contract", "core", "explain", "extension", "forest", "kernels", "layout", "neighbors", "operators")
+)
+#: What a function mentions that starts a process.
+STARTING = frozenset(("subprocess", "run_apart", "multiprocessing", "ProcessPoolExecutor", "LocalCluster"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need: a browser, processes of their own, little time."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        own = {getattr(item, "originalname", item.name), *fixtures}
+        if "browser" in fixtures:
+            item.add_marker("browser")
+        if own & _starting_processes(item.path):
+            item.add_marker("process")
+        is_long = any(item.get_closest_marker(name) for name in ("browser", "process", "slow"))
+        # Of the estimators in the contract, quick tests take each with its usual settings: "PHATE", not "PHATE(3, …)".
+        is_variant = "contract" in item.path.parts and "(" in item.name
+        if item.path.relative_to(ROOT / "tests").parts[0] in QUICK and not is_long and not is_variant:
+            item.add_marker("quick")
+
+
+@functools.cache
+def _starting_processes(path: Path) -> frozenset[str]:
+    """Name the tests and fixtures of a file, and of the conftest.py beside it, that start a process in the end."""
+    mentioned: dict[str, set[str]] = {}
+    for source in {path, path.with_name("conftest.py")}:
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))) if source.is_file() else ():
+            if isinstance(node, ast.FunctionDef):
+                inside = list(ast.walk(node))
+                mentioned[node.name] = {
+                    *(part.id for part in inside if isinstance(part, ast.Name)),
+                    *(part.attr for part in inside if isinstance(part, ast.Attribute)),
+                    *(part.arg for part in inside if isinstance(part, ast.arg)),
+                }
+    found = set(STARTING)
+    while more := {name for name, names in mentioned.items() if name not in found and names & found}:
+        found |= more
+    return frozenset(found)
 
 
 @pytest.fixture

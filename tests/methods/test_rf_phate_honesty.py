@@ -120,37 +120,45 @@ def test_the_warning_says_so():
         mf.RFPHATE(n_trees=40, proximity="original", random_state=0).fit(X, y)
 
 
-@pytest.mark.slow
+def twice(small, large):
+    """A few permutations every time, more of them, with a closer bound, where there is time."""
+    return pytest.mark.parametrize(
+        ("n_permutations", "bound"),
+        [pytest.param(*small, id="few"), pytest.param(*large, id="many", marks=pytest.mark.slow)],
+    )
+
+
 @needs_home
 @pytest.mark.parametrize("proximity", ["gap", "oob"])
-def test_training_rows_of_sonar(proximity):
+@twice((4, 0.07), (12, 0.05))
+def test_training_rows_of_sonar(proximity, n_permutations, bound):
     X, y = sonar()
-    placed, walked = training_rows(X, y, n_permutations=12, n_trees=200, proximity=proximity)
-    assert abs(placed - chance(y)) < 0.05
-    assert abs(walked - chance(y)) < 0.05
+    placed, walked = training_rows(X, y, n_permutations=n_permutations, n_trees=100, proximity=proximity)
+    assert abs(placed - chance(y)) < bound
+    assert abs(walked - chance(y)) < bound
 
 
-@pytest.mark.slow
 @needs_home
-def test_held_out_rows_of_sonar():
+@twice((12, 0.05), (40, 0.03))
+def test_held_out_rows_of_sonar(n_permutations, bound):
     X, y = sonar()  # 62 rows are held out: 40 permutations for a standard error of 1 %
-    assert abs(held_out_rows(X, y, n_permutations=40, n_trees=100) - chance(y)) < 0.03
+    assert abs(held_out_rows(X, y, n_permutations=n_permutations, n_trees=100) - chance(y)) < bound
 
 
-@pytest.mark.slow
 @needs_home
-def test_training_rows_of_titanic():
+@twice((2, 0.05), (10, 0.05))
+def test_training_rows_of_titanic(n_permutations, bound):
     X, y = titanic()
-    placed, walked = training_rows(X, y, n_permutations=10, n_trees=200)
-    assert abs(placed - chance(y)) < 0.05
-    assert abs(walked - chance(y)) < 0.05
+    placed, walked = training_rows(X, y, n_permutations=n_permutations, n_trees=100)
+    assert abs(placed - chance(y)) < bound
+    assert abs(walked - chance(y)) < bound
 
 
-@pytest.mark.slow
 @needs_home
-def test_held_out_rows_of_titanic():
+@twice((3, 0.05), (15, 0.03))
+def test_held_out_rows_of_titanic(n_permutations, bound):
     X, y = titanic()
-    assert abs(held_out_rows(X, y, n_permutations=15, n_trees=100) - chance(y)) < 0.03
+    assert abs(held_out_rows(X, y, n_permutations=n_permutations, n_trees=100) - chance(y)) < bound
 
 
 @pytest.mark.slow
@@ -162,11 +170,11 @@ def test_training_and_held_out_rows_of_more_digits():
     assert abs(held_out_rows(X, y, n_permutations=10, share=0.33, n_trees=200) - chance(y)) < 0.03
 
 
-@pytest.mark.slow
 @needs_home
 @pytest.mark.parametrize(("proximity", "floor"), [("original", 0.85), ("kerf", 0.8), ("path", 0.55)])
-def test_the_other_proximities_fail_on_sonar(proximity, floor):
+@twice((3, 0.08), (10, 0.05))
+def test_the_other_proximities_fail_on_sonar(proximity, floor, n_permutations, bound):
     X, y = sonar()
-    placed, walked = training_rows(X, y, n_permutations=10, n_trees=200, proximity=proximity)
+    placed, walked = training_rows(X, y, n_permutations=n_permutations, n_trees=200, proximity=proximity)
     assert walked > floor > chance(y)
-    assert abs(placed - chance(y)) < 0.05
+    assert abs(placed - chance(y)) < bound

@@ -167,8 +167,8 @@ def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> S
         values = np.asarray(X, dtype=object)  # a list keeps its numbers and its None beside texts
     if values.ndim != 2:
         message = (
-            f"Expected 2D array, got {values.ndim}D array instead. Pass {wanted}: one row for each thing to be mapped, "
-            f"one column for each feature."
+            f"Expected 2D array, got {values.ndim}D array instead. Reshape your data: pass {wanted}, one row for each "
+            f"thing to be mapped, one column for each feature."
         )
         raise TableError(message)
     names = [f"x{i}" for i in range(values.shape[1])]
