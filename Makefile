@@ -85,10 +85,10 @@ bench: $(VENV)/.installed-test
 	done
 
 reproduce: $(VENV)/.installed-reproduce
-	$(PY) reproduce/all.py $(ARGS)
+	$(PY) -m reproduce.all $(ARGS)
 
 reproduce-full: $(VENV)/.installed-reproduce
-	$(PY) reproduce/all.py --full $(ARGS)
+	$(PY) -m reproduce.all --full $(ARGS)
 
 docs: $(VENV)/.installed-docs
 	$(PY) docs/run_pages.py

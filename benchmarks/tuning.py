@@ -9,7 +9,7 @@ neither saw. The tuner has drawn level when the mean true loss of its recommenda
 that of the grids' choices, from then on within one standard error of the difference. Its whole study, with the fresh
 runs that confirm the choice and those that measure it, stands beside.
 
-Runs come from the pool of `reproduce/tuning_pool.py` and are shared by both; what they cost was measured when they were
+Runs come from the pool of `reproduce/tuning/data.py` and are shared by both; what they cost was measured when they were
 made, in seconds of the processor. The tuner's own time is that of a study over finished runs. Targets: 3 times fewer
 runs (6 sought), and less than 0.2 s of the tuner's own for a trial.
 """
@@ -24,10 +24,10 @@ import tempfile
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "reproduce"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from tuning_studies import Store, grid, grid_settings, searched, searches, study
+from reproduce.tuning.studies import Store, grid, grid_settings, searched, searches, study
 
 SETS = {"clusters": "nmi", "coil:third": "auc_r_nx"}
 N_TRIALS = 20

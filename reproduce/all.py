@@ -1,6 +1,6 @@
 """Every table and figure of the papers, one script after the other, and the count of won, tied and lost cells.
 
-    python reproduce/all.py [--full] [--only rf-phate,tuning] [--out reproduced]
+    python -m reproduce.all [--full] [--only rf-phate,tuning] [--out reproduced]
 
 Without ``--full`` sets are sampled and repetitions few, and pages go to the folder ``reproduced``; with it, the sets
 and repetitions are the papers' and the pages those of ``docs/results``. The scripts keep finished parts, so that a run
@@ -17,13 +17,13 @@ import sys
 import time
 from typing import NamedTuple
 
-import _counts
+from reproduce._shared import tallies
 
-HERE = pathlib.Path(__file__).resolve().parent
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 class Script(NamedTuple):
-    """A script, the paper it follows, and what a quick and a full run add to its command line.
+    """A script of this folder, the paper it follows, and what a quick and a full run add to its command line.
 
     A paper's first page begins with the count over all of its pages; the others, its parts, each have their own.
     """
@@ -36,32 +36,33 @@ class Script(NamedTuple):
 
 
 SCRIPTS = {
-    "rf-phate": Script("rf_phate.py", "RF-PHATE"),
-    "rf-phate-robustness": Script("rf_phate_robustness.py", "RF-PHATE", "settings"),
-    "baselines": Script("baselines.py", "RF-PHATE", "other methods"),
-    "forest-family": Script("forest_family.py", "RF-PHATE", "other layouts"),
-    "tuning": Script("tuning.py", "Bayesian tuning"),
-    "forest-features": Script("forest_features.py", "forest features", quick=("--repeats", "1", "--folds", "3")),
-    "kernel-tsne": Script("kernel_tsne.py", "kernel t-SNE"),
-    "featuremap": Script("featuremap.py", "FeatureMAP"),
+    "rf-phate": Script("rf_phate/run.py", "RF-PHATE"),
+    "rf-phate-robustness": Script("rf_phate/robustness.py", "RF-PHATE", "settings"),
+    "baselines": Script("baselines/run.py", "RF-PHATE", "other methods"),
+    "forest-family": Script("forest_family/run.py", "RF-PHATE", "other layouts"),
+    "tuning": Script("tuning/run.py", "Bayesian tuning"),
+    "forest-features": Script("forest_features/run.py", "forest features", quick=("--repeats", "1", "--folds", "3")),
+    "kernel-tsne": Script("kernel_tsne/run.py", "kernel t-SNE"),
+    "featuremap": Script("featuremap/run.py", "FeatureMAP"),
 }
 
 
 def counted(page):
     """The first count of won, tied and lost cells of a page, or None."""
-    return _counts.counted(page.read_text(encoding="utf-8")) if page.exists() else None
+    return tallies.counted(page.read_text(encoding="utf-8")) if page.exists() else None
 
 
 def run(name, *, full, folder):
     """Run one script; return its seconds and whether it ended well."""
     script = SCRIPTS[name]
-    command = [sys.executable, str(HERE / script.file), *(script.full if full else script.quick)]
+    module = f"reproduce.{script.file.removesuffix('.py').replace('/', '.')}"
+    command = [sys.executable, "-m", module, *(script.full if full else script.quick)]
     begin = time.perf_counter()
     print(f"== {name}: {' '.join(command[1:])}", flush=True)
     done = subprocess.run(
         [*command, "--out", str(folder / f"{name}.md")],
         check=False,
-        cwd=HERE,
+        cwd=ROOT,
         env={**os.environ, "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")},
     )
     return time.perf_counter() - begin, done.returncode == 0
@@ -97,7 +98,7 @@ def main():
     unknown = sorted(set(chosen) - set(SCRIPTS))
     if unknown:
         parser.error(f"no page is called {', '.join(unknown)}. There are: {', '.join(SCRIPTS)}.")
-    usual = HERE.parent / ("docs/results" if arguments.full or arguments.count else "reproduced")
+    usual = ROOT / ("docs/results" if arguments.full or arguments.count else "reproduced")
     folder = (arguments.out or usual).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     lines = []

@@ -3,8 +3,8 @@
 A table leaves this list as soon as a default, a threshold or a rule is chosen with its results in sight. Not on it:
 
 * the sets of the papers on which defaults were chosen: Titanic, Sonar, German credit, Ames, optdigits (RF-PHATE, see
-  ``rf_phate_defaults.py``), letter, USPS and MNIST (kernel t-SNE, see ``kernel_tsne.py``), Fashion-MNIST, COIL-20 and
-  PBMC 3k (FeatureMAP);
+  ``rf_phate/defaults.py``), letter, USPS and MNIST (kernel t-SNE, see ``kernel_tsne/run.py``), Fashion-MNIST, COIL-20
+  and PBMC 3k (FeatureMAP);
 * the others that RF-PHATE's defaults were varied on: wine, ionosphere, glass, vehicle, Pima diabetes, the diabetes and
   breast cancer sets that come with scikit-learn, heart_cleveland. `breast_cancer_wisconsin_diagnostic` is the latter
   once more;

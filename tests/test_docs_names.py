@@ -194,7 +194,7 @@ def test_results_of_a_paper_are_there(page):
 
 
 def test_every_script_of_a_paper_is_on_a_page():
-    listed = set(re.findall(r'"(\w+)\.py"', (ROOT / "reproduce" / "all.py").read_text(encoding="utf-8")))
+    listed = set(re.findall(r'"(\w+/\w+)\.py"', (ROOT / "reproduce" / "all.py").read_text(encoding="utf-8")))
     pages = "\n".join(page.read_text(encoding="utf-8") for page in PAPERS)
     assert len(listed) > 6
     assert [name for name in sorted(listed) if f"`reproduce/{name}.py`" not in pages] == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +13,13 @@ FOLDER = Path(__file__).parents[2] / "reproduce"
 
 @pytest.fixture
 def script(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    # By its path: the folder of the baselines' tests has the same name.
-    spec = importlib.util.spec_from_file_location("reproduce_baselines", FOLDER / "baselines.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    return importlib.import_module("reproduce.baselines.run")
 
 
 @pytest.fixture
 def page(script):
-    return script.baselines_page
+    return script.page
 
 
 def test_equal_errors_share_the_better_rank(page):
@@ -61,7 +56,7 @@ def test_targets_are_met_at_nine_of_ten_rows_and_at_all_rows(page):
 
 
 def test_the_papers_tables_are_complete(script):
-    tables = importlib.import_module("rf_phate_tables")
+    tables = importlib.import_module("reproduce.rf_phate.tables")
     for table, methods in (
         (tables.SUPERVISED, tables.METHODS),
         (tables.UNSUPERVISED, tables.UNSUPERVISED_METHODS),
@@ -79,9 +74,9 @@ def toy(script, monkeypatch, rng):
     """Rows whose first column tells the class, as a set of the paper's."""
     y = np.arange(60) % 3
     X = rng.normal(size=(60, 6)) + 4.0 * y[:, np.newaxis] * np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    cell = script.rf_phate_data.Cell("V43", X[:, 0], False, ())
-    experiment = script.rf_phate_data.Experiment("toy", X, y, "classification", [cell])
-    monkeypatch.setitem(script.rf_phate_data.EXPERIMENTS, "toy", lambda: experiment)
+    cell = script.sets.Cell("V43", X[:, 0], False, ())
+    experiment = script.sets.Experiment("toy", X, y, "classification", [cell])
+    monkeypatch.setitem(script.sets.EXPERIMENTS, "toy", lambda: experiment)
 
     def maps(X, y, dims, seed, task):
         return [X[:, :d] for d in dims], [None for _ in dims], type("Model", (), {"oob_score_": 0.9, "t_": 3})
@@ -95,7 +90,7 @@ def test_one_set_from_end_to_end(script, toy, tmp_path):
     assert len(found) == len(script.rf_phate.sizes("toy", full=False)[0])
     assert all(np.shape(found[0][method]) == (4, 1) for method in script.ORDER)
     counts, ranks = {}, []
-    lines = script.baselines_page.report("Toy", found, (2, 3, 4, 5), counts, ranks)
+    lines = script.page.report("Toy", found, (2, 3, 4, 5), counts, ranks)
     assert lines[1] == "## Toy"
     assert [line.split(" | ")[0] for line in lines[-4:]] == [f"| V43 ({d})" for d in (2, 3, 4, 5)]
     assert sum(counts.values()) == len(ranks) == 4
@@ -118,22 +113,22 @@ def test_the_first_columns_of_a_map_without_seed_are_the_map_of_fewer_dimensions
 
 def test_a_sample_keeps_rows_together(script, rng):
     X = rng.normal(size=(30, 2))
-    cell = script.rf_phate_data.Cell("V43", X[:, 1], False, ())
-    experiment = script.rf_phate_data.Experiment("toy", X, X[:, 0], "regression", [cell])
-    some = script.rf_phate_data.sampled(experiment, 10)
+    cell = script.sets.Cell("V43", X[:, 1], False, ())
+    experiment = script.sets.Experiment("toy", X, X[:, 0], "regression", [cell])
+    some = script.sets.sampled(experiment, 10)
     np.testing.assert_array_equal(some.X, np.column_stack([some.y, some.cells[0].values]))
     assert len(some.X) == 10
-    assert script.rf_phate_data.sampled(experiment, None) is experiment
+    assert script.sets.sampled(experiment, None) is experiment
 
 
 def test_a_setting_is_first_where_its_mean_is_least(script):
-    noise = script.baselines_noise
+    noise = script.noise_runs
     others = [{method: [[2.0, 2.0]] for method in script.ORDER} for _ in range(2)]
     assert noise.first([{"gap, placed": [[1.0, 3.0]]}, {"gap, placed": [[2.5, 2.0]]}], others) == (1, 2)
 
 
 def test_the_papers_page_sums_its_parts(script, tmp_path):
-    parts = script.rf_phate_parts
+    parts = importlib.import_module("reproduce.rf_phate.page")
     path = tmp_path / "rf-phate.md"
     own = "won 2, tied 1, lost 0 of the 3 cells of its own\n\nand the rest\n"
     path.write_text("\n".join(["# RF-PHATE", "", *parts.head({}), "", own]), encoding="utf-8")
@@ -159,7 +154,7 @@ def test_the_papers_page_sums_its_parts(script, tmp_path):
 
 
 def test_papers_are_counted_by_their_first_page(script, tmp_path, capsys):
-    every = importlib.import_module("all")
+    every = importlib.import_module("reproduce.all")
     (tmp_path / "rf-phate.md").write_text("won 3, tied 1, lost 4\n", encoding="utf-8")
     (tmp_path / "baselines.md").write_text("won 1, tied 0, lost 4\n", encoding="utf-8")
     every.summary([("rf-phate", 60.0, True), ("baselines", 0.0, False), ("tuning", 0.0, True)], tmp_path)

@@ -17,8 +17,8 @@ FOLDER = Path(__file__).parents[2] / "reproduce"
 
 @pytest.fixture
 def script(monkeypatch, tmp_path):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    found = importlib.import_module("featuremap")
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    found = importlib.import_module("reproduce.featuremap.run")
     monkeypatch.setattr(found.peers, "FOLDER", tmp_path / "maps")
     monkeypatch.setattr(found.figures, "FOLDER", tmp_path / "images")
     return found

@@ -20,8 +20,8 @@ FOLDER = Path(__file__).parents[2] / "reproduce"
 
 @pytest.fixture
 def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("forest_features")
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    return importlib.import_module("reproduce.forest_features.run")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_codes_without_roots(scripts, rows):
     ("ours", "deviation", "said"), [(0.8996, 0.0, "won"), (0.899, 0.002, "tied"), (0.89, 0.002, "lost")]
 )
 def test_verdicts(scripts, ours, deviation, said):
-    tally = scripts.report.Tally()
+    tally = scripts.page.Tally()
     text, verdict = tally.add(ours, 0.9, deviation)
     assert verdict == said
     assert text.startswith("**") == (said == "won")
@@ -74,7 +74,7 @@ def test_verdicts(scripts, ours, deviation, said):
 
 
 def test_a_deviation_is_over_repetitions(scripts):
-    values, spread = np.array([[0.0, 1.0], [0.2, 1.2], [0.1, 1.3]]), scripts.report.spread
+    values, spread = np.array([[0.0, 1.0], [0.2, 1.2], [0.1, 1.3]]), scripts.page.spread
     assert spread(values, over_folds=False, paper=9.0) == pytest.approx(np.std([0.5, 0.7, 0.7], ddof=1))
     assert spread(values[:1], over_folds=False) == pytest.approx(np.std([0, 1], ddof=1) / np.sqrt(2))
     assert spread(values[:2], over_folds=False, paper=9.0) == 9.0

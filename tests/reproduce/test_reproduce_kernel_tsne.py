@@ -18,8 +18,8 @@ FOLDER = Path(__file__).parents[2] / "reproduce"
 
 @pytest.fixture
 def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("kernel_tsne")
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    return importlib.import_module("reproduce.kernel_tsne.run")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "reproduce"
 
 @pytest.fixture
 def module(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
     return importlib.import_module
 
 
@@ -27,7 +27,7 @@ def X():
 
 
 def test_joint_probabilities_have_the_perplexity_and_sum_to_one(module, X, monkeypatch):
-    tsne = module("tuning_tsne")
+    tsne = module("reproduce.tuning.exact_tsne")
     whole = tsne.joint(X, 7)
     monkeypatch.setattr(tsne, "BLOCK", 9)  # blocks that do not divide the rows
     np.testing.assert_array_equal(tsne.joint(X, 7), whole)
@@ -51,7 +51,7 @@ def test_joint_probabilities_have_the_perplexity_and_sum_to_one(module, X, monke
 
 
 def test_divergence_by_blocks(module, X, monkeypatch):
-    tsne = module("tuning_tsne")
+    tsne = module("reproduce.tuning.exact_tsne")
     P, Y = tsne.joint(X, 7).astype(np.float64), X[:, :2]
     W = 1.0 / (1.0 + cdist(Y, Y, "sqeuclidean"))
     np.fill_diagonal(W, 0.0)
@@ -62,7 +62,7 @@ def test_divergence_by_blocks(module, X, monkeypatch):
 
 
 def test_forces_are_the_gradient(module, X):
-    tsne = module("tuning_tsne")
+    tsne = module("reproduce.tuning.exact_tsne")
     P, Y = tsne.joint(X, 7), X[:, :2].astype(np.float32)
     fx, fy = np.zeros(40, np.float32), np.zeros(40, np.float32)
     tsne._forces(P, np.ascontiguousarray(Y[:, 0]), np.ascontiguousarray(Y[:, 1]), np.float32(1.0), fx, fy)
@@ -74,21 +74,21 @@ def test_forces_are_the_gradient(module, X):
 
 
 def test_levels_are_a_fixed_factor_apart_and_near(module):
-    level = module("tuning_pool").nearest_level
+    level = module("reproduce.tuning.data").nearest_level
     assert [level(value, 1.05) for value in (1, 2, 3, 30, 100, 800)] == [1, 2, 3, 30, 98, 800]
     assert all(abs(np.log(level(value, 1.1) / value)) < 0.09 for value in range(5, 100))
     assert all(level(level(value, 1.05), 1.05) == level(value, 1.05) for value in range(1, 900))
 
 
 def test_steps_end_with_the_last_trial(module):
-    steps = module("tuning_studies").steps
+    steps = module("reproduce.tuning.studies").steps
     assert steps(9, 2) == [3, 5, 7, 9]
     assert steps(10, 4) == [6, 10]
     assert steps(5, 1) == [3, 4, 5]
 
 
 def test_quick_and_full_results_are_kept_apart(module, tmp_path):
-    studies = module("tuning_studies")
+    studies = module("reproduce.tuning.studies")
     full = studies.Store(tmp_path)
     quick = studies.Store(tmp_path / "quick", studies.QUICK)
     full.get("one", lambda: 1)
@@ -107,7 +107,7 @@ def table(low, high):
 
 
 def test_tables_that_tell_nothing_are_called_so(module):
-    page = module("tuning_page")
+    page = module("reproduce.tuning.page")
     one = {"settings": 8, "r2": 0.7}
     tables = {
         "clusters search": {**one, "table": [table(0.0, 1.0)]},
@@ -128,13 +128,13 @@ def test_tables_that_tell_nothing_are_called_so(module):
 def test_the_order_of_two_indices(module, own, other, said):
     rows = [{**table(*own), "parameter": "n_neighbors"}, {**table(*other), "parameter": "min_dist"}]
     tables = {"coil design": {"table": rows}, "coil:third design": {"refused": "too few trials."}}
-    first, total = module("tuning_page").sobol_verdicts(tables)
+    first, total = module("reproduce.tuning.page").sobol_verdicts(tables)
     assert first[-1] == said
     assert total[-1] == {"won": "lost", "lost": "won"}.get(said, said)
 
 
 def test_what_is_delivered_is_chosen_by_the_other_runs(module):
-    page = module("tuning_large_page")
+    page = module("reproduce.tuning.large_page")
 
     def runs(*values):
         return {"runs": [{"figures": [value, 0.0, 0.0]} for value in values]}
@@ -145,7 +145,7 @@ def test_what_is_delivered_is_chosen_by_the_other_runs(module):
 
 
 def test_carried_over_in_three_ways(module):
-    ways = module("tuning_large").ways_of({"n_neighbors": 10.0, "min_dist": 0.4}, 100, 900)
+    ways = module("reproduce.tuning.large").ways_of({"n_neighbors": 10.0, "min_dist": 0.4}, 100, 900)
     assert {way: one["n_neighbors"] for way, one in ways.items()} == {
         "same fraction": 90,
         "between": 30,

@@ -19,8 +19,8 @@ needs_home = pytest.mark.skipif(not HOME, reason="MANIFOLIA_DATA is not set: the
 
 @pytest.fixture
 def module(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("untouched")
+    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    return importlib.import_module("reproduce.untouched")
 
 
 def test_each_is_named_once_with_its_reason(module):
