@@ -85,7 +85,7 @@ for first, title in (
     display = DensityDisplay.from_estimator(
         pipe, X_test, y_test, class_names=names
     ).plot()
-    overlap = display.data.overlap
+    overlap = display.overlap
     display.figure_.suptitle(f"{title} in a random plane: overlap {overlap:.2f}")
     plt.show()
 
@@ -97,6 +97,6 @@ svd.fit(X_train, y_train)
 display = DensityDisplay.from_estimator(
     svd, X_test, y_test, components=(1, 2), class_names=names
 ).plot()
-overlap = display.data.overlap
+overlap = display.overlap
 display.figure_.suptitle(f"second and third singular vector: overlap {overlap:.2f}")
 plt.show()

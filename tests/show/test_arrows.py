@@ -93,9 +93,9 @@ def test_refusals_of_the_field(model, rng):
         FeatureFieldDisplay.from_estimator(model, "w")
     with pytest.raises(ValueError, match="feature must"):
         FeatureFieldDisplay.from_estimator(model, 4)
-    with pytest.raises(ValueError, match=r"arrows must be of the shape of the map, \(20, 2\)"):
+    with pytest.raises(ValueError, match=r"arrows must be of shape \(20, 2\), one arrow per row"):
         make(Y, Y[:5])
-    with pytest.raises(ValueError, match="reliability must have one number for each of 20 rows"):
+    with pytest.raises(ValueError, match=r"reliability must be of shape \(20,\), one number per row"):
         make(Y, Y, reliability=[1.0])
     with pytest.raises(ValueError, match="draws in the plane, and the map has 1 component"):
         make(Y[:, :1], Y[:, :1])
@@ -209,7 +209,7 @@ def test_refusals_of_the_largest_arrows(model, rng):
         TopArrowsDisplay.from_estimator(model, 3, groups=np.zeros(400))
     with pytest.raises(ValueError, match="no arrow there has a reliability of min_reliability=1"):
         TopArrowsDisplay.from_estimator(model, 3, min_reliability=1.0)
-    with pytest.raises(ValueError, match="groups must have one label for each of 400 rows"):
+    with pytest.raises(ValueError, match=r"groups must be of shape \(400,\), one label per row"):
         TopArrowsDisplay.from_estimator(model, groups=[1, 2])
     with pytest.raises(ValueError, match="feature_names has 1 entries and there are 4 features"):
         TopArrowsDisplay.from_estimator(model, 3, feature_names=["a"])

@@ -26,7 +26,7 @@ def cell_area(data):
 
 def test_densities_are_sums_of_gaussians():
     rows = np.concatenate([np.arange(300), np.arange(4000, 4200)])
-    data = DensityDisplay.from_data(PLANE[rows], LABELS[rows]).data
+    data = DensityDisplay.from_data(PLANE[rows], LABELS[rows])
     assert (data.names, data.counts) == (["left", "right"], [300, 200])
     np.testing.assert_allclose(data.values.sum(axis=(1, 2)) * cell_area(data), 1.0)
     x, y = ((edges[1:] + edges[:-1]) / 2 for edges in (data.x_edges, data.y_edges))
@@ -36,14 +36,14 @@ def test_densities_are_sums_of_gaussians():
         bumps = [np.exp(-0.5 * ((grid[:, None] - points[:, j]) / width[j]) ** 2) for j, grid in enumerate((x, y))]
         truth = bumps[0] @ bumps[1].T / (2 * np.pi * width.prod() * len(points))
         assert np.abs(data.values[c] - truth).max() < 0.03 * truth.max()
-    flipped = DensityDisplay.from_data(PLANE[rows][:, ::-1], LABELS[rows]).data
+    flipped = DensityDisplay.from_data(PLANE[rows][:, ::-1], LABELS[rows])
     np.testing.assert_allclose(flipped.values, data.values.transpose(0, 2, 1), atol=1e-12)
 
 
 def test_overlap():
-    assert DensityDisplay.from_data(PLANE, LABELS).data.overlap < 0.01
-    assert DensityDisplay.from_data(PLANE[:4000], np.arange(4000) % 2).data.overlap > 0.9
-    assert DensityDisplay.from_data(PLANE).data.overlap == 1.0
+    assert DensityDisplay.from_data(PLANE, LABELS).overlap < 0.01
+    assert DensityDisplay.from_data(PLANE[:4000], np.arange(4000) % 2).overlap > 0.9
+    assert DensityDisplay.from_data(PLANE).overlap == 1.0
 
 
 def test_panels_share_range_and_scale():
@@ -52,10 +52,10 @@ def test_panels_share_range_and_scale():
     assert display.plot(axes) is display
     assert display.axes_ == list(axes)
     assert display.figure_ is axes[0].figure
-    for image, values in zip(display.images_, display.data.values, strict=True):
+    for image, values in zip(display.images_, display.values, strict=True):
         np.testing.assert_array_equal(image.get_array(), values.T)
-        assert image.get_clim() == (0.0, display.data.values.max())
-        assert image.get_extent() == [*display.data.x_edges[[0, -1]], *display.data.y_edges[[0, -1]]]
+        assert image.get_clim() == (0.0, display.values.max())
+        assert image.get_extent() == [*display.x_edges[[0, -1]], *display.y_edges[[0, -1]]]
     assert [ax.get_title() for ax in axes] == ["a (4000 rows)", "b (2000 rows)"]
     one = DensityDisplay.from_data(PLANE).plot(Figure().subplots(), theme="dark", vmax=2.0)
     assert one.images_[0].get_clim() == (0.0, 2.0)
@@ -72,15 +72,15 @@ def test_a_new_figure():
 def test_a_pipeline_that_ends_in_a_projection():
     X, y = load_iris(return_X_y=True)
     pipe = make_pipeline(ForestFeatures(10, random_state=0), TruncatedSVD(3, random_state=0)).fit(X, y)
-    shown = DensityDisplay.from_estimator(pipe, X, y, components=(1, 2), n_cells=20).data
-    expected = DensityDisplay.from_data(pipe.transform(X)[:, 1:], y, n_cells=20).data
+    shown = DensityDisplay.from_estimator(pipe, X, y, components=(1, 2), n_cells=20)
+    expected = DensityDisplay.from_data(pipe.transform(X)[:, 1:], y, n_cells=20)
     np.testing.assert_array_equal(shown.values, expected.values)
     assert shown.counts == [50, 50, 50]
 
 
 def test_rows_without_a_label_and_classes_of_one_row():
     labels = np.array(["a", "b", None, "a"], dtype=object)
-    data = DensityDisplay.from_data([[0.0, 0.0], [9.0, 9.0], [99.0, 99.0], [1.0, 2.0]], labels, n_cells=50).data
+    data = DensityDisplay.from_data([[0.0, 0.0], [9.0, 9.0], [99.0, 99.0], [1.0, 2.0]], labels, n_cells=50)
     assert data.counts == [2, 1]
     assert data.x_edges[-1] < 20
     np.testing.assert_allclose(data.values.sum(axis=(1, 2)) * cell_area(data), 1.0)

@@ -579,11 +579,11 @@ def test_tiny_maps_can_be_drawn(n):
 def test_refusals(blobs):
     Y, y = blobs
     make = MapDisplay.from_data
-    with pytest.raises(ValueError, match=r"color must have one entry for each of 60 rows, got shape \(59,\)"):
+    with pytest.raises(ValueError, match=r"color must be of shape \(60,\), one entry per row, got shape \(59,\)"):
         make(Y, y[1:])
-    with pytest.raises(ValueError, match=r"new_color must have one entry for each of 2 rows"):
+    with pytest.raises(ValueError, match=r"new_color must be of shape \(2,\), one entry per row"):
         make(Y, y, new=Y[:2], new_color=y)
-    with pytest.raises(ValueError, match=r"predicted must have one entry for each of 60 rows"):
+    with pytest.raises(ValueError, match=r"predicted must be of shape \(60,\), one entry per row"):
         make(Y, y, predicted=y[:3])
     with pytest.raises(ValueError, match=r"new_color .* without new rows"):
         make(Y, y, new_color=y)

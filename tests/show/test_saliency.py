@@ -74,7 +74,7 @@ def test_refusals_of_saliency(model):
         SaliencyDisplay.from_estimator(model, [0, 1], titles=["a"])
     with pytest.raises(ValueError, match="groups are averages"):
         SaliencyDisplay.from_estimator(model, [0], groups=np.zeros(400))
-    with pytest.raises(ValueError, match="images must be of the shape of saliency"):
+    with pytest.raises(ValueError, match=r"images must be of shape \(2, 9\)"):
         SaliencyDisplay.from_data(np.ones((1, 9)), np.ones((2, 9)))
     with pytest.raises(ValueError, match=r"saliency must be of shape \(images, pixels\)"):
         SaliencyDisplay.from_data(None, np.ones(9))

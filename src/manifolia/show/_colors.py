@@ -91,31 +91,22 @@ def class_codes(
     import pandas as pd
 
     parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]
-    palette = class_palette(pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0])
-    found = np.split(palette.codes, np.cumsum([len(part) for part in parts])[:-1])
-    codes = found.pop(0)
-    new_codes = found.pop(0) if new_color is not None else None
-    guessed = found.pop(0) if predicted is not None else None
+    labels = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    palette = class_palette(labels)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    codes, *more = np.split(palette.codes, ends)
+    new_codes = more[0] if new_color is not None else None
+    guessed = more[-1] if predicted is not None else None
     wrong = None
-    if guessed is not None:
-        truth = new_codes if new else codes
-        # Pooled classes share a code: what was compared must be the labels themselves.
-        compared = _differ(new_color if new else color, predicted) if truth is not None else None
-        wrong = None if compared is None or truth is None else compared & (truth >= 0) & (guessed >= 0)
-        if new and new_codes is None:
-            new_codes = guessed
+    if guessed is not None and (new_codes is not None or not new):
+        # Pooled classes share a code: what is compared must be the labels themselves.
+        own = np.split(pd.factorize(labels)[0], ends)
+        truth = own[1 if new else 0]
+        wrong = (truth != own[-1]) & (truth >= 0) & (own[-1] >= 0)
+    if new and new_codes is None:
+        new_codes = guessed
     names = _rename(palette.names, palette.values, class_names)
     return Classes(names, codes, new_codes, guessed, wrong, palette.pooled)
-
-
-def _differ(truth: ArrayLike | None, predicted: ArrayLike | None) -> BoolArray:
-    import pandas as pd
-
-    both = pd.concat([pd.Series(truth).reset_index(drop=True), pd.Series(predicted).reset_index(drop=True)])
-    codes = pd.factorize(both)[0]
-    half = len(codes) // 2
-    different: BoolArray = codes[:half] != codes[half:]
-    return different
 
 
 def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
@@ -123,9 +114,8 @@ def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
     if class_names is None:
         return names
     if isinstance(class_names, Mapping):
-        return [str(class_names.get(value, name)) for value, name in zip(values, names, strict=False)] + names[
-            len(values) :
-        ]
+        named = [str(class_names.get(value, name)) for value, name in zip(values, names, strict=False)]
+        return named + names[len(values) :]
     given = [str(one) for one in class_names]
     if len(given) != len(values) or len(names) != len(values):
         message = (

@@ -73,13 +73,15 @@ class MapPainter:
     def points(self, *, shuffle: bool, cmap: Any, limits: Any, center: float | None) -> None:
         """Draw the rows, the new rows and the rings around wrong predictions."""
         self._scale(cmap, limits, center)
-        beneath = self._beneath()
+        unknown = self._unknown()
+        beneath = unknown
+        if self.classes is not None and self.classes.pooled:
+            beneath = unknown | (self.classes.codes == len(self.classes.names) - 1)
         self.order: IntArray = drawing_order(beneath, shuffle=shuffle)
         faces = self._faces(None if self.classes is None else self.classes.codes, self.values and self.values.values)
         faces[:, 3] = self.alpha
         edges: Any = self.theme.background
         widths: Any = 0.35 if self.n < _EDGES_BELOW else 0.0
-        unknown = self._unknown()
         if unknown.any():  # hollow: a grey disc could be read as a class or as the middle of a scale
             faces[unknown, 3] = 0.0
             hollow = self.mcolors.to_rgba(MISSING_COLOR, self.alpha)
@@ -102,13 +104,6 @@ class MapPainter:
     def _depth(self, zorder: int) -> dict[str, Any]:
         # On axes in space the distance decides what covers what, and shading would change the colours.
         return {"depthshade": False} if self.Y.shape[1] == 3 else {"zorder": zorder}
-
-    def _beneath(self) -> BoolArray:
-        """Rows without a class or value of their own: drawn first."""
-        beneath = self._unknown()
-        if self.classes is not None and self.classes.pooled:
-            beneath = beneath | (self.classes.codes == len(self.classes.names) - 1)
-        return beneath
 
     def _unknown(self) -> BoolArray:
         """Rows whose label or value is missing."""
@@ -176,20 +171,17 @@ class MapPainter:
         codes = self.classes.new_codes if self.classes is not None else None
         values = self.values.new_values if self.values is not None else None
         known = codes is not None or values is not None
-        faces = self._faces(codes, values) if known else "none"
+        lanes = np.full(len(new), -1) if codes is None and self.classes is not None else codes
         self.new = self.ax.scatter(
-            *self._places(new, codes if codes is not None else self._no_lane(len(new))).T,
+            *self._places(new, lanes).T,
             s=max(2.2 * self.size, 16.0),
-            c=faces if known else None,
+            c=self._faces(codes, values) if known else None,
             facecolors=None if known else "none",
             marker="D",
             edgecolors=self.theme.text,
             linewidths=0.8,
             **self._depth(4),
         )
-
-    def _no_lane(self, m: int) -> IntArray | None:
-        return np.full(m, -1) if self.classes is not None else None
 
     def _rings(self) -> None:
         """Rings in the colour of the prediction around what was predicted wrongly, on a rim of background."""
@@ -237,7 +229,6 @@ class MapPainter:
         nameless = bool((self.classes.codes < 0).any()) or (self.new is not None and self.classes.new_codes is None)
         names = [*self.classes.names, *["no label"] * nameless]
         name_ticks(ax.yaxis, np.arange(len(names)), names, LEGEND_NAME)
-        ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(names) - 0.4, -0.6)  # the first class on top, as in a legend
 
     # --- legend and colour bar --------------------------------------------------------------------------------------
@@ -252,7 +243,8 @@ class MapPainter:
         if entries and self.classes is not None:
             self._legend_beside(entries)
         elif entries:
-            self._legend_below(entries)
+            below: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0)}
+            self._make_legend(entries, fontsize=9.0, ncols=len(entries), **below)
 
     def _class_entries(self) -> list[tuple[Any, str]]:
         if self.classes is None or self.Y.shape[1] == 1:  # lanes carry the names
@@ -268,12 +260,10 @@ class MapPainter:
 
     def _mark_entries(self) -> list[tuple[Any, str]]:
         entries = []
-        if self.classes is not None and self.Y.shape[1] > 1:
-            n_missing = int((self.classes.codes < 0).sum())
-            entries += [(self._handle("o", "none", edge=MISSING_COLOR), f"no label ({n_missing:,})")] * bool(n_missing)
-        if self.values is not None:
-            n_missing = int(np.isnan(self.values.values).sum())
-            entries += [(self._handle("o", "none", edge=MISSING_COLOR), f"missing ({n_missing:,})")] * bool(n_missing)
+        n_missing = int(self._unknown().sum())
+        if n_missing and (self.values is not None or self.Y.shape[1] > 1):
+            word = "missing" if self.classes is None else "no label"
+            entries.append((self._handle("o", "none", edge=MISSING_COLOR), f"{word} ({n_missing:,})"))
         if self.new is not None:
             handle = self._handle("D", "none", edge=self.theme.text)
             entries.append((handle, f"new rows ({len(self.display.new):,})"))
@@ -312,9 +302,6 @@ class MapPainter:
         )
         self.legend.set_in_layout(True)
         steal_room(self.ax, [self.legend])
-
-    def _legend_below(self, entries: list[tuple[Any, str]]) -> None:
-        self._make_legend(entries, fontsize=9.0, ncols=len(entries), loc="upper left", bbox_to_anchor=(0.0, 0.0))
 
     def _make_legend(self, entries: list[tuple[Any, str]], *, title: str | None = None, **options: Any) -> None:
         handles, names = zip(*entries, strict=True)

@@ -11,12 +11,10 @@ from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_number, row_numbers
 from manifolia.registry import card_of
-from manifolia.show._style import axis_names, choose_components
+from manifolia.show._style import check_shape
 
 __all__ = [
     "FeatureMeans",
-    "Plane",
-    "choose_plane",
     "explained_model",
     "feature_means",
     "feature_number",
@@ -38,13 +36,6 @@ class FeatureMeans(NamedTuple):
     reliability: FloatArray  # (p,): reliability of the arrows
     values: FloatArray  # (p,): the features themselves
     n_rows: int  # How many rows stand behind them
-
-
-class Plane(NamedTuple):
-    """Two components of a map."""
-
-    components: list[int]  # Which
-    axis_names: list[str] | None  # What the axes are called, if the map has more
 
 
 def explained_model(estimator: Any, purpose: str) -> Any:
@@ -84,25 +75,11 @@ def feature_number(feature: Any, names: Sequence[str]) -> int:
     return check_number(feature, "feature", low=0, high=len(names) - 1, integer=True)
 
 
-def choose_plane(components: Sequence[int] | None, available: int, purpose: str) -> Plane:
-    """Choose the two components in which arrows or frames are drawn."""
-    if available < 2:
-        message = f"{purpose} draws in the plane, and the map has 1 component. Fit with n_components=2 or more."
-        raise ValueError(message)
-    chosen = choose_components((0, 1) if components is None else components, available)
-    if len(chosen) != 2:
-        message = f"{purpose} draws in the plane: components must name 2 of {available}, got {list(components or ())}."
-        raise ValueError(message)
-    return Plane(chosen, axis_names(chosen, available))
-
-
 def group_rows(groups: ArrayLike, n_rows: int, max_rows: int) -> list[tuple[str, IntArray]]:
     """Gather the rows of each class, at most so many of each."""
     from manifolia.show.palette import class_palette
 
-    if np.shape(groups) != (n_rows,):
-        message = f"groups must have one label for each of {n_rows} rows, got shape {np.shape(groups)}."
-        raise ValueError(message)
+    check_shape(groups, (n_rows,), "groups", "one label per row")
     palette = class_palette(groups)
     members = [np.flatnonzero(palette.codes == code) for code in range(len(palette.names))]
     return [(name, sample_rows(rows, max_rows)) for name, rows in zip(palette.names, members, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,12 +22,19 @@ from manifolia.show.palette import (
     Theme,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+else:
+    Axes = Any  # matplotlib is imported when something is drawn
+
 __all__ = [
     "LEGEND_NAME",
     "THEMES",
+    "UNDERLINED",
+    "Axes",
     "Display",
     "apply_theme",
-    "axis_names",
+    "check_shape",
     "choose_components",
     "color_bar",
     "color_map",
@@ -44,6 +51,7 @@ __all__ = [
 ]
 
 THEMES = ("auto", "light", "dark")
+UNDERLINED = ("top", "right", "left")  # sides to hide where rows have names in the place of ticks
 LEGEND_NAME = 32  # characters of a name in a legend
 _DARK_BELOW = 0.35  # luminance of a background on which light text reads better
 _READABLE = 9.0  # contrast of small names over points of the same colour; WCAG asks for 4.5 on a plain ground
@@ -69,12 +77,20 @@ class Display:
         return matplotlib_part("pyplot").figure(figsize=size, layout="constrained" if size else None)
 
     def _open(
-        self, ax: Any, theme: str, size: tuple[float, float] | None = None, *, projection: str | None = None
+        self,
+        ax: Any,
+        theme: str,
+        size: tuple[float, float] | None = None,
+        *,
+        hide: Sequence[str] = (),
+        projection: str | None = None,
     ) -> tuple[Any, Theme]:
-        """Take the axes, or make new ones, and put a theme on them."""
+        """Take the axes, or make new ones, put a theme on them and hide some of their sides."""
         ax = self._new_figure(size).add_subplot(projection=projection) if ax is None else ax
         chosen = resolve_theme(theme, ax)
         apply_theme(ax, chosen, backgrounds=theme != "auto")
+        for side in hide:
+            ax.spines[side].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return ax, chosen
 
@@ -106,10 +122,9 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:
     """Make our scale for that background a matplotlib Colormap."""
     dark = theme is DARK
-    if diverging:
-        stops, name = (DIVERGING_DARK if dark else DIVERGING), "manifolia-diverging"
-    else:
-        stops, name = (CONTINUOUS_DARK if dark else CONTINUOUS), "manifolia-continuous"
+    continuous, around = (CONTINUOUS_DARK, DIVERGING_DARK) if dark else (CONTINUOUS, DIVERGING)
+    name = "manifolia-diverging" if diverging else "manifolia-continuous"
+    stops = around if diverging else continuous
     return matplotlib_part("colors").LinearSegmentedColormap.from_list(name, stops)
 
 
@@ -193,7 +208,8 @@ def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def name_ticks(axis: Any, places: Any, names: Iterable[Any], longest: int, **options: Any) -> None:
-    """Write names as plain text at the ticks of an axis."""
+    """Write names as plain text where the ticks of an axis would be."""
+    axis.set_tick_params(length=0)
     axis.set_ticks(places, [shorten(name, longest) for name in names], **options)
     for text in axis.get_ticklabels():
         plain(text)
@@ -254,22 +270,36 @@ def drawing_order(beneath: Any, *, shuffle: bool) -> IntArray:
 # --- components -----------------------------------------------------------------------------------------------------
 
 
-def choose_components(components: Sequence[int] | None, available: int) -> list[int]:
-    """Choose which components of a map are drawn."""
-    if components is None:
-        return list(range(available if available <= 3 else 2))
-    chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
-    if not 1 <= len(chosen) <= 3:
-        message = f"components must name 1, 2 or 3 of the map's {available} components, got {list(components)}."
+class Components(NamedTuple):
+    """Components of a map that are drawn."""
+
+    chosen: list[int]
+    axis_names: list[str] | None  # What the axes are called if the map has more
+
+
+def choose_components(components: Sequence[int] | None, available: int, *, plane: str = "") -> Components:
+    """Choose which components of a map are drawn; two, if a picture is named that draws in the plane."""
+    if plane and available < 2:
+        message = f"{plane} draws in the plane, and the map has 1 component. Fit with n_components=2 or more."
         raise ValueError(message)
-    return chosen
+    if components is None:
+        components = range(2 if plane or available > 3 else available)
+    chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
+    if plane and len(chosen) != 2:
+        message = f"{plane} draws in the plane: components must name 2 of {available}, got {chosen}."
+        raise ValueError(message)
+    if not 1 <= len(chosen) <= 3:
+        message = f"components must name 1, 2 or 3 of the map's {available} components, got {chosen}."
+        raise ValueError(message)
+    is_part = len(chosen) < available
+    return Components(chosen, [f"component {one + 1} of {available}" for one in chosen] if is_part else None)
 
 
-def axis_names(chosen: Sequence[int], available: int) -> list[str] | None:
-    """Name the axes of a picture that shows a part of a map's components."""
-    if len(chosen) == available:
-        return None
-    return [f"component {one + 1} of {available}" for one in chosen]
+def check_shape(values: Any, shape: tuple[int, ...], name: str, what: str) -> None:
+    """Check that there is one value for each of what is drawn."""
+    if np.shape(values) != shape:
+        message = f"{name} must be of shape {shape}, {what}, got shape {np.shape(values)}."
+        raise ValueError(message)
 
 
 # --- room -----------------------------------------------------------------------------------------------------------

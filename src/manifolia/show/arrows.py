@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from manifolia._core.validate import check_map, check_number, check_option, row_
 from manifolia.explain.gradients import arrow_grid, correlation_arrows
 from manifolia.show._features import (
     FeatureMeans,
-    choose_plane,
     explained_model,
     feature_means,
     feature_number,
@@ -34,12 +33,9 @@ from manifolia.show._features import (
     spread_rows,
 )
 from manifolia.show._labels import anchors, keep_clear, text_sizes, tie, write_name
-from manifolia.show._style import matplotlib_part
+from manifolia.show._style import Axes, check_shape, choose_components, matplotlib_part
 from manifolia.show.map import OverMap
 from manifolia.show.palette import DARK, Theme, class_colors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["ArrowGroup", "FeatureFieldDisplay", "TopArrowsDisplay"]
 
@@ -49,13 +45,6 @@ _ROW_REACH = 1.3  # the same for arrows at rows, in distances to the next
 _NAME = 18
 _TIE_FROM = 10.0  # pixels: a name that went farther is tied to its arrow
 _CENTRAL = (2.0, 98.0)  # percentiles of the map within which it has its centre
-
-
-class _Arrows(NamedTuple):
-    positions: FloatArray
-    arrows: FloatArray
-    reach: float
-    n_hidden: int
 
 
 @dataclass(eq=False, repr=False)
@@ -212,37 +201,27 @@ class FeatureFieldDisplay(OverMap):
         check_number(min_reliability, "min_reliability", low=0.0, high=1.0)
         check_number(min_agreement, "min_agreement", low=0.0, high=1.0)
         places = check_map(Y)
-        plane = choose_plane(components, places.shape[1], "FeatureFieldDisplay")
+        plane = choose_components(components, places.shape[1], plane="FeatureFieldDisplay")
         slopes = np.asarray(arrows, dtype=np.float64)
-        if slopes.shape != places.shape:
-            message = (
-                f"arrows must be of the shape of the map, {places.shape}, one arrow a row, got shape {slopes.shape}."
-            )
-            raise ValueError(message)
+        check_shape(slopes, places.shape, "arrows", "one arrow per row")
         n = places.shape[0]
-        places, slopes = places[:, plane.components].astype(np.float64), slopes[:, plane.components]
-        trust = np.ones(n) if reliability is None else _row(reliability, n, "reliability")
-        colors = None if values is None else _row(values, n, "values")
+        places, slopes = places[:, plane.chosen].astype(np.float64), slopes[:, plane.chosen]
+        trust = np.ones(n) if reliability is None else np.asarray(reliability, dtype=np.float64)
+        check_shape(trust, (n,), "reliability", "one number per row")
+        colors = None if values is None else np.asarray(values, dtype=np.float64)
+        if colors is not None:
+            check_shape(colors, (n,), "values", "one number per row")
         if at == "grid":
-            found = _on_grid(places, slopes, trust, n_nodes, min_reliability, min_agreement)
+            field = _on_grid(places, slopes, trust, n_nodes, min_reliability, min_agreement)
         else:
-            found = _at_rows(places, slopes, trust, min_reliability, max_arrows)
-        if not len(found.positions):
+            field = _at_rows(places, slopes, trust, min_reliability, max_arrows)
+        if not len(field["positions"]):
             message = (
                 f"no arrow of {name or 'the feature'} is reliable enough to draw (min_reliability={min_reliability}). "
                 f"Lower it, or choose a feature that varies along the map."
             )
             raise ValueError(message)
-        return cls(
-            places,
-            found.positions,
-            found.arrows,
-            values=colors,
-            name=name,
-            reach=found.reach,
-            n_hidden=found.n_hidden,
-            axis_names=plane.axis_names,
-        )
+        return cls(places, **field, values=colors, name=name, axis_names=plane.axis_names)
 
     def plot(
         self,
@@ -298,17 +277,9 @@ class FeatureFieldDisplay(OverMap):
         return self.reach * np.minimum(slope / steep, _LONGEST) * unit
 
 
-def _row(values: ArrayLike, n: int, name: str) -> FloatArray:
-    checked = np.asarray(values, dtype=np.float64)
-    if checked.shape != (n,):
-        message = f"{name} must have one number for each of {n} rows, got shape {checked.shape}."
-        raise ValueError(message)
-    return checked
-
-
 def _on_grid(
     Y: FloatArray, slopes: FloatArray, trust: FloatArray, n_nodes: int, min_reliability: float, min_agreement: float
-) -> _Arrows:
+) -> dict[str, Any]:
     """Field on a grid; the mean reliability about a node is the second "feature", one of equal weights."""
     both = np.stack([slopes, np.column_stack([trust, np.zeros(len(Y))])], axis=1)
     weights = np.column_stack([trust, np.ones(len(Y))])
@@ -317,14 +288,18 @@ def _on_grid(
     shown = (field.agreement[:, 0] >= min_agreement) & (mean_trust >= min_reliability)
     shown &= (field.arrows[:, 0] != 0.0).any(axis=1)
     reach = float(np.ptp(Y, axis=0).max()) / (n_nodes - 1)
-    return _Arrows(field.positions[shown], field.arrows[shown, 0], reach, int((~shown).sum()))
+    n_hidden = int((~shown).sum())
+    return {"positions": field.positions[shown], "arrows": field.arrows[shown, 0], "reach": reach, "n_hidden": n_hidden}
 
 
-def _at_rows(Y: FloatArray, slopes: FloatArray, trust: FloatArray, min_reliability: float, max_arrows: int) -> _Arrows:
+def _at_rows(
+    Y: FloatArray, slopes: FloatArray, trust: FloatArray, min_reliability: float, max_arrows: int
+) -> dict[str, Any]:
     shown = (trust >= min_reliability) & (slopes != 0.0).any(axis=1)
     rows = np.flatnonzero(shown)
     rows = rows[spread_rows(Y[rows], max_arrows)] if rows.size else rows
-    return _Arrows(Y[rows], slopes[rows], _ROW_REACH * nearest_gap(Y[rows]), int((~shown).sum()))
+    reach, n_hidden = _ROW_REACH * nearest_gap(Y[rows]), int((~shown).sum())
+    return {"positions": Y[rows], "arrows": slopes[rows], "reach": reach, "n_hidden": n_hidden}
 
 
 class ArrowGroup(NamedTuple):
@@ -446,8 +421,8 @@ class TopArrowsDisplay(OverMap):
             message = "pass rows (one row, or a selection to average) or groups (labels of all rows), one of the two."
             raise ValueError(message)
         n, available = model.embedding_.shape
-        plane = choose_plane(components, available, "TopArrowsDisplay")
-        Y = model.embedding_[:, plane.components].astype(np.float64)
+        plane = choose_components(components, available, plane="TopArrowsDisplay")
+        Y = model.embedding_[:, plane.chosen].astype(np.float64)
         names = name_features(estimator, feature_names, model.n_features_in_)
         if groups is None:
             points = sample_rows(row_numbers(rows, n), max_rows)
@@ -460,7 +435,7 @@ class TopArrowsDisplay(OverMap):
         for word, points in members:
             means = feature_means(model, points, smooth=smooth, min_reliability=min_reliability, kind="gradient")
             origin = anchors(Y[points], np.zeros(points.size, dtype=np.intp), 1)[0]
-            found.append(_largest(word, origin, means, plane.components, names, top, by))
+            found.append(_largest(word, origin, means, plane.chosen, names, top, by))
         found = [group for group in found if len(group.names)]
         if not found:
             message = (
@@ -513,18 +488,16 @@ class TopArrowsDisplay(OverMap):
         """
         check_number(top, "top", low=1, integer=True)
         places = check_map(Y)
-        plane = choose_plane(components, places.shape[1], "TopArrowsDisplay")
+        plane = choose_components(components, places.shape[1], plane="TopArrowsDisplay")
         found = correlation_arrows(X, places) if arrows is None else np.asarray(arrows, dtype=np.float64)
         d = np.shape(X)[1]
-        if found.shape != (d, places.shape[1]):
-            message = f"arrows must be of shape ({d}, {places.shape[1]}), one a feature, got shape {found.shape}."
-            raise ValueError(message)
+        check_shape(found, (d, places.shape[1]), "arrows", "one arrow per feature")
         names = name_features(X, feature_names, d)
-        flat = places[:, plane.components].astype(np.float64)
+        flat = places[:, plane.chosen].astype(np.float64)
         low, high = np.percentile(flat, _CENTRAL, axis=0)
         nothing = np.zeros(d)
         means = FeatureMeans(found, nothing, nothing, nothing, len(flat))
-        group = _largest("map", (low + high) / 2, means, plane.components, names, top, "arrow")
+        group = _largest("map", (low + high) / 2, means, plane.chosen, names, top, "arrow")
         if not len(group.names):
             message = "no feature goes with an axis of the map: all arrows are zero."
             raise ValueError(message)

@@ -14,45 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_map, check_number, check_option, row_numbers
 from manifolia.show._colors import class_codes
-from manifolia.show._features import choose_plane, explained_model, nearest_gap, spread_rows
-from manifolia.show._style import Display, color_map, matplotlib_part, plain, shorten
+from manifolia.show._features import explained_model, nearest_gap, spread_rows
+from manifolia.show._style import Axes, Display, choose_components, color_map, matplotlib_part, plain, shorten
 from manifolia.show.map import OverMap
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["Densities", "DensityDisplay", "GaugeDisplay"]
+__all__ = ["DensityDisplay", "GaugeDisplay"]
 
 _MARGIN = 3.0  # widths of the Gaussian around the outermost rows
 _PANEL = 3.2  # inches
 _LONGEST = 40  # letters of a panel's title
 _ROOM = 0.6  # half the length of the median ellipse, in distances to the next
-
-
-class Densities(NamedTuple):
-    """Densities of the classes on one grid."""
-
-    # (n_classes, n_cells, n_cells): density of each class by cell, first and second component; each integrates to 1
-    values: FloatArray
-    x_edges: FloatArray  # (n_cells + 1,): borders of the cells
-    y_edges: FloatArray  # (n_cells + 1,): borders of the cells
-    names: list[str]  # The classes
-    counts: list[int]  # Their rows
-
-    @property
-    def overlap(self) -> float:
-        """What two classes have in common: ∫ min(p, q), 0 if they are apart and 1 if they are alike; mean of pairs."""
-        area = float(np.diff(self.x_edges)[0] * np.diff(self.y_edges)[0])
-        n = len(self.values)
-        pairs = [np.minimum(self.values[a], self.values[b]).sum() * area for a in range(n) for b in range(a)]
-        return float(np.mean(pairs)) if pairs else 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -61,8 +39,14 @@ class DensityDisplay(Display):
 
     Parameters
     ----------
-    data : Densities
-        What to draw.
+    values : ndarray of shape (n_classes, n_cells, n_cells)
+        Density of each class by cell, first and second component; each integrates to 1.
+    x_edges, y_edges : ndarray of shape (n_cells + 1,)
+        Borders of the cells.
+    names : list of str
+        The classes.
+    counts : list of int
+        Their rows.
 
     Attributes
     ----------
@@ -80,11 +64,29 @@ class DensityDisplay(Display):
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["left", "right"], 500)
     >>> Y = rng.normal(size=(1000, 2)) + np.where(y == "left", -4.0, 4.0)[:, np.newaxis]
-    >>> DensityDisplay.from_data(Y, y).data.overlap < 0.01
+    >>> DensityDisplay.from_data(Y, y).overlap < 0.01
     True
     """
 
-    data: Densities
+    values: FloatArray
+    x_edges: FloatArray
+    y_edges: FloatArray
+    names: list[str]
+    counts: list[int]
+
+    @property
+    def overlap(self) -> float:
+        """Share that two classes have in common, mean of all pairs.
+
+        Returns
+        -------
+        float
+            ∫ min(p, q): 0 if classes are apart and 1 if they are alike.
+        """
+        area = float(np.diff(self.x_edges)[0] * np.diff(self.y_edges)[0])
+        n = len(self.values)
+        pairs = [np.minimum(self.values[a], self.values[b]).sum() * area for a in range(n) for b in range(a)]
+        return float(np.mean(pairs)) if pairs else 1.0
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike | None = None, **options: Any) -> DensityDisplay:
@@ -146,15 +148,31 @@ class DensityDisplay(Display):
         ValueError
             If there are not two components, or lengths differ.
         """
+        from scipy.ndimage import gaussian_filter
+
         places = check_map(Y, n_rows=None if y is None else len(np.asarray(y)))
-        plane = choose_plane(components, places.shape[1], "DensityDisplay")
+        plane = choose_components(components, places.shape[1], plane="DensityDisplay")
         check_number(n_cells, "n_cells", low=2, integer=True)
         check_number(smoothing, "smoothing", low=0.0, open_low=True)
-        points = places[:, plane.components].astype(np.float64)
-        if y is None:
-            return cls(_densities(points, np.zeros(len(points), dtype=np.intp), ["all rows"], n_cells, smoothing))
-        classes = class_codes(y, None, None, class_names, new=False)
-        return cls(_densities(points, classes.codes, classes.names, n_cells, smoothing))
+        points = places[:, plane.chosen].astype(np.float64)
+        codes: IntArray = np.zeros(len(points), dtype=np.intp)
+        names = ["all rows"]
+        if y is not None:
+            classes = class_codes(y, None, None, class_names, new=False)
+            codes, names = classes.codes, classes.names
+        groups = [points[codes == c] for c in range(len(names))]
+        spread = np.array([_spread(group) * max(len(group), 1) ** (-1 / 6) for group in groups]) * smoothing
+        known = points[codes >= 0]
+        reach = _MARGIN * spread.max(axis=0)
+        low, high = known.min(axis=0) - reach, known.max(axis=0) + reach
+        edges = [np.linspace(low[j], high[j], n_cells + 1) for j in range(2)]
+        cell = (high - low) / n_cells
+        values = np.empty((len(names), n_cells, n_cells))
+        for c, group in enumerate(groups):
+            counted = np.histogram2d(group[:, 0], group[:, 1], bins=edges)[0]
+            smooth = gaussian_filter(counted, spread[c] / cell, mode="constant", truncate=_MARGIN)
+            values[c] = smooth / (smooth.sum() * cell.prod())
+        return cls(values, edges[0], edges[1], names, [len(group) for group in groups])
 
     def plot(
         self,
@@ -189,7 +207,7 @@ class DensityDisplay(Display):
         ValueError
             If there are not as many axes as classes.
         """
-        n = len(self.data.values)
+        n = len(self.values)
         if ax is None:
             axes = list(self._new_figure((_PANEL * n, _PANEL)).subplots(1, n, squeeze=False)[0])
         else:
@@ -197,10 +215,10 @@ class DensityDisplay(Display):
         if len(axes) != n:
             message = f"ax must be one axes for each of the {n} classes, got {len(axes)}."
             raise ValueError(message)
-        highest = float(self.data.values.max()) if vmax is None else vmax
-        corners = (self.data.x_edges[0], self.data.x_edges[-1], self.data.y_edges[0], self.data.y_edges[-1])
+        highest = float(self.values.max()) if vmax is None else vmax
+        corners = (self.x_edges[0], self.x_edges[-1], self.y_edges[0], self.y_edges[-1])
         self.images_ = []
-        for panel, values, name, count in zip(axes, self.data.values, self.data.names, self.data.counts, strict=True):
+        for panel, values, name, count in zip(axes, self.values, self.names, self.counts, strict=True):
             _, chosen = self._open(panel, theme)
             look = {"cmap": color_map(chosen) if cmap is None else cmap, "vmin": 0.0, "vmax": highest}
             image = panel.imshow(values.T, origin="lower", extent=corners, aspect="auto", **look)
@@ -209,24 +227,6 @@ class DensityDisplay(Display):
             self.images_.append(image)
         self.axes_ = axes
         return self
-
-
-def _densities(points: FloatArray, codes: Any, names: list[str], n_cells: int, smoothing: float) -> Densities:
-    from scipy.ndimage import gaussian_filter
-
-    groups = [points[codes == c] for c in range(len(names))]
-    spread = np.array([_spread(group) * max(len(group), 1) ** (-1 / 6) for group in groups]) * smoothing
-    known = points[codes >= 0]
-    reach = _MARGIN * spread.max(axis=0)
-    low, high = known.min(axis=0) - reach, known.max(axis=0) + reach
-    edges = [np.linspace(low[j], high[j], n_cells + 1) for j in range(2)]
-    cell = (high - low) / n_cells
-    values = np.empty((len(names), n_cells, n_cells))
-    for c, group in enumerate(groups):
-        counted = np.histogram2d(group[:, 0], group[:, 1], bins=edges)[0]
-        smooth = gaussian_filter(counted, spread[c] / cell, mode="constant", truncate=_MARGIN)
-        values[c] = smooth / (smooth.sum() * cell.prod())
-    return Densities(values, edges[0], edges[1], names, [len(group) for group in groups])
 
 
 def _spread(group: FloatArray) -> FloatArray:
@@ -321,12 +321,12 @@ class GaugeDisplay(OverMap):
         """
         model = explained_model(estimator, "GaugeDisplay")
         n, available = model.embedding_.shape
-        plane = choose_plane(components, available, "GaugeDisplay")
-        Y = model.embedding_[:, plane.components].astype(np.float64)
+        plane = choose_components(components, available, plane="GaugeDisplay")
+        Y = model.embedding_[:, plane.chosen].astype(np.float64)
         chosen = spread_rows(Y, n_shown) if rows is None else row_numbers(rows, n)
         frames = np.asarray(model.gauges_[chosen], dtype=np.float64)
         radii = np.asarray(model.singular_values_[chosen], dtype=np.float64)[:, : frames.shape[2]]
-        frames = frames[:, plane.components, : radii.shape[1]]
+        frames = frames[:, plane.chosen, : radii.shape[1]]
         return cls(Y, chosen, frames, radii, color=color, axis_names=plane.axis_names)
 
     def plot(

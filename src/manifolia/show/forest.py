@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,8 @@ from manifolia._core.validate import check_is_fitted, check_labels, check_map, c
 from manifolia.forest.tools import Evidence, Imputed, Prototype, evidence, outlier_scores, prototypes
 from manifolia.show._features import name_features
 from manifolia.show._style import (
+    UNDERLINED,
+    Axes,
     Display,
     legend_beside,
     matplotlib_part,
@@ -32,9 +34,6 @@ from manifolia.show._style import (
     shorten,
 )
 from manifolia.show.palette import DARK, class_colors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = [
     "EntropyDisplay",
@@ -235,7 +234,6 @@ class ProximityDisplay(Display):
         ax.set(xlim=(0, n), ylim=(n, 0), aspect="equal", xlabel="to row j, by class", ylabel="from row i, by class")
         for axis in (ax.xaxis, ax.yaxis):
             name_ticks(axis, centres, self.class_names, _NAME)
-        ax.tick_params(length=0)
         if colorbar:
             extend = "max" if self.cells.max() > image.norm.vmax else "neither"
             ax.figure.colorbar(image, ax=ax, shrink=0.8, extend=extend, label=f"mean {self.title}")
@@ -336,7 +334,8 @@ class OutlierDisplay(Display):
             Itself, with `ax_` and `named_`. An infinite score is drawn as a triangle on top.
         """
         classes = np.unique(self.labels)
-        ax, chosen = self._open(ax, theme, (float(np.clip(2.0 + 0.8 * len(classes), 4.0, 14.0)), 4.2))
+        width = float(np.clip(2.0 + 0.8 * len(classes), 4.0, 14.0))
+        ax, chosen = self._open(ax, theme, (width, 4.2), hide=("top", "right"))
         finite = self.scores[np.isfinite(self.scores)]
         top = 1.08 * max(float(finite.max(initial=0.0)), 1.2 * _LIMIT)
         colors = class_colors(len(classes), dark=chosen is DARK)
@@ -360,7 +359,6 @@ class OutlierDisplay(Display):
         ax.axhline(_LIMIT, color=chosen.muted, linewidth=0.8, linestyle="--")
         name_ticks(ax.xaxis, range(len(classes)), classes, _NAME)
         ax.set(ylabel="outlier score in its class", xlim=(-0.6, len(classes) - 0.4), ylim=(None, 1.05 * top))
-        ax.spines[["top", "right"]].set_visible(False)
         return self
 
 
@@ -451,13 +449,14 @@ class PrototypeDisplay(Display):
         PrototypeDisplay
             Itself, with `ax_`.
         """
-        ax, chosen = self._open(ax, theme, (6.8, float(np.clip(1.4 + 0.42 * len(self.features), 2.6, 14.0))))
+        n = len(self.features)
+        ax, chosen = self._open(ax, theme, (6.8, float(np.clip(1.4 + 0.42 * n, 2.6, 14.0))), hide=UNDERLINED)
         labels = list(dict.fromkeys(one.label for one in self.found))
         colors = dict(zip(labels, class_colors(len(labels), dark=chosen is DARK), strict=True))
         seen: set[Any] = set()
         for k, one in enumerate(self.found):
             shift = 0.5 * ((k + 0.5) / len(self.found) - 0.5)
-            places = np.arange(len(self.features)) + shift
+            places = np.arange(n) + shift
             low, middle, high = (
                 (part[self.features] - self.centre[self.features]) / self.spread[self.features]
                 for part in (one.low, one.values, one.high)
@@ -466,13 +465,11 @@ class PrototypeDisplay(Display):
             name = None if one.label in seen else shorten(one.label, _NAME)
             ax.scatter(middle, places, s=22, color=colors[one.label], label=name, zorder=3, linewidths=0)
             seen.add(one.label)
-        name_ticks(ax.yaxis, range(len(self.features)), [self.names[f] for f in self.features], _NAME)
-        hidden = len(self.names) - len(self.features)
+        name_ticks(ax.yaxis, range(n), [self.names[f] for f in self.features], _NAME)
+        hidden = len(self.names) - n
         words = "from the median of all rows, in interquartile ranges"
-        ax.set(ylim=(len(self.features) - 0.5, -0.5), xlabel=words + (f"\n{hidden:,} more features" if hidden else ""))
+        ax.set(ylim=(n - 0.5, -0.5), xlabel=words + (f"\n{hidden:,} more features" if hidden else ""))
         ax.axvline(0.0, color=chosen.muted, linewidth=0.8)
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.tick_params(axis="y", length=0)
         legend_beside(ax, chosen)
         return self
 
@@ -665,7 +662,7 @@ class ImputationDisplay(Display):
             Itself, with `ax_`: known values in grey above the line of a column, filled ones below.
         """
         n = len(self.names)
-        ax, chosen = self._open(ax, theme, (6.6, float(np.clip(1.4 + 0.5 * n, 2.4, 14.0))))
+        ax, chosen = self._open(ax, theme, (6.6, float(np.clip(1.4 + 0.5 * n, 2.4, 14.0))), hide=UNDERLINED)
         color = class_colors(1, dark=chosen is DARK)[0]
         for place in range(n):
             filled = self.missing[:, place]
@@ -682,8 +679,6 @@ class ImputationDisplay(Display):
         name_ticks(ax.yaxis, range(n), self.names, _NAME)
         last = f"; last change {self.change[-1]:.2g}" if len(self.change) else ""
         ax.set(ylim=(n - 0.5, -0.5), xlabel=f"standard deviations from the known mean\n{len(self.change)} rounds{last}")
-        ax.spines[["top", "right", "left"]].set_visible(False)
-        ax.tick_params(axis="y", length=0)
         legend_beside(ax, chosen)
         return self
 
@@ -806,7 +801,7 @@ class EntropyDisplay(Display):
         """
         if t_max is not None:
             check_number(t_max, "t_max", low=2, integer=True)
-        ax, chosen = self._open(ax, theme, (6.0, 3.8))
+        ax, chosen = self._open(ax, theme, (6.0, 3.8), hide=("top", "right"))
         blue, orange = class_colors(2, dark=chosen is DARK)
         n = self.entropy.shape[0]
         knee = self.t if self.knee is None else self.knee
@@ -820,7 +815,6 @@ class EntropyDisplay(Display):
             label = f"knee of the curve: {self.knee} steps"
             self.knee_ = _mark(ax, self.knee, self.entropy, color=chosen.text, marker="D", label=label)
         ax.set(xlim=(0.5, last + 0.5), xlabel="steps of the walk t", ylabel="von Neumann entropy (nats)")
-        ax.spines[["top", "right"]].set_visible(False)
         ax.xaxis.set_major_locator(matplotlib_part("ticker").MaxNLocator(integer=True))
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9)
         return self

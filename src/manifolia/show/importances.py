@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +26,8 @@ from manifolia._core.validate import check_is_fitted, check_map, check_matrix, c
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.registry import card_of
 from manifolia.show._features import explained_model, feature_means, name_features, sample_rows
-from manifolia.show._style import Display, name_ticks, plain, shorten
+from manifolia.show._style import UNDERLINED, Axes, Display, check_shape, name_ticks, plain, shorten
 from manifolia.show.palette import DARK, class_colors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["FeatureTableDisplay", "ImportanceDisplay"]
 
@@ -196,7 +193,7 @@ class ImportanceDisplay(Display):
             If matplotlib is not installed.
         """
         n = len(self.names)
-        ax, chosen = self._open(ax, theme, (6.4, float(np.clip(1.1 + 0.26 * n, 2.0, 14.0))))
+        ax, chosen = self._open(ax, theme, (6.4, float(np.clip(1.1 + 0.26 * n, 2.0, 14.0))), hide=UNDERLINED)
         places = np.arange(n)
         self.bars_ = ax.barh(places, self.values, height=0.72, color=class_colors(1, dark=chosen is DARK)[0])
         if self.spread is not None:
@@ -205,8 +202,6 @@ class ImportanceDisplay(Display):
         ax.axvline(0.0, color=chosen.muted, linewidth=0.8)
         name_ticks(ax.yaxis, places, self.names, _NAME, fontsize=9 if n <= 30 else 7)
         ax.set(ylim=(n - 0.4, -0.6), xlabel=self._words())
-        ax.tick_params(axis="y", length=0)
-        ax.spines[["top", "right", "left"]].set_visible(False)
         ax.margins(x=0.02)
         return self
 
@@ -356,9 +351,7 @@ class FeatureTableDisplay(Display):
         places = check_map(Y)
         correlations = correlation_arrows(X, places)
         found = correlations if arrows is None else np.asarray(arrows, dtype=np.float64)
-        if found.shape != correlations.shape:
-            message = f"arrows must be of shape {correlations.shape}, one a feature, got shape {found.shape}."
-            raise ValueError(message)
+        check_shape(found, correlations.shape, "arrows", "one arrow per feature")
         data = check_matrix(X, accept_sparse=True)
         columns = np.linalg.norm(found, axis=1), _explained(correlations, places), np.asarray(data.mean(axis=0)).ravel()
         return cls._ranked(name_features(X, feature_names, data.shape[1]), columns, top, by, title)
@@ -423,7 +416,6 @@ class FeatureTableDisplay(Display):
             ax.axvline(start, color=chosen.muted, linewidth=0.8)
         name_ticks(ax.yaxis, places, self.names, _TABLE_NAME, fontsize=9)
         ax.set(ylim=(n - 0.4, -1.6), xlim=(-0.03, 2 * _STEP + 1.05), xticks=[])
-        ax.tick_params(axis="y", length=0)
         ax.spines[:].set_visible(False)
         if self.title is not None:
             plain(ax.set_title(shorten(self.title, 48), color=chosen.text, fontsize=10))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +19,15 @@ from manifolia._core.validate import check_bool, check_is_fitted, check_map, che
 from manifolia.show._colors import Classes, Values, are_classes, class_codes, scale_values
 from manifolia.show._style import (
     LEGEND_NAME,
+    Axes,
     Display,
-    axis_names,
+    check_shape,
     choose_components,
     matplotlib_part,
     resolve_theme,
     shorten,
 )
 from manifolia.show.palette import Theme
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["Classes", "MapDisplay", "OverMap", "Values", "write_map_picture"]
 
@@ -196,7 +194,7 @@ class MapDisplay(Display):
         """
         check_option(kind, "kind", _KINDS)
         places = check_map(Y)
-        chosen = choose_components(components, places.shape[1])
+        chosen, names = choose_components(components, places.shape[1])
         n = places.shape[0]
         placed = None if new is None else check_map(new, name="new")
         if placed is not None and placed.shape[1] != places.shape[1]:
@@ -206,9 +204,9 @@ class MapDisplay(Display):
             message = "new_color (y_new) was given without new rows. Pass them as new (X_new)."
             raise ValueError(message)
         m = n if placed is None else placed.shape[0]
-        _check_length(color, n, "color")
-        _check_length(new_color, m, "new_color")
-        _check_length(predicted, m, "predicted")
+        for entries, n_rows, what in ((color, n, "color"), (new_color, m, "new_color"), (predicted, m, "predicted")):
+            if entries is not None:
+                check_shape(entries, (n_rows,), what, "one entry per row")
         given = name if name is not None else getattr(color, "name", None)
         colors: Classes | Values | None = None
         if color is None and (new_color is not None or predicted is not None):
@@ -217,19 +215,17 @@ class MapDisplay(Display):
         if color is not None:
             if are_classes(color, kind, class_names, predicted):
                 colors = class_codes(color, new_color, predicted, class_names, new=placed is not None)
-            else:
-                if predicted is not None:
-                    message = (
-                        "predicted marks wrong classes, and the colours are values. Pass kind='class' if they are not."
-                    )
-                    raise ValueError(message)
+            elif predicted is None:
                 colors = scale_values(color, new_color)
+            else:
+                message = "predicted marks wrong classes, and the colours are values. Pass kind='class' if not."
+                raise ValueError(message)
         return cls(
             places[:, chosen],
             color=colors,
             new=None if placed is None else placed[:, chosen],
             name=None if given is None else str(given),
-            axis_names=axis_names(chosen, places.shape[1]),
+            axis_names=names,
         )
 
     def plot(
@@ -353,15 +349,6 @@ class OverMap(Display):
         if color is None:
             self.map_.points_.set_facecolor(chosen.muted)
         return self.ax_, chosen
-
-
-def _check_length(values: ArrayLike | None, n: int, name: str) -> None:
-    if values is None:
-        return
-    shape = np.shape(values)
-    if shape != (n,):
-        message = f"{name} must have one entry for each of {n} rows, got shape {shape}."
-        raise ValueError(message)
 
 
 def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str]], title: str) -> None:

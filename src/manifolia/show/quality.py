@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,13 +22,10 @@ from manifolia._core.pipelines import last_step
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
-from manifolia.show._style import Display, color_bar, matplotlib_part, plain_legend
+from manifolia.show._style import Axes, Display, color_bar, matplotlib_part, plain_legend
 from manifolia.show.palette import DARK, class_colors
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["Coranking", "CorankingDisplay", "Curves", "MetricsDisplay", "Shepard", "ShepardDisplay"]
+__all__ = ["CorankingDisplay", "MetricsDisplay", "ShepardDisplay"]
 
 #: So many colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
 _N_COLORS = 7
@@ -38,25 +35,22 @@ _CELLS = 80
 _MEDIANS = 40
 
 
-class Curves(NamedTuple):
-    """R_NX or Q_NX of several maps."""
-
-    name: str  # Which curve
-    values: dict[str, FloatArray]  # (n - 2,): for each map its curve over K = 1 … n − 2
-    low: dict[str, FloatArray]  # (n - 2,): 95 % intervals, equal to the curve where it is exact
-    high: dict[str, FloatArray]  # (n - 2,): 95 % intervals, equal to the curve where it is exact
-    areas: dict[str, float]  # For each map its `auc_r_nx`
-    baseline: FloatArray  # (n - 2,): what a random map has
-
-
 @dataclass(eq=False, repr=False)
 class MetricsDisplay(Display):
     """Rank curves of one or several maps; make one with `from_data` or `from_estimator`.
 
     Parameters
     ----------
-    data : Curves
-        What to draw.
+    curve : str
+        Which curve: "r_nx" or "q_nx".
+    values : dict of str to ndarray of shape (n - 2,)
+        For each map its curve over K = 1 … n − 2.
+    low, high : dict of str to ndarray of shape (n - 2,)
+        95 % intervals, equal to the curve where it is exact.
+    areas : dict of str to float
+        For each map its `auc_r_nx`.
+    baseline : ndarray of shape (n - 2,)
+        What a random map has.
 
     Attributes
     ----------
@@ -73,11 +67,16 @@ class MetricsDisplay(Display):
     >>> from manifolia.show import MetricsDisplay
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> display = MetricsDisplay.from_data(X, {"first two": X[:, :2], "all": X})
-    >>> display.data.areas["all"]
+    >>> display.areas["all"]
     1.0
     """
 
-    data: Curves
+    curve: str
+    values: dict[str, FloatArray]
+    low: dict[str, FloatArray]
+    high: dict[str, FloatArray]
+    areas: dict[str, float]
+    baseline: FloatArray
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, **options: Any) -> MetricsDisplay:
@@ -153,14 +152,12 @@ class MetricsDisplay(Display):
         curves = {name: scores[curve] for name, scores in found.items()}
         n = next(iter(curves.values())).value.shape[0] + 2
         return cls(
-            Curves(
-                curve,
-                values={name: estimate.value for name, estimate in curves.items()},
-                low={name: estimate.low for name, estimate in curves.items()},
-                high={name: estimate.high for name, estimate in curves.items()},
-                areas={name: float(scores["auc_r_nx"].value) for name, scores in found.items()},
-                baseline=random_baseline(n) if curve == "q_nx" else np.zeros(n - 2),
-            )
+            curve,
+            values={name: estimate.value for name, estimate in curves.items()},
+            low={name: estimate.low for name, estimate in curves.items()},
+            high={name: estimate.high for name, estimate in curves.items()},
+            areas={name: float(scores["auc_r_nx"].value) for name, scores in found.items()},
+            baseline=random_baseline(n) if curve == "q_nx" else np.zeros(n - 2),
         )
 
     def plot(self, ax: Axes | None = None, *, theme: str = "auto", legend: bool = True) -> MetricsDisplay:
@@ -185,40 +182,28 @@ class MetricsDisplay(Display):
         MissingExtraError
             If matplotlib is not installed.
         """
-        ax, chosen = self._open(ax, theme)
-        data = self.data
+        ax, chosen = self._open(ax, theme, hide=("top", "right"))
         self.artists_: list[Any] = []
         names = ["random map"]
         colors = class_colors(_N_COLORS, dark=chosen is DARK)
-        for place, (name, values) in enumerate(data.values.items()):
+        for place, (name, values) in enumerate(self.values.items()):
             sizes = np.arange(1, values.shape[0] + 1)
             color = colors[place % _N_COLORS]
             dashes = _DASHES[place % len(_DASHES)]  # 7 and 4 have no common factor: 28 different lines
-            names.insert(place, f"{name} ({data.areas[name]:.3f})")
+            names.insert(place, f"{name} ({self.areas[name]:.3f})")
             self.artists_ += ax.plot(sizes, values, color=color, linestyle=dashes, linewidth=1.8)
-            if (data.low[name] < data.high[name]).any():
-                ax.fill_between(sizes, data.low[name], data.high[name], color=color, alpha=0.2, linewidth=0)
-        n = data.baseline.shape[0] + 2
-        self.artists_ += ax.plot(np.arange(1, n - 1), data.baseline, color="0.5", linewidth=1.0)
+            if (self.low[name] < self.high[name]).any():
+                ax.fill_between(sizes, self.low[name], self.high[name], color=color, alpha=0.2, linewidth=0)
+        n = self.baseline.shape[0] + 2
+        self.artists_ += ax.plot(np.arange(1, n - 1), self.baseline, color="0.5", linewidth=1.0)
         ax.set_xscale("log")
-        ax.set(xlim=(1, max(n - 2, 2)), xlabel="size of neighbourhood $K$", ylabel=_CURVES[data.name])
+        ax.set(xlim=(1, max(n - 2, 2)), xlabel="size of neighbourhood $K$", ylabel=_CURVES[self.curve])
         ax.set_ylim(top=1.02)
-        ax.spines[["top", "right"]].set_visible(False)
         if legend:
             small: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
             box = plain_legend(ax, self.artists_, names, chosen, title="area under $R_{NX}$ in brackets", **small)
             box.get_title().set_color(chosen.text)
         return self
-
-
-class Coranking(NamedTuple):
-    """The co-ranking matrix in cells."""
-
-    # (n_cells, n_cells): pairs in a cell, by rank in the data (rows) and in the map (columns), divided by what a random
-    # map has
-    ratios: FloatArray
-    edges: IntArray  # (n_cells + 1,): ranks at which the cells begin; the last is n
-    n: int  # Number of points that were ranked
 
 
 @dataclass(eq=False, repr=False)
@@ -227,8 +212,12 @@ class CorankingDisplay(Display):
 
     Parameters
     ----------
-    data : Coranking
-        What to draw.
+    ratios : ndarray of shape (n_cells, n_cells)
+        Pairs in a cell, by rank in the data (rows) and in the map (columns), divided by what a random map has.
+    edges : ndarray of int of shape (n_cells + 1,)
+        Ranks at which the cells begin; the last is `n`.
+    n : int
+        Number of points that were ranked.
 
     Attributes
     ----------
@@ -244,11 +233,13 @@ class CorankingDisplay(Display):
     >>> import numpy as np
     >>> from manifolia.show import CorankingDisplay
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> CorankingDisplay.from_data(X, X[:, :2]).data.n
+    >>> CorankingDisplay.from_data(X, X[:, :2]).n
     50
     """
 
-    data: Coranking
+    ratios: FloatArray
+    edges: IntArray
+    n: int
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, **options: Any) -> CorankingDisplay:
@@ -322,7 +313,7 @@ class CorankingDisplay(Display):
         pairs = np.add.reduceat(np.add.reduceat(Q, edges[:-1] - 1, axis=0, dtype=np.int64), edges[:-1] - 1, axis=1)
         widths = np.diff(edges)
         chance = np.outer(widths, widths) * (n / (n - 1))  # every entry of a random map's matrix has n / (n − 1)
-        return cls(Coranking(pairs / chance, edges, n))
+        return cls(pairs / chance, edges, n)
 
     def plot(
         self, ax: Axes | None = None, *, theme: str = "auto", cmap: Any = "cividis", colorbar: bool = True
@@ -351,33 +342,18 @@ class CorankingDisplay(Display):
             If matplotlib is not installed.
         """
         ax, chosen = self._open(ax, theme)
-        data = self.data
-        cells = np.ma.masked_equal(data.ratios, 0)
-        top = max(float(data.ratios.max()), 2.0)
+        cells = np.ma.masked_equal(self.ratios, 0)
+        top = max(float(self.ratios.max()), 2.0)
         norm = matplotlib_part("colors").LogNorm(1 / top, top)  # chance in the middle
-        image = ax.pcolormesh(data.edges, data.edges, cells, cmap=cmap, norm=norm, rasterized=True)
-        line = ax.plot([1, data.n], [1, data.n], color="black", linewidth=0.8)
-        ax.set(xscale="log", yscale="log", xlim=(1, data.n), ylim=(data.n, 1), aspect="equal")
+        image = ax.pcolormesh(self.edges, self.edges, cells, cmap=cmap, norm=norm, rasterized=True)
+        line = ax.plot([1, self.n], [1, self.n], color="black", linewidth=0.8)
+        ax.set(xscale="log", yscale="log", xlim=(1, self.n), ylim=(self.n, 1), aspect="equal")
         ax.set(xlabel="rank in the map", ylabel="rank in the data")
-        ax.set_title(f"Co-ranking matrix of {data.n:,} points", fontsize="medium")
+        ax.set_title(f"Co-ranking matrix of {self.n:,} points", fontsize="medium")
         if colorbar:
             color_bar(ax, image, "pairs, as a multiple of chance", chosen, shrink=0.8)
         self.artists_ = [image, *line]
         return self
-
-
-class Shepard(NamedTuple):
-    """Counts of pairs by their two distances."""
-
-    counts: IntArray  # (n_cells, n_cells): pairs, by distance in the data (rows) and in the map (columns)
-    x_edges: FloatArray  # (n_cells + 1,): borders of the cells in the data and in the map
-    y_edges: FloatArray  # (n_cells + 1,): borders of the cells in the data and in the map
-    # (n_medians, 2): median distance in the data and in the map of pairs with similar distances in the data
-    medians: FloatArray
-    goodness: float  # Spearman's correlation of these pairs
-    n_pairs: int  # How many
-    # Their normalised stress at the best scale, as `manifolia.metrics.normalized_stress`; 1 for a map without extent
-    stress: float
 
 
 @dataclass(eq=False, repr=False)
@@ -386,8 +362,18 @@ class ShepardDisplay(Display):
 
     Parameters
     ----------
-    data : Shepard
-        What to draw.
+    counts : ndarray of int of shape (n_cells, n_cells)
+        Pairs, by distance in the data (rows) and in the map (columns).
+    x_edges, y_edges : ndarray of shape (n_cells + 1,)
+        Borders of the cells in the data and in the map.
+    medians : ndarray of shape (n_medians, 2)
+        Median distance in the data and in the map of pairs with similar distances in the data.
+    goodness : float
+        Spearman's correlation of these pairs.
+    n_pairs : int
+        Number of pairs.
+    stress : float
+        Their normalised stress at the best scale, as `manifolia.metrics.normalized_stress`; 1 for a map without extent.
 
     Attributes
     ----------
@@ -403,11 +389,17 @@ class ShepardDisplay(Display):
     >>> import numpy as np
     >>> from manifolia.show import ShepardDisplay
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
-    >>> ShepardDisplay.from_data(X, 2 * X).data.goodness
+    >>> ShepardDisplay.from_data(X, 2 * X).goodness
     1.0
     """
 
-    data: Shepard
+    counts: IntArray
+    x_edges: FloatArray
+    y_edges: FloatArray
+    medians: FloatArray
+    goodness: float
+    n_pairs: int
+    stress: float
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, **options: Any) -> ShepardDisplay:
@@ -474,7 +466,7 @@ class ShepardDisplay(Display):
         groups = np.array_split(order, min(_MEDIANS, order.shape[0]))
         medians = np.array([[np.median(high[group]), np.median(low[group])] for group in groups])
         goodness, stress = rank_correlation(high, low), _stress(high, low)
-        return cls(Shepard(counts.astype(np.int64), x_edges, y_edges, medians, goodness, a.shape[0], stress))
+        return cls(counts.astype(np.int64), x_edges, y_edges, medians, goodness, a.shape[0], stress)
 
     def plot(
         self, ax: Axes | None = None, *, theme: str = "auto", cmap: Any = "cividis", colorbar: bool = True
@@ -502,20 +494,18 @@ class ShepardDisplay(Display):
         MissingExtraError
             If matplotlib is not installed.
         """
-        ax, chosen = self._open(ax, theme, (6.0, 4.6))
-        data = self.data
-        cells = np.ma.masked_equal(data.counts.T, 0)
-        norm = matplotlib_part("colors").LogNorm(1, max(int(data.counts.max()), 2))
-        image = ax.pcolormesh(data.x_edges, data.y_edges, cells, cmap=cmap, norm=norm, rasterized=True)
+        ax, chosen = self._open(ax, theme, (6.0, 4.6), hide=("top", "right"))
+        cells = np.ma.masked_equal(self.counts.T, 0)
+        norm = matplotlib_part("colors").LogNorm(1, max(int(self.counts.max()), 2))
+        image = ax.pcolormesh(self.x_edges, self.y_edges, cells, cmap=cmap, norm=norm, rasterized=True)
         # White under black stays visible on every colour of the image, and on both backgrounds.
-        line = ax.plot(*data.medians.T, color="white", linewidth=3.4)
-        line += ax.plot(*data.medians.T, color="black", linewidth=1.6, label="median")
+        line = ax.plot(*self.medians.T, color="white", linewidth=3.4)
+        line += ax.plot(*self.medians.T, color="black", linewidth=1.6, label="median")
         ax.set_xlabel("distance in the data", color=chosen.text)
         ax.set_ylabel("distance in the map", color=chosen.text)
-        told = f"rank correlation {data.goodness:.3f}, stress {data.stress:.3f}"
-        ax.set_title(f"Shepard diagram of {data.n_pairs:,} pairs\n{told}", fontsize="medium", color=chosen.text)
+        told = f"rank correlation {self.goodness:.3f}, stress {self.stress:.3f}"
+        ax.set_title(f"Shepard diagram of {self.n_pairs:,} pairs\n{told}", fontsize="medium", color=chosen.text)
         ax.legend([tuple(line)], ["median"], loc="upper left", frameon=False, labelcolor=chosen.text, handlelength=1.6)
-        ax.spines[["top", "right"]].set_visible(False)
         if colorbar:
             color_bar(ax, image, "pairs", chosen).outline.set_visible(False)
         self.artists_ = [image, *line]

@@ -8,18 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray
-from manifolia._core.validate import check_bool, check_number, check_option
+from manifolia._core.validate import check_bool, check_number, check_option, is_sparse, row_numbers
 from manifolia.show._features import explained_model, group_rows
-from manifolia.show._style import Display, matplotlib_part, plain, shorten
+from manifolia.show._style import Axes, Display, check_shape, matplotlib_part, shorten
 from manifolia.show.palette import DARK
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["SaliencyDisplay"]
 
@@ -126,14 +123,10 @@ class SaliencyDisplay(Display):
             maps = [model.feature_importance(rows=inside, kind=kind).mean(axis=0) for _, inside in members]
             names = [name for name, _ in members] if titles is None else titles
             return cls.from_data(images, maps, shape=shape, titles=names)
-        if X is None:
-            n = model.embedding_.shape[0]
-            points: Any = np.arange(n)[: min(10, n)] if rows is None else np.atleast_1d(np.arange(n)[rows])
-            pixels = model.feature_values(rows=points)
-        else:
-            new = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-            points = np.arange(len(new)) if rows is None else np.atleast_1d(np.arange(len(new))[rows])
-            pixels = new[points]
+        new = None if X is None else np.asarray(X.toarray() if is_sparse(X) else X)
+        n = len(model.embedding_ if new is None else new)
+        points = np.arange(n)[: 10 if new is None else n] if rows is None else row_numbers(rows, n)
+        pixels = model.feature_values(rows=points) if new is None else new[points]
         found = model.feature_importance(rows=points, X=X, kind=kind)
         names = [f"row {row}" for row in points] if titles is None else titles
         return cls.from_data(pixels, found, shape=shape, titles=names)
@@ -177,9 +170,8 @@ class SaliencyDisplay(Display):
         size = _check_image(shape, found.shape[1])
         m = found.shape[0]
         pixels = None if images is None else np.asarray(images, dtype=np.float64)
-        if pixels is not None and pixels.shape != found.shape:
-            message = f"images must be of the shape of saliency, {found.shape}, got shape {pixels.shape}."
-            raise ValueError(message)
+        if pixels is not None:
+            check_shape(pixels, found.shape, "images", "as saliency is")
         if titles is not None and len(titles) != m:
             message = f"titles has {len(titles)} entries and there are {m} images. Pass one for each."
             raise ValueError(message)
@@ -254,12 +246,9 @@ class SaliencyDisplay(Display):
         for i in range(m):
             x, y = (i % across) * step_x, (i // across) * step_y + top
             if self.titles is not None:
-                text = ax.text(
-                    x + width / 2, y - 0.04 * width, "", ha="center", va="bottom", fontsize=8, color=chosen.text
-                )
-                plain(text)
-                text.set_text(shorten(self.titles[i], _NAME))
-                self.titles_.append(text)
+                look: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 8, "color": chosen.text}
+                title = shorten(self.titles[i], _NAME)
+                self.titles_.append(ax.text(x + width / 2, y - 0.04 * width, title, parse_math=False, **look))
             if self.images is not None:
                 self.image_tiles_.append(_tile(ax, self.images[i], x, y, image_cmap))
                 y += height + width * _GAP

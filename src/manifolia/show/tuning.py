@@ -7,18 +7,15 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_is_fitted, check_option
-from manifolia.show._style import Display, color_map, matplotlib_part
+from manifolia.show._style import Axes, Display, color_map, matplotlib_part
 from manifolia.show.palette import DARK, Theme, class_colors
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
 
@@ -30,8 +27,7 @@ class _StudyDisplay(Display):
     """A picture of a study, on axes without a box, in up to three colours."""
 
     def _open_study(self, ax: Any, theme: str) -> tuple[Any, Theme, list[str]]:
-        ax, chosen = self._open(ax, theme, (6.0, 4.0))
-        ax.spines[["top", "right"]].set_visible(False)
+        ax, chosen = self._open(ax, theme, (6.0, 4.0), hide=("top", "right"))
         return ax, chosen, class_colors(3, dark=chosen is DARK)
 
 
