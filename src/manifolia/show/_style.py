@@ -207,9 +207,12 @@ def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found)) or (manager.findfont(manager.FontProperties()),)
 
 
-def name_ticks(axis: Any, places: Any, names: Iterable[Any], longest: int, **options: Any) -> None:
-    """Write names as plain text where the ticks of an axis would be."""
-    axis.set_tick_params(length=0)
+def name_ticks(
+    axis: Any, places: Any, names: Iterable[Any], longest: int, *, ticks: bool = False, **options: Any
+) -> None:
+    """Write names as plain text at an axis, with or without ticks."""
+    if not ticks:
+        axis.set_tick_params(length=0)
     axis.set_ticks(places, [shorten(name, longest) for name in names], **options)
     for text in axis.get_ticklabels():
         plain(text)

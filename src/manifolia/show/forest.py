@@ -357,7 +357,7 @@ class OutlierDisplay(Display):
                                 color=chosen.text)  # fmt: skip
                     self.named_.append(int(row))
         ax.axhline(_LIMIT, color=chosen.muted, linewidth=0.8, linestyle="--")
-        name_ticks(ax.xaxis, range(len(classes)), classes, _NAME)
+        name_ticks(ax.xaxis, range(len(classes)), classes, _NAME, ticks=True)
         ax.set(ylabel="outlier score in its class", xlim=(-0.6, len(classes) - 0.4), ylim=(None, 1.05 * top))
         return self
 
