@@ -11,7 +11,6 @@ from manifolia.explorer.findings import (
     isolation_finding,
     neighbour_finding,
     neighbour_share,
-    outlier_finding,
     surprise_finding,
 )
 
@@ -91,17 +90,6 @@ def test_numbers_and_maps_without_a_target():
     assert "could not be measured" in neighbour_finding(8, "", learned=None, y=None, scores={}).text
 
 
-def test_outliers_are_named_and_missing_scores_passed_over():
-    names = list("pqrs")
-    found = outlier_finding(np.array([0.1, 0.9, np.nan, 0.6]), names)
-    assert found.text.startswith("2 rows look unlike the rest")
-    assert found.text.endswith("look first at q (0.90), s (0.60).")
-    assert found.rows == (1, 3)
-    found = outlier_finding(np.array([0.1, 0.2, 0.0, 0.3]), names)
-    assert found.text.startswith("No row stands far apart")
-    assert found.rows == (3, 1, 0)
-
-
 def test_labels_that_the_forest_would_not_give():
     y = np.array(["a"] * 30 + ["b"] * 30, dtype=object)
     predicted = y.copy()
@@ -128,8 +116,8 @@ def test_rows_far_from_their_neighbours_are_named():
 
 def test_a_row_whose_name_reads_like_a_sentence_is_found_by_its_number():
     names = ["look first at 3 (0.90), 2 (0.80).", "worth a look: 0 (b)", "2", "3"]
-    found = outlier_finding(np.array([0.9, 0.8, 0.1, 0.0]), names)
-    assert found.rows == (0, 1)
+    found = isolation_finding(np.array([9.0, 8.0, 1.0, 0.5]), names)
+    assert found.rows == (0, 1, 2)
     assert all(type(row) is int for row in found.rows)
 
 
@@ -140,7 +128,7 @@ def test_all_that_is_known_of_a_map_is_said_in_order():
     predicted[29] = "b"
     names = [f"r{i}" for i in range(60)]
     known = {"target": "kind", "y": y, "importances": {"u": (0.5, 0.01)}, "purpose": "kind", "predicted": predicted}
-    known |= {"novelty": np.linspace(0, 0.4, 60), "isolation": np.ones(60)}
+    known |= {"isolation": np.linspace(1.0, 2.0, 60)}
     found = findings_of(line, names, learned=Learned(0.98, 0.0, classes=True), **known)
     assert [one.columns for one in found] == [("u",), (), (), ()]
     assert [one.rows for one in found] == [(), (), (59, 58, 57), (29,)]

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import time
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ import click
 
 from manifolia._cli.errors import in_options
 from manifolia._core.progress import ProgressEvent
+from manifolia._core.warnings import collected_warnings
 
 __all__ = ["Console"]
 
@@ -114,10 +114,9 @@ class Console:
     @contextlib.contextmanager
     def noting_warnings(self) -> Iterator[None]:
         """Turn warnings of the library into notes."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with collected_warnings() as texts:
             yield
-        self.notes(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)))
+        self.notes(texts)
 
 
 def _duration(seconds: float) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from manifolia.exceptions import ManifoliaWarning
 
-__all__ = ["warn"]
+__all__ = ["collected_warnings", "warn"]
 
 
 def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
@@ -18,6 +20,16 @@ def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the texts of warnings, each once, instead of showing them."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    texts += dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning))
 
 
 def _is_library(module: str) -> bool:

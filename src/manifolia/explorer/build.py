@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier
 
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import is_sparse
@@ -268,18 +269,17 @@ def _findings(context: Context) -> list[Finding]:
     card, figures = context.card, context.card.figures_of(context.model)
     learned = None
     if "oob_score" in figures:
-        learned = Learned(figures["oob_score"], figures.get("over_separation", math.nan), classes=context.is_classes)
+        classes = is_classifier(context.method.forest_)  # also where each of several targets is one of classes
+        learned = Learned(figures["oob_score"], figures.get("over_separation", math.nan), classes=classes)
     quality = context.parts.get("quality")
     scores = None
     if context.scores is not None:
         scores = {line["metric"]: line["value"] for line in context.scores}
     elif quality is not None:
         scores = {line["name"]: line["value"] for line in quality.meta["lines"]}
-    # Novelty that is a share of the rows of the fit is spread evenly among these: it names none of them.
-    apart = next((column.values for column in context.added.values() if column.role == "novelty"), None)
-    apart = None if hasattr(context.method, "novelty_threshold_") else apart
+    # Novelty is a share of the rows of the fit, so spread evenly among these: it names none of them.
     isolation = None
-    if apart is None and context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
+    if context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
         isolation = context.nearest(min(10, context.n - 1)).distances.mean(axis=1)
     target = context.target_name or "the target"
     found = findings_of(
@@ -293,7 +293,6 @@ def _findings(context: Context) -> list[Finding]:
         },
         purpose=importance_purpose(context),
         scores=scores,
-        novelty=apart,
         isolation=isolation,
         predicted=context.method.oob_prediction_ if card.predicts else None,
     )

@@ -10,7 +10,6 @@ import pandas as pd
 from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
-from manifolia.explorer.parts.predictions import NOVEL
 from manifolia.metrics.separation import blind_score
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "isolation_finding",
     "neighbour_finding",
     "neighbour_share",
-    "outlier_finding",
     "surprise_finding",
 ]
 
@@ -64,8 +62,7 @@ def findings_of(
     importances: Mapping[str, tuple[float, float]] | None = None,  # column to mean and standard error
     purpose: str = "",  # what columns matter for
     scores: Mapping[str, float | None] | None = None,
-    novelty: FloatArray | None = None,  # where it tells the rows of the map apart
-    isolation: FloatArray | None = None,  # where it does not: mean distance of a row from its nearest
+    isolation: FloatArray | None = None,  # mean distance of each row from its nearest in the table
     predicted: Array | None = None,  # the forest's guesses out of bag
 ) -> list[Finding]:
     """Say what a map shows, from what is known of it."""
@@ -76,9 +73,7 @@ def findings_of(
         found.append(importance_finding(importances, purpose, learned=better))
     if learned is not None or scores is not None:
         found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
-    if novelty is not None:
-        found.append(outlier_finding(novelty, row_names))
-    elif isolation is not None:
+    if isolation is not None:
         found.append(isolation_finding(isolation, row_names))
     if classes is not None and predicted is not None:
         surprise = surprise_finding(Y, classes, predicted, target, row_names)
@@ -161,20 +156,6 @@ def neighbour_finding(
         f"The {k} nearest rows in the map explain {max(shown, 0):.0%} of the variance of {target}; the forest "
         f"explains {max(earned, 0):.0%} on rows it was not trained on."
     )
-
-
-def outlier_finding(novelty: FloatArray, row_names: Sequence[str]) -> Finding:
-    """Name the rows that look least like the rest."""
-    score = np.nan_to_num(novelty, nan=-1.0)
-    n_novel = int((score >= NOVEL).sum())
-    top = np.argsort(-score, kind="stable")[: min(n_novel, _TOP) or _TOP]
-    named = ", ".join(f"{row_names[i]} ({score[i]:.2f})" for i in top)
-    if n_novel == 0:
-        text = f"No row stands far apart; the least usual are {named}, on a scale where 0 is usual and 1 is not."
-    else:
-        rows = "row looks" if n_novel == 1 else "rows look"
-        text = f"{n_novel:,} {rows} unlike the rest (novelty of at least {NOVEL}): look first at {named}."
-    return Finding(text, rows=_plain(top))
 
 
 def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Finding:

@@ -1,35 +1,38 @@
-"""From a table to a run: prepare, fit, measure, and put it into words and a page."""
+"""From a table to a run: prepare, fit, measure, explain, and put it on a page and on record."""
 
 from __future__ import annotations
 
 import difflib
 import os
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from manifolia import registry
+from manifolia._core.messages import Argument, Message
 from manifolia._core.progress import ProgressEvent
 from manifolia._core.types import FloatArray
-from manifolia._core.validate import is_sparse
+from manifolia._core.validate import check_number, is_sparse
+from manifolia._core.warnings import collected_warnings
 from manifolia.exceptions import ParameterError, TableError
 from manifolia.explorer import Payload
 from manifolia.explorer.build import build_page, describe
 from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
-from manifolia.runs.report import ImportanceMeaning, Measured, coordinates_of, report_of
-from manifolia.runs.request import Request
-from manifolia.runs.scores import compared_by, plain_rows, score_map
+from manifolia.explorer.parts.images import check_shape
+from manifolia.forest.targets import read_target
+from manifolia.runs.report import coordinates_of, report_of
+from manifolia.runs.scores import score_map
 from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Listener", "Run", "make_estimator", "make_run", "prepare"]
+__all__ = ["Listener", "Request", "Run", "choose_method", "make_run", "plain_rows", "prepare"]
 
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
@@ -39,180 +42,203 @@ _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is 
 _KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the run
 
 
+@dataclass(frozen=True)
+class Request:
+    """What the user asks for."""
+
+    target: tuple[str, ...] = ()  # Columns that guide the map
+    method: str | None = None  # Name in `manifolia.registry`; None chooses by task
+    task: str = "auto"  # What the target asks for, if the method has a choice
+    exclude: tuple[str, ...] = ()  # Columns that are shown and do not take part
+    roles: Mapping[str, Any] = field(default_factory=dict)  # Column to role, for `manifolia.tables.TablePreparer`
+    settings: Mapping[str, Any] = field(default_factory=dict)  # Parameters of the method
+    title: str | None = None  # Heading of the page
+    importance: bool | None = None  # Whether to measure importance; None: if it does not take long
+    keep_rows: bool = True  # Whether the run keeps the prepared rows, which ``score`` and ``explain`` need
+    parts: str | tuple[str, ...] | None = "auto"  # What the page tells beyond places and columns
+    images: tuple[int, ...] | None = None  # Height and width, and channels, if the rows are pictures
+    study: Any = None  # The study that chose the settings
+    max_mb: float = 25.0  # Size of the page above which parts and columns are left out
+    random_state: int = 0  # Seed
+    n_jobs: int | None = None  # Threads
+
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        both = sorted({*self.target} & {*self.exclude})
+        if both:
+            message = f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway."
+            raise ParameterError(message, parameter="exclude")
+        check_number(self.max_mb, "max_mb", low=0.0, open_low=True)
+        check_number(self.random_state, "random_state", low=0, integer=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """What a run holds; `manifolia.runs.folder` writes and reads it."""
 
     model: Any  # `TablePreparer` and the fitted method: takes raw rows
-    coordinates: pd.DataFrame  # One line a row: its name, its place, its target and what is known of it
+    coordinates: pd.DataFrame  # One line per row: its name, its place, its target and what is known of it
     payload: Payload  # The page's content
     report: dict[str, Any]  # Parameters, versions, timings, scores, findings: plain data for JSON
-    rows: Any = None  # The prepared rows
-    context: Any = None  # What the page was made of; tells of new rows what is known of those of the map
+    rows: Any  # The prepared rows; None if they are not kept
+    context: Context  # What the page was made of; tells of new rows what is known of those of the map
 
 
 def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
     """Make a map of a table, with all that belongs to it."""
+    stages = _Stages(listener)
+    labels = _check(table, request)
+    card, estimator = choose_method(request, labels)
+    with collected_warnings() as warned:
+        with stages.stage("prepare"):
+            prepared = prepare(table, request, card)
+        Y = _fit(estimator, prepared.X, labels, card, stages)
+        model = Pipeline([("prepare", prepared.preparer), ("map", estimator)])
+        known = _measure(model, prepared, Y, labels, request, stages)
+        importances, said = _importances(model, prepared, request, stages)
+        with stages.stage("explanations"):
+            context = context_of(
+                model,
+                table.without([name for name in labels.frame.columns if name in table.names]),
+                labels.frame if request.target else None,
+                _page_options(table, labels, importances, request),
+                known,
+            )
+            describe(context)
+    notes = [*table.notes, *prepared.preparer.notes_, *said, *warned]
+    with stages.stage("page"):
+        context.options = replace(context.options, notes=notes)
+        payload = build_page(context)
+    coordinates = coordinates_of(table, labels, context)
+    report = report_of(table, context, task=known.task, target=request.target, excluded=request.exclude)
+    report["notes"], report["left_out_of_page"] = notes, list(payload.left_out)
+    report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
+    small = is_sparse(prepared.X) or prepared.X.size * 8 <= _KEPT_BYTES
+    return Run(model, coordinates, payload, report, prepared.X if small and request.keep_rows else None, context)
+
+
+def _check(table: Table, request: Request) -> Labels:
+    """Take the target out of the table, and refuse what cannot be mapped."""
     if table.n_rows < _MIN_ROWS:
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
         message = f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}."
         raise TableError(message)
-    stages = _Stages(listener)
-    labels = read_labels(table, request.target)
     for name in request.exclude:
         take_column(table, name, "exclude")  # a misspelt one is reported
-    method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
-    estimator = make_estimator(method, request, labels)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with stages.stage("prepare"):
-            features, preparer, X = prepare(table, request, method)
-        Y = _fit(estimator, X, labels, method, stages)
-        measured = _measure(estimator, preparer, X, Y, labels, request, features, stages)
-        coordinates = coordinates_of(table, Y, labels, measured)
-        model = _pipeline(preparer, estimator)
-        with stages.stage("explanations"):
-            context = _context(model, table, X, Y, labels, measured, request)
-            describe(context)
-    said = [str(warning.message) for warning in caught if not issubclass(warning.category, DeprecationWarning)]
-    measured.notes = [*table.notes, *preparer.notes_, *measured.notes, *dict.fromkeys(said)]
-    measured.findings = context.findings
-    context.options = replace(context.options, notes=measured.notes)
-    with stages.stage("page"):
-        payload = build_page(context)
-    report = report_of(table, estimator, method, preparer, measured, request, payload, Y.shape[1])
-    report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
-    small = X.shape[0] * X.shape[1] * 8 <= _KEPT_BYTES or is_sparse(X)
-    kept = X if small and request.keep_rows else None
-    return Run(model, coordinates, payload, report, kept, context)
+    return read_labels(table, request.target)
 
 
-def prepare(table: Table, request: Request, method: registry.Card) -> tuple[Table, TablePreparer, Any]:
-    """Turn the columns that take part into numbers, as a method needs them."""
-    features = table.without({*request.target, *request.exclude} & set(table.feature_names))
-    missing = "keep" if method.takes_missing else "impute"
-    preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=method.needs_scale)
-    return features, preparer, preparer.fit_transform(features)
-
-
-def make_estimator(method: registry.Card, request: Request, labels: Labels) -> Any:
+def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]:
     """Make the estimator that a request asks for."""
-    kind = method.load()
+    card = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
+    kind = card.load()
     known = kind().get_params()
     for name in request.settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            message = f"{method.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}."
+            message = f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}."
             raise ParameterError(message, parameter="settings")
     settings: dict[str, Any] = {"random_state": request.random_state, "n_jobs": request.n_jobs, "n_components": 2}
     if "task" in known:
         settings["task"] = "unsupervised" if labels.y is None else request.task
     elif request.task != "auto":
-        message = f"{method.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate."
+        message = f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate."
         raise ParameterError(message, parameter="task")
-    if labels.y is not None and not method.supervised and request.method is None:
-        message = f"{method.name} is not guided by a target."  # the default for a target always is
-        raise ValueError(message)
     settings = {name: value for name, value in settings.items() if name in known}
-    return kind(**{**settings, **request.settings})
+    return card, kind(**{**settings, **request.settings})
 
 
-def _pipeline(preparer: TablePreparer, estimator: Any) -> Any:
-    from sklearn.pipeline import Pipeline
+class Prepared(NamedTuple):
+    """The columns that take part, as numbers."""
 
-    return Pipeline([("prepare", preparer), ("map", estimator)])
+    features: Table  # As they came
+    preparer: TablePreparer  # Fitted
+    X: Any  # (n, d): as the method gets them
 
 
-def _fit(estimator: Any, X: Any, labels: Labels, method: registry.Card, stages: _Stages) -> FloatArray:
-    watched = "callback" in estimator.get_params()
-    if watched:
-        estimator.set_params(callback=stages)
-        try:
-            Y = estimator.fit_transform(X, labels.y)
-        finally:
-            estimator.set_params(callback=None)
-        stages.end()
-    else:
+def prepare(table: Table, request: Request, card: registry.Card) -> Prepared:
+    """Turn the columns that take part into numbers, as a method needs them."""
+    features = table.without({*request.target, *request.exclude} & set(table.feature_names))
+    missing = "keep" if card.takes_missing else "impute"
+    preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=card.needs_scale)
+    X = preparer.fit_transform(features)
+    if request.images is not None:
+        check_shape(request.images, len(preparer.roles_))
+    return Prepared(features, preparer, X)
+
+
+def plain_rows(prepared: Prepared, request: Request) -> Any:
+    """Return the rows as metrics see them: no gaps, one scale."""
+    if prepared.preparer.missing == "impute" and prepared.preparer.scale:
+        return prepared.X
+    return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(prepared.features)
+
+
+def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _Stages) -> FloatArray:
+    if "callback" not in estimator.get_params():
         with stages.stage("map"):
-            Y = estimator.fit_transform(X, labels.y) if method.supervised else estimator.fit_transform(X)
-    return np.asarray(Y)
+            return np.asarray(estimator.fit_transform(X, labels.y) if card.supervised else estimator.fit_transform(X))
+    estimator.set_params(callback=stages)
+    try:
+        return np.asarray(estimator.fit_transform(X, labels.y))
+    finally:
+        estimator.set_params(callback=None)
+        stages.end()
 
 
 def _measure(
-    estimator: Any, preparer: TablePreparer, X: Any, Y: FloatArray, labels: Labels, request: Request, features: Table,
-    stages: _Stages,
-) -> Measured:  # fmt: skip
+    model: Pipeline, prepared: Prepared, Y: FloatArray, labels: Labels, request: Request, stages: _Stages
+) -> Known:
     """Ask the model and the metrics what the report and the page say."""
-    task = str(getattr(estimator, "task_", "") or _guess_task(labels))
-    found = Measured(task, importance=_meaning(estimator, labels))
-    classes = labels.y is not None and labels.y.ndim == 1 and task == "classification"
-    if hasattr(estimator, "forest_"):
-        steps = float(X.shape[0]) * X.shape[1] * len(estimator.forest_.estimators_)
-        if request.importance or (request.importance is None and steps <= _IMPORTANCE_STEPS):
-            with stages.stage("importance"):
-                found.importances = importances_of(estimator, X, preparer.sources_)
-        elif request.importance is None:
-            found.notes.append("Importance was not measured: it would take long on this table. Ask for it.")
-        found.predicted = getattr(estimator, "oob_prediction_", None)
-    elif hasattr(estimator, "feature_importance") and request.importance is not False:
-        with stages.stage("importance"):
-            found.importances = importances_of(estimator, X, preparer.sources_)
-    if hasattr(estimator, "novelty"):
+    card, y = registry.card_of(model), labels.y
+    novelty = None
+    if card.novelty:
         with stages.stage("novelty"):
-            found.novelty = estimator.novelty()
+            novelty = model[-1].novelty()
+    task = card.task or ("unsupervised" if y is None else read_target(y, len(y), "auto").task)
     with stages.stage("quality"):
-        plain = plain_rows(preparer, X)
-        one = labels.y if labels.y is not None and labels.y.ndim == 1 else None
-        found.scores = score_map(plain, Y, one, metric=compared_by(estimator), classes=classes)
-    return found
-
-
-def _guess_task(labels: Labels) -> str:
-    from manifolia.forest.targets import read_target
-
-    return "unsupervised" if labels.y is None else read_target(labels.y, len(labels.y), "auto").task
-
-
-def _meaning(estimator: Any, labels: Labels) -> ImportanceMeaning:
-    """What the importance of a column means with this method."""
-    if hasattr(estimator, "forest_"):
-        purpose = labels.name or "telling the rows from shuffled copies of them"
-        return ImportanceMeaning(purpose, "growth of the error when a column is shuffled")
-    if hasattr(estimator, "smooth"):
-        measure = "how far a row moves when a column changes, as a share of the column that moves it most"
-        return ImportanceMeaning("where a row lies in the map", measure)
-    return ImportanceMeaning(
-        "the directions in which the rows differ", "how much a column varies along the data, from 0 to 1"
+        one = y if y is not None and y.ndim == 1 else None
+        scores = score_map(plain_rows(prepared, request), Y, one, classes=task == "classification" and one is not None)
+    return Known(
+        prepared.X,
+        Y,
+        y,
+        task,
+        scores=[score._asdict() for score in scores],
+        novelty=novelty,
+        hidden={*request.target, *request.exclude},
+        random_state=request.random_state,
     )
 
 
-def _context(
-    model: Any, table: Table, X: Any, Y: FloatArray, labels: Labels, measured: Measured, request: Request
-) -> Context:
-    """Hand over to the page what the run knows."""
-    targets = [str(name) for name in labels.frame.columns]
-    shown = table.without([name for name in targets if name in table.names])
+def _importances(
+    model: Pipeline, prepared: Prepared, request: Request, stages: _Stages
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Measure the importance of columns, with standard errors; or say why it was not."""
+    card, X = registry.card_of(model), prepared.X
+    if not card.importance or request.importance is False:
+        return {}, []
+    steps = float(X.shape[0]) * X.shape[1] * len(model[-1].forest_.estimators_) if card.forest else 0.0
+    if request.importance is None and steps > _IMPORTANCE_STEPS:
+        told = "Importance was not measured: it would take long on this table. Ask for it with "
+        return {}, [Message(told, Argument("importance", True), ".")]
+    with stages.stage("importance"):
+        return importances_of(model, X, prepared.preparer.sources_), []
+
+
+def _page_options(
+    table: Table, labels: Labels, importances: dict[str, tuple[float, float]], request: Request
+) -> PageOptions:
     stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
-    options = PageOptions(
+    return PageOptions(
         title=request.title or (f"{stem} by {labels.name}" if labels.name else stem),
-        importances=measured.importances,
+        importances=importances,
         parts=request.parts,
         images=request.images,
         study=request.study,
         max_mb=request.max_mb,
     )
-    known = Known(
-        X,
-        Y,
-        labels.y,
-        measured.task,
-        scores=[score._asdict() for score in measured.scores],
-        novelty=measured.novelty,
-        hidden={*request.target, *request.exclude},
-        random_state=request.random_state,
-    )
-    return context_of(model, shown, labels.frame if targets else None, options, known)
 
 
 class _Stages:
@@ -227,7 +253,8 @@ class _Stages:
     def __call__(self, event: ProgressEvent) -> bool | None:
         """Take an event of a method that reports its own stages."""
         if event.stage != self._running:
-            self._begin(event.stage)
+            self.end()
+            self._running, self._since = event.stage, time.perf_counter()
         return self._listener(event) if self._listener is not None else None
 
     @contextmanager
@@ -243,8 +270,3 @@ class _Stages:
         if self._running is not None:
             self.seconds[self._running] = self.seconds.get(self._running, 0.0) + time.perf_counter() - self._since
             self._running = None
-
-    def _begin(self, name: str) -> None:
-        self.end()
-        self._running, self._since = name, time.perf_counter()
-        self.seconds.setdefault(name, 0.0)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manifolia import registry
-from manifolia.runs.request import Request
-from manifolia.runs.run import Listener, make_estimator, prepare
-from manifolia.runs.scores import plain_rows
+from manifolia._core.warnings import collected_warnings
+from manifolia.runs.run import Listener, Request, choose_method, plain_rows, prepare
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
 
@@ -40,9 +37,8 @@ def tune_table(
     from manifolia.tune.presets import preset
 
     labels = read_labels(table, request.target)
-    method = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
-    estimator = make_estimator(method, replace(request, n_jobs=1), labels)
-    _, preparer, X = prepare(table, request, method)
+    card, estimator = choose_method(replace(request, n_jobs=1), labels)
+    prepared = prepare(table, request, card)
     if not space:
         space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}
     tuner = Tuner(
@@ -55,9 +51,7 @@ def tune_table(
         callback=listener,
         **options,
     )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        tuner.fit(X, labels.y, metric_X=plain_rows(preparer, X))
-    notes = list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning)))
+    with collected_warnings() as notes:
+        tuner.fit(prepared.X, labels.y, metric_X=plain_rows(prepared, request))
     settings = {**request.settings, **tuner.best_params_}
-    return Tuning(replace(request, method=method.name, settings=settings), tuner, notes)
+    return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)
