@@ -150,6 +150,7 @@ def test_several_targets(tmp_path, manifolia):
     done = manifolia("map", tmp_path / "a.csv", "-t", "Survived", "-t", "Pclass", "-o", tmp_path / "run", *FEW)
     assert done.returncode == 0, done.stderr
     assert "Survived and Pclass" in done.stdout
+    assert "of the labels of Survived and Pclass" in done.stdout  # classes have no variance
 
 
 def test_rows_whose_target_is_missing_are_placed_too(tmp_path, manifolia):
