@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,11 +28,11 @@ from manifolia.explorer.context import Context, Known, PageOptions, context_of, 
 from manifolia.explorer.parts.images import check_shape
 from manifolia.forest.targets import read_target
 from manifolia.runs.report import coordinates_of, report_of
-from manifolia.runs.scores import score_map
+from manifolia.runs.scores import compared_by, plain_rows, score_map
 from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Listener", "Request", "Run", "choose_method", "make_run", "plain_rows", "prepare"]
+__all__ = ["Listener", "Request", "Run", "choose_method", "make_run", "prepare"]
 
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
@@ -91,11 +91,11 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     card, estimator = choose_method(request, labels)
     with collected_warnings() as warned:
         with stages.stage("prepare"):
-            prepared = prepare(table, request, card)
-        Y = _fit(estimator, prepared.X, labels, card, stages)
-        model = Pipeline([("prepare", prepared.preparer), ("map", estimator)])
-        known = _measure(model, prepared, Y, labels, request, stages)
-        importances, said = _importances(model, prepared, request, stages)
+            preparer, X = prepare(table, request, card)
+        Y = _fit(estimator, X, labels, card, stages)
+        model = Pipeline([("prepare", preparer), ("map", estimator)])
+        known = _measure(model, X, Y, labels, request, stages)
+        importances, said = _importances(model, X, request, stages)
         with stages.stage("explanations"):
             context = context_of(
                 model,
@@ -105,7 +105,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 known,
             )
             describe(context)
-    notes = [*table.notes, *prepared.preparer.notes_, *said, *warned]
+    notes = [*table.notes, *preparer.notes_, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
@@ -113,8 +113,8 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     report = report_of(table, context, task=known.task, target=request.target, excluded=request.exclude)
     report["notes"], report["left_out_of_page"] = notes, list(payload.left_out)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
-    small = is_sparse(prepared.X) or prepared.X.size * 8 <= _KEPT_BYTES
-    return Run(model, coordinates, payload, report, prepared.X if small and request.keep_rows else None, context)
+    small = is_sparse(X) or X.size * 8 <= _KEPT_BYTES
+    return Run(model, coordinates, payload, report, X if small and request.keep_rows else None, context)
 
 
 def _check(table: Table, request: Request) -> Labels:
@@ -149,15 +149,7 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
     return card, kind(**{**settings, **request.settings})
 
 
-class Prepared(NamedTuple):
-    """The columns that take part, as numbers."""
-
-    features: Table  # As they came
-    preparer: TablePreparer  # Fitted
-    X: Any  # (n, d): as the method gets them
-
-
-def prepare(table: Table, request: Request, card: registry.Card) -> Prepared:
+def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TablePreparer, Any]:
     """Turn the columns that take part into numbers, as a method needs them."""
     features = table.without({*request.target, *request.exclude} & set(table.feature_names))
     missing = "keep" if card.takes_missing else "impute"
@@ -165,14 +157,7 @@ def prepare(table: Table, request: Request, card: registry.Card) -> Prepared:
     X = preparer.fit_transform(features)
     if request.images is not None:
         check_shape(request.images, len(preparer.roles_))
-    return Prepared(features, preparer, X)
-
-
-def plain_rows(prepared: Prepared, request: Request) -> Any:
-    """Return the rows as metrics see them: no gaps, one scale."""
-    if prepared.preparer.missing == "impute" and prepared.preparer.scale:
-        return prepared.X
-    return TablePreparer(dict(request.roles) or None, missing="impute", scale=True).fit_transform(prepared.features)
+    return preparer, X
 
 
 def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _Stages) -> FloatArray:
@@ -187,9 +172,7 @@ def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _S
         stages.end()
 
 
-def _measure(
-    model: Pipeline, prepared: Prepared, Y: FloatArray, labels: Labels, request: Request, stages: _Stages
-) -> Known:
+def _measure(model: Pipeline, X: Any, Y: FloatArray, labels: Labels, request: Request, stages: _Stages) -> Known:
     """Ask the model and the metrics what the report and the page say."""
     card, y = registry.card_of(model), labels.y
     novelty = None
@@ -199,9 +182,10 @@ def _measure(
     task = card.task or ("unsupervised" if y is None else read_target(y, len(y), "auto").task)
     with stages.stage("quality"):
         one = y if y is not None and y.ndim == 1 else None
-        scores = score_map(plain_rows(prepared, request), Y, one, classes=task == "classification" and one is not None)
+        classes = task == "classification" and one is not None
+        scores = score_map(plain_rows(model[0], X), Y, one, metric=compared_by(model), classes=classes)
     return Known(
-        prepared.X,
+        X,
         Y,
         y,
         task,
@@ -213,10 +197,10 @@ def _measure(
 
 
 def _importances(
-    model: Pipeline, prepared: Prepared, request: Request, stages: _Stages
+    model: Pipeline, X: Any, request: Request, stages: _Stages
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Measure the importance of columns, with standard errors; or say why it was not."""
-    card, X = registry.card_of(model), prepared.X
+    card = registry.card_of(model)
     if not card.importance or request.importance is False:
         return {}, []
     steps = float(X.shape[0]) * X.shape[1] * len(model[-1].forest_.estimators_) if card.forest else 0.0
@@ -224,7 +208,7 @@ def _importances(
         told = "Importance was not measured: it would take long on this table. Ask for it with "
         return {}, [Message(told, Argument("importance", True), ".")]
     with stages.stage("importance"):
-        return importances_of(model, X, prepared.preparer.sources_), []
+        return importances_of(model, X, model[0].sources_), []
 
 
 def _page_options(

@@ -107,7 +107,7 @@ def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str
     if rows is None:
         message = "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
         raise TableError(message)
-    axes = [name for name in coordinates.columns if str(name).startswith("map_")]
+    axes = report["axes"]
     target = report["target"]["columns"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target) == 1 else None
     return _score_all(model, rows, coordinates[axes].to_numpy(), y, report, all_scores=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manifolia._core.warnings import collected_warnings
-from manifolia.runs.run import Listener, Request, choose_method, plain_rows, prepare
+from manifolia.runs.run import Listener, Request, choose_method, prepare
+from manifolia.runs.scores import plain_rows
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
 
@@ -38,7 +39,7 @@ def tune_table(
 
     labels = read_labels(table, request.target)
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
-    prepared = prepare(table, request, card)
+    preparer, X = prepare(table, request, card)
     if not space:
         space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}
     tuner = Tuner(
@@ -52,6 +53,6 @@ def tune_table(
         **options,
     )
     with collected_warnings() as notes:
-        tuner.fit(prepared.X, labels.y, metric_X=plain_rows(prepared, request))
+        tuner.fit(X, labels.y, metric_X=plain_rows(preparer, X))
     settings = {**request.settings, **tuner.best_params_}
     return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)
