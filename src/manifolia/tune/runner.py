@@ -31,7 +31,7 @@ from manifolia.tune.presets import check_limits, check_used
 from manifolia.tune.study import SEARCHED_STAGES, STAGES, Task, TrialRun, mixed_seed, run_seed
 from manifolia.tune.subsample import sample_rows, sample_size, take_rows
 
-__all__ = ["Bench", "Job", "Runner", "as_metric", "run_all"]
+__all__ = ["Bench", "Job", "Runner", "check_metrics", "run_all"]
 
 _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of this many rows
 _DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
@@ -142,7 +142,27 @@ class Runner:
         return run_all(self.bench, jobs, n_jobs=self._tuner.n_jobs)
 
 
-def as_metric(given: str | Metric | Callable[..., float]) -> Metric:
+def check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
+    """One or several metrics, with different names and with what they need."""
+    several = [given] if isinstance(given, (str, Metric)) or callable(given) else given
+    metrics = [_as_metric(one) for one in several]
+    names = [metric.name for metric in metrics]
+    if not names or len(set(names)) < len(names):
+        message = (
+            f"metrics must be one or several with different names, got {names}. Write functions with def: their names "
+            "become columns."
+        )
+        raise ValueError(message)
+    for metric in metrics:
+        unknown = set(metric.needs) - {"X", "Y", "y"}
+        if unknown or ("y" in metric.needs and y is None):
+            what = "y" if not unknown else " and ".join(sorted(unknown))
+            message = f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
+            raise ValueError(message)
+    return metrics
+
+
+def _as_metric(given: str | Metric | Callable[..., float]) -> Metric:
     """Find a metric by name, or take a function of the user's."""
     if isinstance(given, (str, Metric)):
         return get_metric(given)

@@ -48,7 +48,7 @@ from manifolia.tune.pareto import knee, unit_volume
 from manifolia.tune.presets import cut_to_limits, forest_space, preset, with_forest
 from manifolia.tune.proposal import DESIGNS, SURROGATES
 from manifolia.tune.refit import carried, carried_table, on_all_rows
-from manifolia.tune.runner import Bench, Job, Runner, as_metric
+from manifolia.tune.runner import Bench, Job, Runner, check_metrics
 from manifolia.tune.search import Search
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
 from manifolia.tune.space import Space
@@ -530,7 +530,7 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, Space, lis
     known = estimator.get_params()
     for name in space.names:
         check_option(name, "a parameter of space", list(known))
-    metrics = _check_metrics(tuner.metrics, y)
+    metrics = check_metrics(tuner.metrics, y)
     check_option(tuner.sampling, "sampling", SAMPLINGS)
     check_option(tuner.surrogate, "surrogate", SURROGATES)
     check_option(tuner.design, "design", DESIGNS)
@@ -580,23 +580,3 @@ def _check_plan(tuner: Tuner, space: Space) -> None:
             "and two or more repeats, or early_stop=False."
         )
         raise ValueError(message)
-
-
-def _check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
-    """One or several metrics, with different names and with what they need."""
-    several = [given] if isinstance(given, (str, Metric)) or callable(given) else given
-    metrics = [as_metric(one) for one in several]
-    names = [metric.name for metric in metrics]
-    if not names or len(set(names)) < len(names):
-        message = (
-            f"metrics must be one or several with different names, got {names}. Write functions with def: their names "
-            "become columns."
-        )
-        raise ValueError(message)
-    for metric in metrics:
-        unknown = set(metric.needs) - {"X", "Y", "y"}
-        if unknown or ("y" in metric.needs and y is None):
-            what = "y" if not unknown else " and ".join(sorted(unknown))
-            message = f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
-            raise ValueError(message)
-    return metrics
