@@ -88,7 +88,7 @@ def test_walking_all_modules_would_show_numba():
 
 def test_a_stage_resolves_from_its_package():
     found = imported_by(
-        "from manifolia import forest; assert forest.proximities.__name__ == 'manifolia.forest.proximities'"
+        "from manifolia import forest; assert forest.proximity.__module__ == 'manifolia.forest.proximities'"
     )
     assert "manifolia.forest.proximities" in found
     assert "numba" not in found

@@ -10,6 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 from sklearn.metrics import roc_auc_score
 
 from manifolia.forest import node_ranges as stage
+from manifolia.forest import trees
 from manifolia.forest.grow import contrast_forest
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.trees import check_forest_input, read_trees
@@ -139,7 +140,7 @@ def test_each_row_alone_and_for_any_number_of_threads(kind, monkeypatch):
     for a, b in zip(ranges, novelty_ranges(model, X, n_jobs=2), strict=True):
         assert a.tobytes() == b.tobytes()
     whole = novelty(model, held_out, ranges, n_jobs=1)
-    monkeypatch.setattr(stage, "_ROWS", 100)
+    monkeypatch.setattr(trees, "_LEAST", 50)
     assert novelty(model, held_out, ranges, n_jobs=2).tobytes() == whole.tobytes()
     for i in (0, 17, 400):
         assert novelty(model, held_out[i : i + 1], ranges)[0] == whole[i]
@@ -162,7 +163,7 @@ def test_sparse_rows_give_the_same_bits(monkeypatch):
     X, y, held_out = halves(load_digits)
     model = RandomForestClassifier(15, random_state=0).fit(X, y)
     ranges = novelty_ranges(model, X)
-    monkeypatch.setattr(stage, "_ROWS", 64)
+    monkeypatch.setattr(trees, "_LEAST", 50)
     for a, b in zip(ranges, novelty_ranges(model, sp.csr_array(X)), strict=True):
         assert a.tobytes() == b.tobytes()
     assert novelty(model, sp.csr_matrix(held_out), ranges).tobytes() == novelty(model, held_out, ranges).tobytes()

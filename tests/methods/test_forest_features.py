@@ -358,7 +358,7 @@ def test_memory_is_told_before():
     assert mf.estimate_memory(ForestFeatures(), X, Y) == 20 * few
     forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
     nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
-    assert mf.estimate_memory(ForestFeatures(forest=forest), X) == 25 * nodes
+    assert mf.estimate_memory(ForestFeatures(forest=forest), X) == 35 * nodes
     assert mf.estimate_memory(ForestFeatures(forest=GradientBoostingClassifier(n_estimators=10)), X, Y) == few
 
 

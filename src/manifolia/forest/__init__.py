@@ -4,21 +4,6 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=[
-        "bags",
-        "grow",
-        "importances",
-        "leaf_tables",
-        "node_paths",
-        "node_ranges",
-        "operators",
-        "path_kernels",
-        "proximities",
-        "similarities",
-        "targets",
-        "tools",
-        "trees",
-    ],
     names={
         "evidence": "manifolia.forest.tools",
         "impute": "manifolia.forest.tools",

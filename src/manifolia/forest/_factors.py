@@ -28,7 +28,7 @@ from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, pack_bits, parts_every, parts_out_of_bag, tree_blocks
 
-__all__ = ["KINDS", "Bags", "Factors", "bags", "factors", "leaf_sizes"]
+__all__ = ["KINDS", "Factors", "OutOfBag", "factors", "leaf_sizes", "out_of_bag"]
 
 #: Every kind of proximity.
 KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
@@ -36,12 +36,12 @@ KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
 _TRANSPOSED_ROWS = 1024  # rows whose leaves are turned over together: their part of the table stays in cache
 
 
-class Bags(NamedTuple):
+class OutOfBag(NamedTuple):
     """Who may ask which tree, for the kinds that use the bags."""
 
     leaf_scale: FloatArray  # (n_leaves,): 1 / M of each leaf, 0 where no in-bag row of the table is in it
     leaf_size: IntArray  # (n_leaves,): distinct in-bag rows of each leaf
-    always: BoolArray  # (n,): rows that are in the bag of every tree and so count as out of bag in all (see `bags`)
+    always: BoolArray  # (n,): rows in the bag of every tree, which count as out of bag in all (see `out_of_bag`)
     row_scale: FloatArray  # (n,): 1 / |S_i|; 0 for an isolated row
     isolated: BoolArray  # (n,): rows that share no leaf with an in-bag row in any tree that they may ask
 
@@ -73,7 +73,7 @@ def leaf_sizes(table: LeafTable, parts: IntArray, row_weight: FloatArray) -> tup
     return mass, size
 
 
-def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
+def out_of_bag(table: LeafTable, row_weight: FloatArray, *, kind: str) -> OutOfBag:
     """Work out who may ask which tree.
 
     Rows that no tree left out of its bag have no out-of-bag leaf. They are then treated as new rows, which ask every
@@ -100,7 +100,7 @@ def bags(table: LeafTable, row_weight: FloatArray, *, kind: str) -> Bags:
     else:  # a leaf without in-bag rows of the table has no say
         filled = mass[table.leaf] > 0
         n_asked = (filled & ((table.counts == 0) | always)).sum(axis=0)
-    return Bags(leaf_scale, size, always, _inverse(n_asked.astype(np.float64)), n_asked == 0)
+    return OutOfBag(leaf_scale, size, always, _inverse(n_asked.astype(np.float64)), n_asked == 0)
 
 
 def _inverse(values: FloatArray) -> FloatArray:
@@ -109,15 +109,15 @@ def _inverse(values: FloatArray) -> FloatArray:
 
 
 def factors(
-    table: LeafTable, kind: str, row_weight: FloatArray, *, bag: Bags | None, new_leaf: IntArray | None = None
+    table: LeafTable, kind: str, row_weight: FloatArray, *, left_out: OutOfBag | None, new_leaf: IntArray | None = None
 ) -> Factors:
     """Build Q and W."""
     n, n_trees = table.n_rows, table.n_trees
-    asks = parts_every(table) if bag is None else parts_out_of_bag(table, bag.always)
+    asks = parts_every(table) if left_out is None else parts_out_of_bag(table, left_out.always)
     answers = table.counts if kind == "gap" else asks
     leaf_scale: FloatArray = np.empty(0)
-    if kind == "gap" and bag is not None:
-        leaf_scale, size = bag.leaf_scale, bag.leaf_size
+    if kind == "gap" and left_out is not None:
+        leaf_scale, size = left_out.leaf_scale, left_out.leaf_size
     else:
         mass, size = leaf_sizes(table, answers, np.ones(n))
         if kind == "kerf":
@@ -128,11 +128,11 @@ def factors(
     plain = Factors(query, np.ones(query.shape[0]), starts, members, weights, leaf_scale)
     if kind == "path":
         return plain
-    if bag is None:
+    if left_out is None:
         return plain._replace(scale=np.full(query.shape[0], 1.0 / n_trees))
     if kind == "gap":
         if new_leaf is None:
-            return plain._replace(scale=bag.row_scale)
+            return plain._replace(scale=left_out.row_scale)
         n_filled = (leaf_scale[new_leaf] > 0).sum(axis=0)  # a leaf without in-bag rows of the table has no say
         return plain._replace(scale=_inverse(n_filled.astype(np.float64)))
     member_bits = pack_bits(asks > 0)

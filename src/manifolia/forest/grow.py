@@ -31,13 +31,14 @@ from manifolia.forest.trees import check_forest, is_grown, read_trees, single_pr
 __all__ = [
     "MANY_COLUMNS",
     "STEP",
-    "ContrastForest",
+    "Foreseen",
     "Grown",
     "Report",
     "SizedForest",
     "contrast_forest",
     "default_forest",
     "fit_forest",
+    "foresee_size",
     "grow_forest",
     "grow_until_stable",
     "shuffled_columns",
@@ -46,6 +47,11 @@ __all__ = [
 
 #: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
 _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
+
+
+#: Leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise.
+_LEAVES_PER_ROW = 0.25
+_NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
 
 
 class Grown(NamedTuple):
@@ -62,6 +68,26 @@ def default_forest(target: Target, n_trees: int = 500) -> Any:
     if target.is_classification or target.task == "unsupervised":  # tells the data from a shuffled copy
         return RandomForestClassifier(n_trees)
     return RandomForestRegressor(n_trees, **_REGRESSION)
+
+
+class Foreseen(NamedTuple):
+    """How large a forest will be."""
+
+    n_nodes: float  # Nodes of all trees
+    n_values: int  # Numbers that each node holds for the target
+    n_bytes: float  # Of scikit-learn's trees
+
+
+def foresee_size(n_rows: int, n_trees: int, target: Target | None) -> Foreseen:
+    """Tell how large a forest will be, before it is grown."""
+    n_values = 2
+    if target is None or target.y is None:
+        n_rows *= 2  # a forest without a target is trained on a shuffled copy too
+    else:
+        outputs = target.y.reshape(len(target.y), -1)
+        n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
+    n_nodes = 2 * _LEAVES_PER_ROW * n_rows * n_trees
+    return Foreseen(n_nodes, n_values, n_nodes * (_NODE_BYTES + 8 * n_values))
 
 
 def grow_forest(
@@ -92,7 +118,7 @@ def grow_forest(
             if sample_weight is not None:
                 message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
                 raise ValueError(message)
-            return Grown(*contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report))
+            return contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
@@ -133,14 +159,6 @@ def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report:
 # --- without a target ------------------------------------------------------------------------------------------------
 
 
-class ContrastForest(NamedTuple):
-    """A forest grown on data and contrast."""
-
-    forest: Any  # Fitted on 2 n rows, class 1 for the data
-    # (2 n,): what `manifolia.forest.proximity` needs to relate the forest's rows to the data: −1 for the copy
-    train_rows: IntArray
-
-
 def contrast_forest(
     X: ArrayLike,
     *,
@@ -149,8 +167,8 @@ def contrast_forest(
     random_state: RandomState = None,
     n_jobs: int | None = None,
     report: Report | None = None,
-) -> ContrastForest:
-    """Grow a forest that tells the data from a copy whose columns are shuffled independently."""
+) -> Grown:
+    """Grow a forest that tells the data, class 1, from a copy whose columns are shuffled independently."""
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
 
@@ -166,7 +184,7 @@ def contrast_forest(
         both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
         fit_forest(model, both, label, report=report if forest is None else None)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
-    return ContrastForest(model, train_rows)
+    return Grown(model, train_rows)
 
 
 def shuffled_columns(X: Array, random_state: RandomState = None) -> Array:

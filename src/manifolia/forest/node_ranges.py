@@ -44,17 +44,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.forest.leaf_tables import tree_blocks
-from manifolia.forest.trees import Trees, laid_out
+from manifolia.forest.trees import Trees, laid_out, walk_blocks
 
 __all__ = ["NodeRanges", "path_excess", "read_ranges"]
-
-_ROWS = 4096  # rows that pass through all trees together
-_VALUES = 2**20  # but no more than this many values, so that they stay in cache, and sparse rows are dense briefly
 
 
 class NodeRanges(NamedTuple):
@@ -76,7 +72,7 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
     least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
     with threads(n_jobs):
-        for rows in _blocks(*X.shape) if is_sparse(X) else [slice(0, X.shape[0])]:
+        for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
             block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
 
             def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
@@ -106,9 +102,5 @@ def path_excess(
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
         tree_walk.path_excess(*trees.walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
 
-    map_blocks(run, _blocks(*X.shape), n_jobs=n_jobs)
+    map_blocks(run, walk_blocks(X), n_jobs=n_jobs)
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)
-
-
-def _blocks(n_rows: int, d: int) -> list[slice]:
-    return row_blocks(n_rows, max(1, min(_ROWS, _VALUES // d)))

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.sparse.linalg as spla
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_option
-from manifolia.forest._factors import KINDS, Bags, Factors, bags, factors, leaf_sizes
+from manifolia.forest._factors import KINDS, Factors, OutOfBag, factors, leaf_sizes, out_of_bag
 from manifolia.forest._rows import path_lengths, product_block
 from manifolia.forest.leaf_tables import LeafTable, leaf_table, parts_every, parts_out_of_bag, row_weights
 
@@ -45,27 +44,20 @@ class ForestOperator:
     """The proximity of a forest's training rows, as something to multiply with."""
 
     def __init__(
-        self,
-        table: LeafTable,
-        kind: str,
-        passes: tuple[_Pass, ...],
-        isolated: BoolArray,
-        row: FloatArray,
-        parts: Factors | None,
-        *,
-        bag: Bags | None = None,
-        weight: FloatArray | None = None,
-    ) -> None:
+        self, table: LeafTable, kind: str, passes: tuple[_Pass, ...] = (), *, row: FloatArray | None = None,
+        parts: Factors | None = None, out_of_bag: OutOfBag | None = None, weight: FloatArray | None = None,
+    ) -> None:  # fmt: skip
+        n = table.n_rows
         self.table = table
         self.kind = kind
-        self.shape = (table.n_rows, table.n_rows)
+        self.shape = (n, n)
         self.dtype = np.dtype(np.float64)
         self._passes = passes
-        self._isolated = isolated
+        self._isolated = np.zeros(n, dtype=bool) if out_of_bag is None else out_of_bag.isolated
         self._row = row
         self._parts = parts
-        self._bag = bag
-        self._weight = np.ones(table.n_rows) if weight is None else weight
+        self._out_of_bag = out_of_bag
+        self._weight = np.ones(n) if weight is None else weight
         self._row_sums: FloatArray | None = None
 
     def matmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
@@ -151,7 +143,7 @@ class ForestOperator:
         from manifolia.kernels.forest import lump_rows
 
         base = "gap" if self.kind == "gap-sym" else self.kind
-        parts = factors(self.table, base, self._weight, bag=self._bag)
+        parts = factors(self.table, base, self._weight, left_out=self._out_of_bag)
         order = np.argsort(labels, kind="stable")
         group_starts = np.searchsorted(labels[order], np.arange(n_groups + 1))
         groups = labels.astype(np.int32)[parts.members]
@@ -173,17 +165,6 @@ class ForestOperator:
             for start in range(0, n_groups, _LUMPED_COLUMNS)
         ]
         return np.hstack(columns)
-
-    def aslinearoperator(self) -> spla.LinearOperator:
-        """Give the operator to SciPy's solvers."""
-        return spla.LinearOperator(
-            self.shape,
-            matvec=self.matvec,
-            rmatvec=self.rmatvec,
-            matmat=self.matmat,
-            rmatmat=self.rmatmat,
-            dtype=self.dtype,
-        )
 
 
 def operator(
@@ -238,26 +219,23 @@ def build_operator(
     """Build the operator of a proximity from leaves that are known already."""
     check_option(kind, "kind", KINDS)
     check_option(normalize, "normalize", ("cosine", None))
-    n = table.n_rows
-    ones, nobody = np.ones(n), np.zeros(n, dtype=bool)
+    ones = np.ones(table.n_rows)
     with threads(n_jobs):
-        weight = row_weights(sample_weight, n)
+        weight = row_weights(sample_weight, table.n_rows)
         if kind == "oob":
-            bag = bags(table, ones, kind=kind)
-            return ForestOperator(table, kind, (), nobody, ones, factors(table, kind, ones, bag=bag))
+            left_out = out_of_bag(table, ones, kind=kind)
+            return ForestOperator(table, kind, parts=factors(table, kind, ones, left_out=left_out))
         if kind == "path":
             row = 1.0 / path_lengths(table, np.ascontiguousarray(table.leaf.T))[1] if normalize else ones
-            return ForestOperator(table, kind, (), nobody, row, None)
+            return ForestOperator(table, kind, row=row)
         if kind in ("original", "kerf"):
             everyone = parts_every(table)
             _, size = leaf_sizes(table, everyone, ones)
             per_leaf = 1.0 / np.maximum(size, 1) if kind == "kerf" else np.ones(len(size))
-            way = _Pass(everyone, everyone, ones, ones, per_leaf / table.n_trees)
-            return ForestOperator(table, kind, (way,), nobody, ones, None)
-        bag = bags(table, weight, kind=kind)
-        way = _Pass(table.counts, parts_out_of_bag(table, bag.always), weight, bag.row_scale, bag.leaf_scale)
-        if kind == "gap":
-            return ForestOperator(table, kind, (way,), bag.isolated, ones, None, bag=bag, weight=weight)
+            return ForestOperator(table, kind, (_Pass(everyone, everyone, ones, ones, per_leaf / table.n_trees),))
+        left_out = out_of_bag(table, weight, kind=kind)
+        asks = parts_out_of_bag(table, left_out.always)
+        way = _Pass(table.counts, asks, weight, left_out.row_scale, left_out.leaf_scale)
         half = way._replace(out_row=0.5 * way.out_row)
-        both = (half, half.reversed())
-        return ForestOperator(table, kind, both, bag.isolated, ones, None, bag=bag, weight=weight)
+        passes = (way,) if kind == "gap" else (half, half.reversed())
+        return ForestOperator(table, kind, passes, out_of_bag=left_out, weight=weight)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.forest._factors import KINDS, Bags, bags, factors
+from manifolia.forest._factors import KINDS, OutOfBag, factors, out_of_bag
 from manifolia.forest._rows import cut, rows_in_blocks
 from manifolia.forest.leaf_tables import LeafTable, leaf_ids, leaf_table, row_weights
 from manifolia.forest.trees import check_forest_input
@@ -153,13 +153,13 @@ def proximity_from_leaves(
         top_k = check_number(top_k, "top_k", low=1, integer=True)
     with threads(n_jobs):
         weight = row_weights(sample_weight, table.n_rows)
-        bag = bags(table, weight, kind=kind) if base in ("gap", "oob") else None
-        parts = factors(table, base, weight, bag=bag, new_leaf=new_leaf)
+        left_out = out_of_bag(table, weight, kind=kind) if base in ("gap", "oob") else None
+        parts = factors(table, base, weight, left_out=left_out, new_leaf=new_leaf)
         # Symmetrising and the diagonal need every entry, so the cut comes after them.
         limits = (0.0, None) if symmetry else (threshold, top_k)
         K = rows_in_blocks(table, base, parts, limits, normalize, np.dtype(dtype))
         if new_leaf is None:
-            K = _finish_square(K, table, base, bag, weight, symmetry, diagonal)
+            K = _finish_square(K, table, base, left_out, weight, symmetry, diagonal)
             if symmetry or diagonal == "in-bag":
                 K = cut(K, threshold, top_k)
     return K.astype(dtype, copy=False)
@@ -191,29 +191,29 @@ def _finish_square(
     K: Sparse,
     table: LeafTable,
     base: str,
-    bag: Bags | None,
+    left_out: OutOfBag | None,
     weight: FloatArray,
     symmetry: str | None,
     diagonal: str,
 ) -> Sparse:
     """Diagonal and symmetry of a matrix of training rows against themselves."""
-    if base != "gap" or bag is None:
+    if base != "gap" or left_out is None:
         return K  # the diagonal is there already: a row shares every leaf with itself
-    if bag.isolated.any():  # nobody to go to: the walk stays, so that the row still sums to 1
-        K = _with_diagonal(K, np.where(bag.isolated, 1.0, K.diagonal()))
+    if left_out.isolated.any():  # nobody to go to: the walk stays, so that the row still sums to 1
+        K = _with_diagonal(K, np.where(left_out.isolated, 1.0, K.diagonal()))
     if symmetry == "arithmetic":
         K = (K + K.T) * 0.5
     elif symmetry == "geometric":
         K = K.multiply(K.T).sqrt()
     if diagonal == "in-bag":
-        K = _with_diagonal(K, _in_bag_diagonal(table, bag, weight))
+        K = _with_diagonal(K, _in_bag_diagonal(table, left_out, weight))
     return sp.csr_array(K)
 
 
-def _in_bag_diagonal(table: LeafTable, bag: Bags, weight: FloatArray) -> FloatArray:
+def _in_bag_diagonal(table: LeafTable, left_out: OutOfBag, weight: FloatArray) -> FloatArray:
     total, n_trees = np.zeros(table.n_rows), np.zeros(table.n_rows)
     for t in range(table.n_trees):
-        total += table.counts[t] * weight * bag.leaf_scale[table.leaf[t]]
+        total += table.counts[t] * weight * left_out.leaf_scale[table.leaf[t]]
         n_trees += table.counts[t] > 0
     return np.divide(total, n_trees, out=np.zeros_like(total), where=n_trees > 0)
 

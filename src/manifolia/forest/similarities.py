@@ -48,23 +48,7 @@ def similarity(K: Sparse) -> Sparse:
 
 
 def distances(S: Sparse) -> FloatArray:
-    """Form the distances of all pairs.
-
-    Parameters
-    ----------
-    S : csr_array of shape (n, n)
-        From `similarity`.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        √(1 − s), 0 on the diagonal.
-
-    Raises
-    ------
-    MemoryLimitError
-        If they do not fit.
-    """
+    """Form the distances of all pairs, √(1 − s)."""
     n = S.shape[0]
     require(
         _SQUARES * 8.0 * n**2,

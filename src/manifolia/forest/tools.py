@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.random import as_seed
+from manifolia._core.sparse import largest_entries
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_labels, check_matrix, check_number, check_same_length, missing_labels
 from manifolia.forest.grow import grow_forest
@@ -144,7 +145,7 @@ def prototypes(
     n_prototypes = check_number(n_prototypes, "n_prototypes", low=1, integer=True)
     k = max(5, round(np.sqrt(known.sum()))) if n_neighbors is None else n_neighbors
     k = check_number(k, "n_neighbors", low=1, integer=True)
-    near = [_largest(matrix, row, k) for row in range(n)]
+    near = [columns[columns >= 0] for columns in largest_entries(matrix, k)[0]]
     out = []
     texts = _comparable(labels)
     for label in np.unique(texts[known]):
@@ -200,16 +201,12 @@ def evidence(K: ArrayLike, y: ArrayLike, *, n_neighbors: int = 5) -> Evidence:
     texts = _comparable(labels)
     classes, codes = np.unique(texts[known], return_inverse=True)
     members = sp.csr_array((np.ones(len(codes)), (np.flatnonzero(known), codes)), shape=(len(labels), len(classes)))
-    m = matrix.shape[0]
     unit = np.where(total > 0, total, np.nan)[:, np.newaxis]
     votes = (spoken @ members).toarray() / unit
-    rows, weights = np.full((m, k), -1, dtype=np.intp), np.zeros((m, k))
-    named = np.full((m, k), None, dtype=object)
-    for row in range(m):
-        found = _largest(spoken, row, k)
-        rows[row, : len(found)] = found
-        weights[row, : len(found)] = spoken[[row], :].toarray().ravel()[found] / max(total[row], np.finfo(float).tiny)
-        named[row, : len(found)] = texts[found]
+    rows, weights = largest_entries(spoken, k)
+    weights /= np.maximum(total, np.finfo(float).tiny)[:, np.newaxis]
+    named = texts[rows].astype(object)
+    named[rows < 0] = None
     return Evidence(rows, weights, named, classes, votes)
 
 
@@ -337,13 +334,6 @@ def _others(K: ArrayLike) -> Sparse:
     out = sp.csr_array(sp.coo_array((pairs.data[apart], (pairs.row[apart], pairs.col[apart])), shape=matrix.shape))
     out.sort_indices()
     return out
-
-
-def _largest(K: Sparse, row: int, k: int) -> IntArray:
-    """Columns of a row's k largest entries, largest first, of equal ones the lower."""
-    part = slice(K.indptr[row], K.indptr[row + 1])
-    order = np.argsort(-K.data[part], kind="stable")[:k]
-    return K.indices[part][order].astype(np.intp)
 
 
 def _codes(y: ArrayLike, n: int) -> IntArray:

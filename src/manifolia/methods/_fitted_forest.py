@@ -22,7 +22,7 @@ from manifolia.exceptions import HonestyWarning
 from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.forest.bags import training_weights
-from manifolia.forest.grow import grow_forest
+from manifolia.forest.grow import foresee_size, grow_forest
 from manifolia.forest.importances import Importance, contrast_importance, importance_from_counts
 from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights
 from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
@@ -33,11 +33,22 @@ from manifolia.forest.trees import Trees, check_forest, check_forest_input, read
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
 
-__all__ = ["FittedForest", "ForestBacked", "Judged"]
+__all__ = ["FittedForest", "ForestBacked", "Judged", "check_rows"]
 
-_LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
-_NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
+
+
+def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
+    """Check rows for a forest, of ``fit`` (`reset`) or later; missing values are allowed."""
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=(np.float64, np.float32),
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=2 if reset else 1,
+    )
 
 
 class Judged(NamedTuple):
@@ -424,21 +435,10 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 HonestyWarning,
             )
 
-    def _check_rows(self, X: ArrayLike, *, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-
     def _check_new(self, X: ArrayLike | None) -> Any:
         """Check rows that are asked about; None stays None."""
         check_is_fitted(self, "embedding_")
-        return None if X is None else self._check_rows(X, reset=False)
+        return None if X is None else check_rows(self, X, reset=False)
 
     def _read_target(self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int) -> Any:
         """Read target and weights of n rows."""
@@ -465,18 +465,9 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Bytes of the forest, its leaves and the coordinates in them. (Counted on sizes from 2,000 to 100,000.)"""
         given = check_forest(self.forest)
         n_trees = self.n_trees if given is None else given.n_estimators
-        n_values, n_leaves = 2, n_trees * _LEAVES_PER_ROW * n
-        target = None if y is None else read_target(y, n, self.task, forest=given)
-        if target is None or target.y is None:
-            n_leaves *= 2  # a forest without a target is trained on a shuffled copy too
-        else:
-            outputs = target.y.reshape(len(target.y), -1)
-            n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
-        return float(
-            2 * n_leaves * (_NODE_BYTES + 8 * n_values)
-            + 8 * n_leaves * max(n_values, self.n_components)
-            + _BYTES_PER_LEAF_ID * n_trees * n
-        )
+        foreseen = foresee_size(n, n_trees, None if y is None else read_target(y, n, self.task, forest=given))
+        coordinates = 4 * foreseen.n_nodes * max(foreseen.n_values, self.n_components)
+        return foreseen.n_bytes + coordinates + float(_BYTES_PER_LEAF_ID * n_trees * n)
 
     def _check_restored(self) -> None:
         """Check that a map which came from a file fits the forest that it holds."""

@@ -28,10 +28,10 @@ from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator, as_key, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.forest.bags import has_bags
-from manifolia.forest.grow import grow_forest, grow_until_stable, shuffled_columns
+from manifolia.forest.grow import foresee_size, grow_forest, grow_until_stable, shuffled_columns
 from manifolia.forest.node_paths import (
     HASHES,
     MISSING,
@@ -51,6 +51,7 @@ from manifolia.forest.trees import (
     read_trees,
     single_precision,
 )
+from manifolia.methods._fitted_forest import check_rows
 
 __all__ = ["ForestFeatures"]
 
@@ -58,8 +59,7 @@ _HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of t
 _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
 _USUAL_TREES = 200  # that "auto" comes to on most data
-_LEAVES_PER_ROW = 0.25  # leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise
-_NODE_BYTES, _TABLE_BYTES = 64, 25  # of a node in scikit-learn's trees besides its values, and in ours
+_TABLE_BYTES = 35  # of a node in our arrays
 _log = logging.getLogger(__name__)
 
 
@@ -198,7 +198,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         given = self._check_parameters()
         reporter = Reporter(self.callback, verbose=self.verbose)
         with all_or_nothing(self), threads(self.n_jobs):
-            rows = self._check(X, reset=True)
+            rows = check_rows(self, X, reset=True)
             forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
             curve: FloatArray = np.empty(0)
             if given is not None and is_grown(given):
@@ -380,20 +380,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         check_bool(self.verbose, "verbose")
         return check_ensemble(self.forest)
 
-    def _check(self, X: ArrayLike, *, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-            ensure_min_samples=2 if reset else 1,
-        )
-
     def _rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "forest_")
-        rows = single_precision(self._check(X, reset=False))
+        rows = single_precision(check_rows(self, X, reset=False))
         if self.missing == "native" and has_missing(rows) and not get_tags(self.forest_).input_tags.allow_nan:
             message = (
                 f"X has missing values and {type(self.forest_).__name__} has learned no direction for them. "
@@ -468,15 +457,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             return float(_TABLE_BYTES * read_trees(given).n_nodes)
         own = min(self.max_trees, _USUAL_TREES) if self.n_trees == "auto" else self.n_trees
         n_trees = own if given is None else getattr(given, "n_estimators", 1)
-        target = None if y is None else read_target(y, n, self.task)
-        n_values, n_rows = 2, n
-        if target is None or target.y is None:
-            n_rows = 2 * n  # a forest without a target is trained on a shuffled copy too
-        else:
-            outputs = target.y.reshape(len(target.y), -1)
-            n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
-        n_nodes = 2 * _LEAVES_PER_ROW * n_rows * int(n_trees)
-        return n_nodes * (_NODE_BYTES + 8 * n_values + _TABLE_BYTES)
+        foreseen = foresee_size(n, int(n_trees), None if y is None else read_target(y, n, self.task))
+        return foreseen.n_bytes + _TABLE_BYTES * foreseen.n_nodes
 
     def _folded(self) -> NodeHash | None:
         if self.n_features_out is None:

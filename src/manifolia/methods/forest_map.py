@@ -32,7 +32,7 @@ from manifolia.layout.isomap import isomap
 from manifolia.layout.lle import lle
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.layout.tsne import tsne_neighbors
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
 
 __all__ = ["LAYOUTS", "ForestMap"]
 
@@ -177,7 +177,7 @@ class ForestMap(ForestBacked):
         self._check_parameters()
         reporter = Reporter(self.callback, verbose=self.verbose)
         with all_or_nothing(self), threads(self.n_jobs):
-            rows = self._check_rows(X, reset=True)
+            rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._require_memory(rows.shape[0])
             forest_seed, _, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)

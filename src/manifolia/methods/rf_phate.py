@@ -31,7 +31,7 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
@@ -193,7 +193,7 @@ class RFPHATE(ForestBacked):
         self._check_parameters()
         reporter = Reporter(self.callback, verbose=self.verbose)
         with all_or_nothing(self), threads(self.n_jobs):
-            rows = self._check_rows(X, reset=True)
+            rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._require_memory(rows.shape[0])
             forest_seed, landmark_seed, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)
