@@ -9,13 +9,16 @@ import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 import manifolia as mf
+from contract.estimators import ESTIMATORS
 from manifolia.persist import allowed
 from manifolia.persist.allowed import OWN, full_name, id_of, resolve
+from manifolia.persist.checks import estimators
 from manifolia.tables import TablePreparer
 from persist.forgery import unpack
 
@@ -88,3 +91,26 @@ def test_every_check_runs_when_a_model_is_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(TablePreparer, "check_restored", lambda self: called.append(type(self)), raising=False)
     mf.load(path)
     assert sorted(kind.__name__ for kind in called) == ["KernelMap", "KernelTSNE", "TablePreparer"]
+
+
+def held(model):
+    """What every object inside a model holds, by identity."""
+    return {id(part): {name: id(value) for name, value in vars(part).items()} for part in estimators(model)}
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")  # small data
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "(" not in name and name != "MLkNN"])
+def test_saving_computes_nothing(name, tmp_path):
+    """What is computed on first use is not computed for a file: nothing new is held afterwards."""
+    model = ESTIMATORS[name].make()
+    rows = np.r_[0:30, 50:80, 100:130]
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    if name == "KernelMap":
+        model.fit(X[rows], X[rows][:, :2])
+    else:
+        model.fit(X[rows], Y[rows])
+    before = held(model)
+    path = mf.save(model, tmp_path / "model.mfa")
+    assert held(model) == before
+    assert type(mf.load(path)) is type(model)
