@@ -105,15 +105,14 @@ def package(tmp_path, monkeypatch):
         importlib.invalidate_caches()
         return registry
 
-    peers = importlib.import_module("manifolia.baselines._peers")
     monkeypatch.syspath_prepend(str(tmp_path))
     before = sys.modules.pop("umap", None)
-    vars(peers).pop("DensMAP", None)
+    vars(registry).pop("DensMAP", None)
     yield write
     sys.modules.pop("umap", None)
     if before is not None:
         sys.modules["umap"] = before
-    vars(peers).pop("DensMAP", None)
+    vars(registry).pop("DensMAP", None)
     importlib.invalidate_caches()
 
 
@@ -143,7 +142,7 @@ def test_a_package_that_cannot_be_imported_is_told_so(package):
     with pytest.raises(ImportError, match=r"umap-learn, which is here but lacks something: .*no_such_package_at_all"):
         found.get("umap")
     with pytest.raises(AttributeError, match="has no attribute 'Other'"):
-        _ = importlib.import_module("manifolia.baselines._peers").Other
+        _ = registry.Other
 
 
 def test_the_default_is_ours_and_fits_the_task():

@@ -8,6 +8,8 @@ reference list what stands here.
 from __future__ import annotations
 
 import difflib
+import importlib
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -366,7 +368,7 @@ for _card in (
         space={"n_neighbors": _whole(2, 100), "min_dist": _real(0.0, 1.0)},
     ),
     Card(
-        "densmap", "manifolia.baselines._peers:DensMAP",
+        "densmap", "manifolia.registry:DensMAP",
         "UMAP that keeps local densities; cannot place new rows", "umap-learn", label="densMAP", package="umap",
         places=False, explains="",
         space={"n_neighbors": _whole(2, 100), "min_dist": _real(0.0, 1.0)},
@@ -478,3 +480,32 @@ def default_method(*, supervised: bool) -> str:
 
 
 _UNSUPERVISED = "featuremap"
+
+
+def _dens_map() -> Any:
+    """Make a class of what umap-learn has as a setting, so that it has a name like every method."""
+    UMAP: Any = importlib.import_module("umap").UMAP
+    plain = inspect.signature(UMAP.__init__)
+    own = [p.replace(default=True) if p.name == "densmap" else p for p in plain.parameters.values()]
+    signature = plain.replace(parameters=own)
+
+    class DensMAP(UMAP):  # type: ignore[misc]
+        """UMAP that keeps local densities (Narayan et al. 2021): umap-learn's, with ``densmap=True`` for default."""
+
+        def __init__(self, *args: Any, **settings: Any) -> None:
+            given = signature.bind(self, *args, **settings)
+            given.apply_defaults()
+            super().__init__(*given.args[1:], **given.kwargs)
+
+    # scikit-learn reads the parameters from the signature, and pickle finds the class by its names.
+    DensMAP.__init__.__signature__ = signature  # type: ignore[attr-defined]
+    DensMAP.__module__, DensMAP.__qualname__ = __name__, "DensMAP"
+    return DensMAP
+
+
+def __getattr__(name: str) -> Any:
+    if name != "DensMAP":
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    globals()[name] = _dens_map()
+    return globals()[name]

@@ -1,8 +1,7 @@
-"""What the maps that place new rows have in common: the checks around it, and what they say to scikit-learn."""
+"""What the maps that place new rows have in common: the check of rows, and what they say to scikit-learn."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,33 +10,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, validate_data
 
-__all__ = ["ClassMap", "PlacingMap", "TargetMap"]
+__all__ = ["ClassMap", "PlacingMap", "TargetMap", "signs"]
 
 
 class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """A map with a formula for new rows; ``fit`` sets ``_n_features_out`` when it is done."""
 
-    @abstractmethod
-    def _place(self, rows: FloatArray) -> FloatArray:
-        """Place validated rows in double precision, each alone."""
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Place rows, each alone; a target plays no part.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places.
-        """
+    def _check_new(self, X: ArrayLike) -> tuple[FloatArray, Any]:
+        """Return rows in double precision, and the dtype in which their places are given."""
         check_is_fitted(self, "_n_features_out")
         checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        places = self._place(np.ascontiguousarray(checked, dtype=np.float64))
-        return places.astype(checked.dtype, copy=False)
+        return np.ascontiguousarray(checked, dtype=np.float64), checked.dtype
 
     def __sklearn_tags__(self) -> Any:
         """Say what is kept."""
@@ -93,3 +76,8 @@ class ClassMap(TargetMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.one_d_labels = True
         return tags
+
+
+def signs(V: FloatArray) -> FloatArray:
+    """Return the signs that make the largest entry of each column positive."""
+    return np.where(V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])] < 0, -1.0, 1.0)

@@ -242,6 +242,22 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         self.loss_curve_ = np.array(losses)
         self.n_iter_ = len(losses)
 
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
+        return self._place(rows).astype(dtype, copy=False)
+
     def _place(self, rows: FloatArray) -> FloatArray:
         return place((rows - self._shift) / self._scale, Network(self.coefs_, self.intercepts_), n_jobs=self.n_jobs)
 

@@ -98,9 +98,23 @@ class PLSDA(TargetMap, BaseEstimator):
         self._n_features_out = self.n_components
         return self
 
-    def _place(self, rows: FloatArray) -> FloatArray:
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
         # scikit-learn's own transform is one product of all rows, whose bits depend on how many there are.
-        return fixed_gemm((rows - self.mean_) / self.scale_, self.rotations_, n_jobs=self.n_jobs)
+        places = fixed_gemm((rows - self.mean_) / self.scale_, self.rotations_, n_jobs=self.n_jobs)
+        return places.astype(dtype, copy=False)
 
 
 def _deviation(A: FloatArray) -> FloatArray:

@@ -115,8 +115,21 @@ class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
         self._n_features_out = self.n_components
         return self
 
-    def _place(self, rows: FloatArray) -> FloatArray:
-        return np.asarray(self._map.transform(rows))
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
+        return np.asarray(self._map.transform(rows)).astype(dtype, copy=False)
 
 
 def along_graph(D: FloatArray, k: int) -> FloatArray:

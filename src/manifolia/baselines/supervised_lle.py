@@ -24,7 +24,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._classwise import classwise_distances, mean_distance
-from manifolia.baselines._placing import ClassMap
+from manifolia.baselines._placing import ClassMap, signs
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
 
@@ -120,22 +120,32 @@ class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
             W[np.arange(n)[:, None], near] -= reconstruction(self._rows, self._rows, near, self.regularization)
             # The smallest eigenvector is constant: it tells nothing.
             vectors = eigh(W.T @ W, subset_by_index=[1, self.n_components])[1]
-        largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(self.n_components)]
-        self.embedding_ = (vectors * np.where(largest < 0, -1.0, 1.0) * np.sqrt(n)).astype(checked.dtype)
+        self.embedding_ = (vectors * signs(vectors) * np.sqrt(n)).astype(checked.dtype)
         self._index = NeighborIndex(self._rows, exact=True)
         self._n_features_out = self.n_components
         return self
 
-    def _place(self, rows: FloatArray) -> FloatArray:
-        near = self._neighbor_index().query(rows, self._k, n_jobs=self.n_jobs).indices
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
+        if "_index" not in vars(self):
+            self._index = NeighborIndex(self._rows, exact=True)
+        near = self._index.query(rows, self._k, n_jobs=self.n_jobs).indices
         with threads(1):
             weights = reconstruction(rows, self._rows, near, self.regularization)
-        return np.asarray(np.sum(weights[:, :, None] * self.embedding_[near].astype(np.float64), axis=1))
-
-    def _neighbor_index(self) -> NeighborIndex:
-        if "_index" not in self.__dict__:
-            self._index = NeighborIndex(self._rows, exact=True)
-        return self._index
+        places = np.sum(weights[:, :, None] * self.embedding_[near].astype(np.float64), axis=1)
+        return np.asarray(places).astype(dtype, copy=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the index out: it is made again when it is needed."""

@@ -170,8 +170,21 @@ class SupervisedNMF(ClassMap, BaseEstimator):
         kept = _HOLD * n * float(np.sum(U**2))
         return fit + self.similarity / n * (squares - within) + self.dissimilarity / n * between + kept
 
-    def _place(self, rows: FloatArray) -> FloatArray:
-        """Find the shares of each row in the parts by non-negative least squares."""
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
         parts, shifted = self.components_.T, np.maximum(rows - self.shift_, 0.0)
         with threads(1):
-            return np.array([nnls(parts, row)[0] for row in shifted]).reshape(len(rows), self.n_components)
+            shares = np.array([nnls(parts, row)[0] for row in shifted]).reshape(len(rows), self.n_components)
+        return shares.astype(dtype, copy=False)

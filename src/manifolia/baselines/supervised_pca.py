@@ -29,7 +29,7 @@ from manifolia._core.blocks import fixed_gemm, map_rows
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_number, check_option, validate_data
-from manifolia.baselines._placing import TargetMap
+from manifolia.baselines._placing import TargetMap, signs
 from manifolia.baselines._target import target_factor
 
 __all__ = ["KernelSupervisedPCA", "SupervisedPCA"]
@@ -114,12 +114,25 @@ class SupervisedPCA(TargetMap, BaseEstimator):
                 U = np.hstack((U, V[left > _RANK * max(left[0], np.finfo(float).tiny)][:missing].T))
                 # Where no variance is left, any direction will do that is at right angles to the others.
                 U = np.hstack((U, np.linalg.qr(np.hstack((U, np.eye(d))))[0][:, U.shape[1] : self.n_components]))
-        self.components_ = _signed(U).T
+        self.components_ = (U * signs(U)).T
         self._n_features_out = self.n_components
         return self
 
-    def _place(self, rows: FloatArray) -> FloatArray:
-        return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs)
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
+        return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs).astype(dtype, copy=False)
 
 
 class KernelSupervisedPCA(TargetMap, BaseEstimator):
@@ -221,8 +234,7 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
                 beta = np.hstack((beta, self._left(K, beta)))
             places = K @ beta
             self._shift = places.mean(axis=0)
-            signs = np.where(places[np.argmax(np.abs(places), axis=0), np.arange(beta.shape[1])] < 0, -1.0, 1.0)
-            self.dual_coef_, self._shift = beta * signs, self._shift * signs
+            self.dual_coef_, self._shift = beta * signs(places), self._shift * signs(places)
         self._n_features_out = self.n_components
         return self
 
@@ -255,12 +267,20 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         more = {"rbf": {"gamma": self.gamma_}, "linear": {}, "poly": {"gamma": self.gamma_, "degree": self.degree}}
         return np.asarray(pairwise_kernels(A, self._X, metric=self.kernel, **more[self.kernel]))
 
-    def _place(self, rows: FloatArray) -> FloatArray:
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows, each alone; a target plays no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places.
+        """
+        rows, dtype = self._check_new(X)
         K = map_rows(self._kernel, np.ascontiguousarray(rows - self._center), n_jobs=self.n_jobs)
-        return fixed_gemm(K, self.dual_coef_, n_jobs=self.n_jobs) - self._shift
-
-
-def _signed(U: FloatArray) -> FloatArray:
-    """Turn directions so that the largest entry of each is positive."""
-    largest = U[np.argmax(np.abs(U), axis=0), np.arange(U.shape[1])]
-    return U * np.where(largest < 0, -1.0, 1.0)
+        places = fixed_gemm(K, self.dual_coef_, n_jobs=self.n_jobs) - self._shift
+        return places.astype(dtype, copy=False)
