@@ -7,16 +7,29 @@ and also holds for those that are no averages, such as a correlation or a mean u
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_number
+from manifolia._core.validate import check_bool, check_number
 
-__all__ = ["N_GROUPS", "Estimate", "check_sample", "draw_pairs", "draw_rows", "exact", "jackknife_factor", "spread"]
+__all__ = [
+    "N_GROUPS",
+    "Estimate",
+    "check_sample",
+    "draw_pairs",
+    "draw_rows",
+    "exact",
+    "jackknife_factor",
+    "one_of",
+    "spread",
+]
 
 #: Groups of a sample. With 20 the quantile of Student's t is 7 % above the normal one, and a group of 100 rows has 5.
 N_GROUPS = 20
@@ -90,3 +103,51 @@ def spread(value: Any, others: Sequence[Any] | FloatArray, *, factor: float) -> 
 def jackknife_factor(n_groups: int, *, share: float = 0.0) -> float:
     """Give the factor for `spread` if each of the other values leaves out one group."""
     return (n_groups - 1) / n_groups * (1.0 - share)
+
+
+_WITH_INTERVAL = """return_ci : bool, default=False
+    Also return a 95 % interval."""
+
+
+def one_of(
+    scores: Callable[..., dict[str, Estimate]], *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function one of a family of scores: their options, and their text in place of ``{options}``, are its own.
+
+    `scores` takes ``names`` and returns an estimate for each; options of `without` are not for this one.
+    """
+    parameters = dict(inspect.signature(scores).parameters)
+    last = parameters.pop("n_jobs")
+    interval = inspect.Parameter("return_ci", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool")
+    kept = [parameter for name, parameter in parameters.items() if name not in ("names", *without)]
+    signature = inspect.Signature([*kept, interval, last], return_annotation="Any")
+    block = inspect.cleandoc(scores.__doc__ or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    entries = {entry.partition(" ")[0]: entry for entry in re.split(r"\n(?=\S)", block)}
+    entries["return_ci"] = _WITH_INTERVAL
+    text = "\n".join(entries.get(name, "") for name in signature.parameters).replace("\n", "\n    ")
+
+    def dress(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+
+        @functools.wraps(function)
+        def score(*values: Any, **options: Any) -> Any:
+            try:
+                given = signature.bind(*values, **options).arguments
+            except TypeError as error:
+                message = f"{name}() {error}"
+                raise TypeError(message) from None
+            with_interval = check_bool(given.pop("return_ci", False), "return_ci")
+            sample = given.get("sample")
+            if check_bool(given.get("pointwise", False), "pointwise") and (sample is not None or with_interval):
+                message = (
+                    f"pointwise=True returns the value of every point, so there is nothing to estimate: "
+                    f"got sample={sample!r} and return_ci={with_interval}. Leave them out."
+                )
+                raise ValueError(message)
+            return scores(**given, names=(name,))[name].result(return_ci=with_interval)
+
+        score.__signature__ = signature  # type: ignore[attr-defined]
+        score.__doc__ = (function.__doc__ or "").replace("{options}", text)
+        return score
+
+    return dress

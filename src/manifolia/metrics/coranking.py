@@ -37,18 +37,19 @@ allows for every K that may be K_max, so it is on the safe side.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks
+from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_bool, check_number
-from manifolia.metrics import _curves
-from manifolia.metrics._sampling import Estimate
-from manifolia.metrics._spaces import MIN_ROWS, spaces, tiles
+from manifolia._core.validate import check_number, check_option
+from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
+from manifolia.metrics._spaces import MIN_ROWS, Space, spaces, tiles
 from manifolia.metrics.registry import card
 
 __all__ = [
@@ -66,6 +67,132 @@ __all__ = [
 
 #: Blocks of rows that are ranked before their pairs are counted together.
 _TILES_PER_TURN = 8
+#: Parts that the rows are dealt out to; each holds one histogram until all are done.
+_N_PARTS = 32
+_N_REPEATS = 10
+_METHODS = ("rows", "subsets")
+
+
+def _histograms(data: Space, plane: Space, parts: list[list[IntArray]], n_jobs: int | None) -> IntArray:
+    """Count, for each part, the pairs by the greater of their two ranks; shape (n_parts, n)."""
+
+    def run(part: list[IntArray]) -> IntArray:
+        from manifolia.kernels import ranks
+
+        histogram = np.zeros(data.n, dtype=np.int64)
+        for rows in part:
+            ranks.max_rank_histogram(data.keys(rows), plane.keys(rows), rows, histogram)
+        return histogram
+
+    return np.stack(map_blocks(run, parts, n_jobs=n_jobs, anywhere=True))
+
+
+def _quality(histogram: IntArray) -> FloatArray:
+    """Turn a histogram of the greater ranks into Q_NX."""
+    n = histogram.shape[0]
+    both = np.cumsum(histogram[1:])
+    n_rows = both[-1] // (n - 1)  # each row has n − 1 pairs
+    return both / (np.arange(1.0, n) * n_rows)
+
+
+def _sizes(q: FloatArray) -> FloatArray:
+    """K = 1 … n − 2, for a curve that runs to n − 1."""
+    return np.arange(1.0, q.shape[-1])
+
+
+def _gain(q: FloatArray) -> FloatArray:
+    return q[..., :-1] - _sizes(q) / q.shape[-1]
+
+
+def _relative(q: FloatArray) -> FloatArray:
+    k, last = _sizes(q), q.shape[-1]
+    return (last * q[..., :-1] - k) / (last - k)
+
+
+def _area(q: FloatArray) -> float:
+    weights = 1.0 / _sizes(q)
+    return float((_relative(q) * weights).sum() / weights.sum())
+
+
+def _left_means(q: FloatArray) -> FloatArray:
+    """Mean of Q_NX over 1 … K, for each K."""
+    return np.cumsum(q[..., :-1], axis=-1) / _sizes(q)
+
+
+def _right_means(q: FloatArray) -> FloatArray:
+    """Mean of Q_NX over K … n − 2, for each K."""
+    return (np.cumsum(q[..., -2::-1], axis=-1) / _sizes(q))[..., ::-1]
+
+
+#: What is read from a curve as it is.
+_PLAIN: dict[str, Callable[[FloatArray], Any]] = {
+    "auc_r_nx": _area,
+    "lcmc": _gain,
+    "q_nx": lambda q: q[:-1],
+    "r_nx": _relative,
+}
+#: What is read at K_max, for every K that this could be.
+_AT_PEAK: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "k_max": _sizes,
+    "q_global": _right_means,
+    "q_local": _left_means,
+}
+NAMES = (*_PLAIN, *_AT_PEAK)
+#: Least and greatest value; intervals are cut to them.
+_BOUNDS = {
+    "auc_r_nx": (-math.inf, 1.0),
+    "k_max": (1.0, math.inf),
+    "lcmc": (-1.0, 1.0),
+    "q_global": (0.0, 1.0),
+    "q_local": (0.0, 1.0),
+    "q_nx": (0.0, 1.0),
+    "r_nx": (-math.inf, 1.0),
+}
+
+
+def _read(name: str, q: FloatArray) -> Any:
+    """Read a measure from the curve."""
+    if name in _PLAIN:
+        return _PLAIN[name](q)
+    at = int(np.argmax(_gain(q)))  # of several greatest the first
+    return at + 1 if name == "k_max" else float(_AT_PEAK[name](q)[at])
+
+
+def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: float) -> Estimate:
+    """Read a measure from the curve, and an interval from other curves of the same kind (see `spread`)."""
+    value = _read(name, q)
+    if name in _PLAIN:
+        found = spread(value, [_PLAIN[name](other) for other in others], factor=factor)
+        return found.within(*_BOUNDS[name])
+    # Where the gain is flat, K_max is uncertain, and its jumps from sample to sample are nothing that a standard
+    # error could describe. So: every K whose gain is not clearly below the greatest may be K_max, and the interval
+    # reaches over the intervals of the measure at each of them.
+    gain, gains = _gain(q), _gain(others)
+    at = int(np.argmax(gain))
+    below = spread(gain[at] - gain, gains[:, [at]] - gains, factor=factor)
+    may_be = np.flatnonzero(below.low <= 0.0)
+    values = np.broadcast_to(_AT_PEAK[name](others), gains.shape)
+    found = spread(_AT_PEAK[name](q)[may_be], values[:, may_be], factor=factor)
+    return Estimate(value, float(found.low.min()), float(found.high.max())).within(*_BOUNDS[name])
+
+
+def _subset_curves(
+    data: Space, plane: Space, size: int, n_repeats: int, random_state: RandomState, n_jobs: int | None
+) -> FloatArray:
+    """Compute Q_NX inside random subsets and read each at the neighbourhood sizes of the whole; (n_repeats, n − 1)."""
+    generator = as_generator(random_state)
+    # Section 5 of Gisbrecht, Schulz and Hammer 2015: Q_m(k) ≈ Q_M(k M / m) for a subset of M of m points. (They print
+    # m k / M, which would ask the subset for more neighbours than it has points.) A neighbourhood leaves out the point
+    # itself, so the fraction taken here is (M − 1)/(m − 1); it carries the baseline k/(m − 1) onto itself.
+    wanted = np.arange(1.0, data.n) * (size - 1) / (data.n - 1)
+    curves = []
+    for _ in range(n_repeats):
+        rows = np.sort(generator.permutation(data.n)[:size]).astype(np.int64)
+        both = data.subset(rows), plane.subset(rows)
+        counts = _histograms(*both, tiles(np.arange(size), _N_PARTS, *both), n_jobs)
+        # Below one neighbour there is nothing to read: the curve stays at Q_M(1).
+        curves.append(np.interp(wanted, np.arange(1.0, size), _quality(counts.sum(axis=0))))
+    return np.stack(curves)
 
 
 def random_baseline(n: int) -> FloatArray:
@@ -97,28 +224,7 @@ def coranking_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of the co-ranking framework in one pass over the rows."""
-    return _curves.estimate(X, Y, names, _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs))
-
-
-def _one(name: str, X: ArrayLike, Y: ArrayLike, options: _curves.Options, *, return_ci: bool) -> Any:
-    with_interval = check_bool(return_ci, "return_ci")
-    return _curves.estimate(X, Y, (name,), options)[name].result(return_ci=with_interval)
-
-
-def q_nx(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
-    """Share of neighbours that a map keeps, for every size of neighbourhood.
+    """Compute several measures of the co-ranking framework in one pass over the rows.
 
     Parameters
     ----------
@@ -126,20 +232,59 @@ def q_nx(
         Data, or the distances between its rows.
     Y : array-like of shape (n, n_components)
         Map; its distances are Euclidean.
+    names : sequence of str, default=("auc_r_nx", "q_local", "q_global", "k_max")
+        Which.
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
         Distance between rows of `X`.
     sample : int, default=None
-        Estimate from so many rows; None is exact.
+        Estimate from this many rows; None is exact.
     method : {"rows", "subsets"}, default="rows"
         How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
     n_repeats : int, default=None
         Number of subsets, for ``method="subsets"`` alone; None means 10.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
+    """
+    for name in names:
+        check_option(name, "names", NAMES)
+    data, plane = spaces(X, Y, metric)
+    check_option(method, "method", _METHODS)
+    size = check_sample(sample, low=2 if method == "rows" else MIN_ROWS, high=data.n, what="rows")
+    if n_repeats is not None and (sample is None or method != "subsets"):
+        message = (
+            f"n_repeats={n_repeats} is the number of subsets and there are none. "
+            f"Pass method='subsets' and the size of a subset as sample, or leave n_repeats out."
+        )
+        raise ValueError(message)
+    repeats = _N_REPEATS if n_repeats is None else check_number(n_repeats, "n_repeats", low=1, integer=True)
+    if size is None:
+        parts = tiles(np.arange(data.n), _N_PARTS, data, plane)
+        q = _quality(_histograms(data, plane, parts, n_jobs).sum(axis=0))
+        return {name: exact(_read(name, q)) for name in names}
+    if method == "rows":
+        groups = draw_rows(data.n, size, random_state)
+        # A group is a part of its own, because it is left out by itself.
+        parts = [part for group in groups for part in tiles(group, 1, data, plane)]
+        counts = _histograms(data, plane, parts, n_jobs)
+        whole = counts.sum(axis=0)
+        q, others = _quality(whole), np.stack([_quality(whole - group) for group in counts])
+        factor = jackknife_factor(len(groups), share=size / data.n)
+    else:
+        others = _subset_curves(data, plane, size, repeats, random_state, n_jobs)
+        q = others.mean(axis=0)
+        factor = 1.0 / (repeats * max(1, repeats - 1))  # variance of a mean
+    return {name: _read_with_interval(name, q, others, factor) for name in names}
+
+
+@one_of(coranking_scores)
+def q_nx(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
+    """Share of neighbours that a map keeps, for every size of neighbourhood.
+
+    Parameters
+    ----------
+    {options}
 
     Returns
     -------
@@ -160,44 +305,15 @@ def q_nx(
     >>> q_nx(X, X[[0, 1, 2, 4, 3]]).round(3)
     array([0.6  , 0.8  , 0.667])
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("q_nx", X, Y, options, return_ci=return_ci)
 
 
-def r_nx(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(coranking_scores)
+def r_nx(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Gain of a map over a random one, for every size of neighbourhood.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -210,44 +326,15 @@ def r_nx(
     Lee, Renard, Bernard, Dupont, Verleysen, "Type 1 and 2 mixtures of Kullback-Leibler divergences as cost functions in
     dimensionality reduction based on similarity preservation", Neurocomputing 112, 2013.
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("r_nx", X, Y, options, return_ci=return_ci)
 
 
-def lcmc(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(coranking_scores)
+def lcmc(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Local continuity meta-criterion: what Q_NX has beyond chance.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -260,8 +347,6 @@ def lcmc(
     Chen, Buja, "Local multidimensional scaling for nonlinear dimension reduction, graph drawing, and proximity
     analysis", JASA 104, 2009.
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("lcmc", X, Y, options, return_ci=return_ci)
 
 
 @card(
@@ -270,42 +355,15 @@ def lcmc(
     shared_pass="coranking",
     shown=("run",),
 )
-def auc_r_nx(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(coranking_scores)
+def auc_r_nx(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Area under R_NX over the logarithm of K: one number for all sizes of neighbourhood.
 
     Weights 1/K give every doubling of K the same say, so small neighbourhoods count as much as large ones.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -318,8 +376,6 @@ def auc_r_nx(
     Lee, Peluffo-Ordóñez, Verleysen, "Multi-scale similarities in stochastic neighbour embedding", Neurocomputing 169,
     2015.
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("auc_r_nx", X, Y, options, return_ci=return_ci)
 
 
 @card(
@@ -327,40 +383,13 @@ def auc_r_nx(
     "Share of neighbours kept, averaged over the sizes of neighbourhood up to the one that gains most over chance.",
     shared_pass="coranking",
 )
-def q_local(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(coranking_scores)
+def q_local(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Mean share of kept neighbours over small neighbourhoods, K = 1 … K_max.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -373,8 +402,6 @@ def q_local(
     Lee, Verleysen, "Scale-independent quality criteria for dimensionality reduction", Pattern Recognition Letters 31,
     2010.
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("q_local", X, Y, options, return_ci=return_ci)
 
 
 @card(
@@ -382,42 +409,15 @@ def q_local(
     "Share of neighbours kept, averaged over the sizes of neighbourhood from the one that gains most over chance.",
     shared_pass="coranking",
 )
-def q_global(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    method: str = "rows",
-    n_repeats: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(coranking_scores)
+def q_global(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Mean share of kept neighbours over large neighbourhoods, K = K_max … n − 2.
 
     A random map has about 1/2 here: the neighbourhoods are large.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many rows; None is exact.
-    method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
-    n_repeats : int, default=None
-        Number of subsets, for ``method="subsets"`` alone; None means 10.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -430,8 +430,6 @@ def q_global(
     Lee, Verleysen, "Scale-independent quality criteria for dimensionality reduction", Pattern Recognition Letters 31,
     2010. Their sum ends at K = n − 1, where every map scores 1; it is left out.
     """
-    options = _curves.Options(metric, sample, method, n_repeats, random_state, n_jobs)
-    return _one("q_global", X, Y, options, return_ci=return_ci)
 
 
 def k_max(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n_jobs: int | None = None) -> int:

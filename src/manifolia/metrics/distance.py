@@ -25,6 +25,7 @@ adds a 95 % interval for the exact value.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -35,7 +36,16 @@ import numpy as np
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_option
-from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_pairs, exact, jackknife_factor, spread
+from manifolia.metrics._sampling import (
+    N_GROUPS,
+    Estimate,
+    check_sample,
+    draw_pairs,
+    exact,
+    jackknife_factor,
+    one_of,
+    spread,
+)
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
@@ -289,67 +299,72 @@ def _from_sample(
     return out
 
 
-class _Options(NamedTuple):
-    metric: str
-    sample: int | None
-    random_state: RandomState
-    n_jobs: int | None
-    scale: str = "best"
-    squared: bool = False
-
-
-def _estimate(X: ArrayLike, Y: ArrayLike, names: Sequence[str], options: _Options) -> dict[str, Estimate]:
-    data, plane = spaces(X, Y, options.metric)
-    _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all equal if all are where the first is
-    size = check_sample(options.sample, low=_MIN_SAMPLE, high=None, what="pairs")
-    scale, squared, n_jobs = options.scale, options.squared, options.n_jobs
-    if size is not None:
-        statistics: dict[str, Callable[[FloatArray, FloatArray], float]] = {
-            "shepard_goodness": _rank_correlation,
-            "distance_correlation": _correlation,
-            "normalized_stress": partial(_sample_stress, scale=scale, squared=squared),
-            "distance_ratio": partial(_sample_ratio, scale=scale),
-        }
-        chosen = {name: statistics[name] for name in names}
-        return _from_sample(data, plane, size, options.random_state, chosen)
-    moments = _moments(data, plane, n_jobs) if set(names) - {"shepard_goodness"} else None
-    out: dict[str, Estimate] = {}
-    for name in names:
-        if name == "shepard_goodness":
-            out[name] = exact(_spearman(data, plane, n_jobs))
-            continue
-        assert moments is not None
-        if name == "distance_correlation":
-            out[name] = exact(moments.correlation())
-        elif name == "normalized_stress":
-            out[name] = exact(moments.stress(scale, squared=squared))
-        else:
-            out[name] = exact(_ratio(data, plane, moments.scale(scale), n_jobs))
-    return out
-
-
-def _one(name: str, X: ArrayLike, Y: ArrayLike, options: _Options, low: float, high: float, *, return_ci: bool) -> Any:
-    with_interval = check_bool(return_ci, "return_ci")
-    check_option(options.scale, "scale", _SCALES)
-    check_bool(options.squared, "squared")
-    return _estimate(X, Y, (name,), options)[name].within(low, high).result(return_ci=with_interval)
-
-
 def distance_scores(
     X: ArrayLike,
     Y: ArrayLike,
     *,
     names: Sequence[str] = _NAMES,
     metric: str = "euclidean",
+    scale: str = "best",
+    squared: bool = False,
     sample: int | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of distances, at their best scale, in as few passes over the pairs as they need."""
+    """Compute several measures of distances in as few passes over the pairs as they need.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    names : sequence of str
+        Which; all by default.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    scale : {"best", "none"}, default="best"
+        Fit the map's scale, or take the map as it is.
+    squared : bool, default=False
+        Leave out the root, as Joia et al. and Espadoto et al. do.
+    sample : int, default=None
+        Estimate from this many random pairs; None uses all pairs.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    """
     for name in names:
         check_option(name, "names", _NAMES)
-    found = _estimate(X, Y, names, _Options(metric, sample, random_state, n_jobs))
-    return {name: value.within(-1.0 if "corr" in name or "good" in name else 0.0, 1.0) for name, value in found.items()}
+    check_option(scale, "scale", _SCALES)
+    check_bool(squared, "squared")
+    data, plane = spaces(X, Y, metric)
+    _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all equal if all are where the first is
+    size = check_sample(sample, low=_MIN_SAMPLE, high=None, what="pairs")
+    if size is None:
+        moments = functools.cache(partial(_moments, data, plane, n_jobs))
+        values: dict[str, Callable[[], float]] = {
+            "shepard_goodness": lambda: _spearman(data, plane, n_jobs),
+            "distance_correlation": lambda: moments().correlation(),
+            "normalized_stress": lambda: moments().stress(scale, squared=squared),
+            "distance_ratio": lambda: _ratio(data, plane, moments().scale(scale), n_jobs),
+        }
+        found = {name: exact(values[name]()) for name in names}
+    else:
+        statistics: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+            "shepard_goodness": _rank_correlation,
+            "distance_correlation": _correlation,
+            "normalized_stress": partial(_sample_stress, scale=scale, squared=squared),
+            "distance_ratio": partial(_sample_ratio, scale=scale),
+        }
+        found = _from_sample(data, plane, size, random_state, {name: statistics[name] for name in names})
+    limits = {
+        "shepard_goodness": (-1.0, 1.0),
+        "distance_correlation": (-1.0, 1.0),
+        "normalized_stress": (0.0, 1.0 if scale == "best" else math.inf),
+        "distance_ratio": (0.0, 1.0),
+    }
+    return {name: value.within(*limits[name]) for name, value in found.items()}
 
 
 @card(
@@ -359,36 +374,15 @@ def distance_scores(
     shared_pass="distance",
     shown=("run", "page"),
 )
-def shepard_goodness(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(distance_scores, without=("scale", "squared"))
+def shepard_goodness(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Rank correlation of the distances in the data and in the map: Spearman's of the Shepard diagram.
 
     See the module's notes on how more than 2,896 points are ranked.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many random pairs; None uses all pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -406,8 +400,6 @@ def shepard_goodness(
     Espadoto, Martins, Kerren, Hirata, Telea, "Toward a quantitative survey of dimension reduction techniques", IEEE
     TVCG 27, 2021.
     """
-    options = _Options(metric, sample, random_state, n_jobs)
-    return _one("shepard_goodness", X, Y, options, -1.0, 1.0, return_ci=return_ci)
 
 
 @card(
@@ -416,36 +408,15 @@ def shepard_goodness(
     range=(-1.0, 1.0),
     shared_pass="distance",
 )
-def distance_correlation(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(distance_scores, without=("scale", "squared"))
+def distance_correlation(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Pearson's correlation of the distances in the data and in the map.
 
     Not the distance correlation of Székely, Rizzo and Bakirov, which measures dependence.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    sample : int, default=None
-        Estimate from so many random pairs; None uses all pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -463,8 +434,6 @@ def distance_correlation(
     Liao, Luo, Ma, "Efficient and robust Bayesian selection of hyperparameters in dimension reduction for
     visualization", Table 1.
     """
-    options = _Options(metric, sample, random_state, n_jobs)
-    return _one("distance_correlation", X, Y, options, -1.0, 1.0, return_ci=return_ci)
 
 
 @card(
@@ -474,18 +443,8 @@ def distance_correlation(
     shared_pass="distance",
     shown=("run",),
 )
-def normalized_stress(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    scale: str = "best",
-    squared: bool = False,
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(distance_scores)
+def normalized_stress(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Size of the errors of the map's distances, as a share of the distances in the data.
 
     √(Σ (d − α e)² / Σ d²) over all pairs, with d in the data and e in the map. The scale α = Σ d e / Σ e² makes it
@@ -493,24 +452,7 @@ def normalized_stress(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    scale : {"best", "none"}, default="best"
-        Fit the map's scale, or take the map as it is.
-    squared : bool, default=False
-        Leave out the root, as Joia et al. and Espadoto et al. do.
-    sample : int, default=None
-        Estimate from so many random pairs; None uses all pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -529,8 +471,6 @@ def normalized_stress(
     Smelser, Miller, Kobourov, "Normalized stress is not normalized: how to interpret stress correctly", BELIV 2024, on
     the scale.
     """
-    options = _Options(metric, sample, random_state, n_jobs, scale, squared)
-    return _one("normalized_stress", X, Y, options, 0.0, 1.0 if scale == "best" else math.inf, return_ci=return_ci)
 
 
 @card(
@@ -538,17 +478,8 @@ def normalized_stress(
     "Mean over pairs of the smaller of the two distances, data and map at equal mean, divided by the larger.",
     shared_pass="distance",
 )
-def distance_ratio(
-    X: ArrayLike,
-    Y: ArrayLike,
-    *,
-    metric: str = "euclidean",
-    scale: str = "best",
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(distance_scores, without=("squared",))
+def distance_ratio(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Mean ratio of the distances in the map and in the data, the smaller over the larger.
 
     Liao, Luo and Ma use an "average pairwise distance ratio" and give no formula. Taken as the mean of e/d it grows
@@ -558,22 +489,7 @@ def distance_ratio(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    scale : {"best", "none"}, default="best"
-        Give the map the mean distance of the data, or take the map as it is.
-    sample : int, default=None
-        Estimate from so many random pairs; None uses all pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -591,5 +507,3 @@ def distance_ratio(
     Liao, Luo, Ma, "Efficient and robust Bayesian selection of hyperparameters in dimension reduction for
     visualization", section 3.2.
     """
-    options = _Options(metric, sample, random_state, n_jobs, scale)
-    return _one("distance_ratio", X, Y, options, 0.0, 1.0, return_ci=return_ci)

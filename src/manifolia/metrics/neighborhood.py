@@ -35,8 +35,8 @@ import numpy as np
 
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_bool, check_number, check_option
-from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, spread
+from manifolia._core.validate import check_number, check_option
+from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
@@ -108,11 +108,34 @@ def neighborhood_scores(
     *,
     names: Sequence[str] = _NAMES,
     metric: str = "euclidean",
+    pointwise: bool = False,
     sample: int | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of neighbourhoods in one pass over the rows."""
+    """Compute several measures of neighbourhoods in one pass over the rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
+        Data, or the distances between its rows.
+    Y : array-like of shape (n, n_components)
+        Map; its distances are Euclidean.
+    k : int or sequence of int, default=10
+        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
+    names : sequence of str, default=("trustworthiness", "continuity", "neighbor_recall")
+        Which.
+    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
+        Distance between rows of `X`.
+    pointwise : bool, default=False
+        Return the value of every point instead of the mean.
+    sample : int, default=None
+        Estimate the mean from this many rows; None is exact.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+    """
     for name in names:
         check_option(name, "names", _NAMES)
     data, plane = spaces(X, Y, metric)
@@ -125,6 +148,9 @@ def neighborhood_scores(
 
     if size is None:
         terms = _collect(data, plane, np.arange(n), ks, names, n_jobs)
+        if pointwise:
+            scores = {name: _score(name, terms[name], 1, ks, n) for name in names}
+            return {name: exact(values[:, 0] if single else values) for name, values in scores.items()}
         return {name: exact(shaped(_score(name, terms[name].sum(axis=0), n, ks, n))) for name in names}
     groups = draw_rows(n, size, random_state)
     terms = _collect(data, plane, np.concatenate(groups), ks, names, n_jobs)
@@ -140,79 +166,21 @@ def neighborhood_scores(
     return out
 
 
-def _one(
-    name: str,
-    X: ArrayLike,
-    Y: ArrayLike,
-    k: int | Sequence[int],
-    metric: str,
-    options: tuple[int | None, RandomState, int | None],
-    *,
-    pointwise: bool,
-    return_ci: bool,
-) -> Any:
-    sample, random_state, n_jobs = options
-    with_interval = check_bool(return_ci, "return_ci")
-    if not check_bool(pointwise, "pointwise"):
-        found = neighborhood_scores(
-            X, Y, k, names=(name,), metric=metric, sample=sample, random_state=random_state, n_jobs=n_jobs
-        )
-        return found[name].result(return_ci=with_interval)
-    if sample is not None or with_interval:
-        message = (
-            f"pointwise=True returns the value of every point, so there is nothing to estimate: "
-            f"got sample={sample!r} and return_ci={with_interval}. Leave them out."
-        )
-        raise ValueError(message)
-    data, plane = spaces(X, Y, metric)
-    ks, single = _check_k(k, data.n)
-    terms = _collect(data, plane, np.arange(data.n), ks, (name,), n_jobs)
-    scores = _score(name, terms[name], 1, ks, data.n)
-    return scores[:, 0] if single else scores
-
-
 @card(
     "Trustworthiness",
     "Is what lies close in the map close in the data? Falls when rows lie together that are far apart in the data.",
     shared_pass="neighborhood",
     shown=("run", "page"),
 )
-def trustworthiness(
-    X: ArrayLike,
-    Y: ArrayLike,
-    k: int | Sequence[int] = DEFAULT_K,
-    *,
-    metric: str = "euclidean",
-    pointwise: bool = False,
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(neighborhood_scores)
+def trustworthiness(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
     """Tell how far neighbours in the map are neighbours in the data.
 
     Equal to ``sklearn.manifold.trustworthiness`` where no distances are tied and k < n/2, the only k it takes.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    k : int or sequence of int, default=10
-        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    pointwise : bool, default=False
-        Return the value of every point instead of the mean.
-    sample : int, default=None
-        Estimate the mean from so many rows; None is exact.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -224,8 +192,6 @@ def trustworthiness(
     ----------
     Venna, Kaski, "Local multidimensional scaling", Neural Networks 19, 2006.
     """
-    options = (sample, random_state, n_jobs)
-    return _one("trustworthiness", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
 
 
 @card(
@@ -234,42 +200,15 @@ def trustworthiness(
     shared_pass="neighborhood",
     shown=("run", "page"),
 )
-def continuity(
-    X: ArrayLike,
-    Y: ArrayLike,
-    k: int | Sequence[int] = DEFAULT_K,
-    *,
-    metric: str = "euclidean",
-    pointwise: bool = False,
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(neighborhood_scores)
+def continuity(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
     """Tell how far neighbours in the data are neighbours in the map.
 
     Trustworthiness with data and map exchanged.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    k : int or sequence of int, default=10
-        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    pointwise : bool, default=False
-        Return the value of every point instead of the mean.
-    sample : int, default=None
-        Estimate the mean from so many rows; None is exact.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -281,8 +220,6 @@ def continuity(
     ----------
     Venna, Kaski, "Local multidimensional scaling", Neural Networks 19, 2006.
     """
-    options = (sample, random_state, n_jobs)
-    return _one("continuity", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
 
 
 @card(
@@ -291,42 +228,15 @@ def continuity(
     shared_pass="neighborhood",
     shown=("run", "page"),
 )
-def neighbor_recall(
-    X: ArrayLike,
-    Y: ArrayLike,
-    k: int | Sequence[int] = DEFAULT_K,
-    *,
-    metric: str = "euclidean",
-    pointwise: bool = False,
-    sample: int | None = None,
-    random_state: RandomState = None,
-    return_ci: bool = False,
-    n_jobs: int | None = None,
-) -> Any:
+@one_of(neighborhood_scores)
+def neighbor_recall(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
     """Share of the k nearest neighbours in the data that are among the k nearest in the map.
 
     Q_NX at k (see `q_nx`); k/(n − 1) for a random map.
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or (n, n) for metric="precomputed"
-        Data, or the distances between its rows.
-    Y : array-like of shape (n, n_components)
-        Map; its distances are Euclidean.
-    k : int or sequence of int, default=10
-        Neighbours, from 1 to n − 2; several at once cost hardly more than the greatest.
-    metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
-        Distance between rows of `X`.
-    pointwise : bool, default=False
-        Return the value of every point instead of the mean.
-    sample : int, default=None
-        Estimate the mean from so many rows; None is exact.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the sample.
-    return_ci : bool, default=False
-        Also return a 95 % interval.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+    {options}
 
     Returns
     -------
@@ -338,5 +248,3 @@ def neighbor_recall(
     ----------
     Lee, Verleysen, "Quality assessment of dimensionality reduction: rank-based criteria", Neurocomputing 72, 2009.
     """
-    options = (sample, random_state, n_jobs)
-    return _one("neighbor_recall", X, Y, k, metric, options, pointwise=pointwise, return_ci=return_ci)
