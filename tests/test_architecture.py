@@ -227,7 +227,7 @@ UPPER = ("_cli/", "runs/", "explorer/", "show/", "trust/", "tune/")
 
 
 def repeated_stems() -> list[str]:
-    """A stem occurs once in the upper layers, but for a command and a page's part, named like what they call or show."""
+    """A stem occurs once in the upper layers, but for commands and parts of the page, named like what they show."""
     stems: dict[str, list[str]] = {}
     for module in HOUSE.values():
         stem = module.path.rpartition("/")[2].removesuffix(".py")
