@@ -44,7 +44,8 @@ def run_transform(
 
 def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:
     n = len(placed.frame)
-    n_novel = int((placed.frame["novelty"] >= placed.novel_from).sum()) if "novelty" in placed.frame else None
+    limit = placed.novel_from
+    n_novel = None if limit is None else int((placed.frame["novelty"] >= limit).sum())
     console.data(
         {
             "rows": n,
@@ -59,12 +60,11 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
     if out is None:
         return
     console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
-    if n_novel is not None:
+    if n_novel is not None and limit is not None:
         looks = "looks" if n_novel == 1 else "look"
-        chance = "" if placed.share is None else f", as {placed.share:.1%} of rows like those have"
         console.result(
-            f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {placed.novel_from:.3g}"
-            f"{chance})."
+            f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {limit:.3g}, as "
+            f"{1 - limit:.1%} of rows like those have)."
         )
     if placed.accuracy is not None:
         console.result(f"- Against the target in the file, the forest's predictions score {placed.accuracy:.1%}.")

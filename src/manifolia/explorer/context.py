@@ -28,6 +28,7 @@ from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
 from manifolia.neighbors import NeighborIndex
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.frames import as_frame
 from manifolia.tables.preparer import PlainRows
 
 __all__ = [
@@ -347,7 +348,8 @@ def _take_table(context: Context, X: Any) -> None:
     if isinstance(X, Table):
         table, context.row_names = X, [str(name) for name in X.row_names]
     else:
-        bare = X.to_pandas() if hasattr(X, "to_pandas") else X
+        frame = as_frame(X)
+        bare = X if frame is None else frame
         if not isinstance(bare, pd.DataFrame) and not is_sparse(bare):
             bare = np.asarray(bare)
             bare = bare.reshape(-1, 1) if bare.ndim == 1 else bare
@@ -398,12 +400,11 @@ def _transformed(context: Context, X: Any) -> Any:
 
 def bare_rows(X: Any) -> Any:
     """Return rows as numbers, without names."""
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
     if is_sparse(X):
         return X.tocsr()
-    if isinstance(X, pd.DataFrame):
-        return X.to_numpy(dtype=np.float64, na_value=np.nan)
+    frame = as_frame(X)
+    if frame is not None:
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     rows = np.asarray(X)
     rows = rows.reshape(-1, 1) if rows.ndim == 1 else rows
     return rows if rows.dtype.kind == "f" else rows.astype(np.float64)

@@ -58,10 +58,9 @@ def decode(payload: Payload) -> Decoded:
 def decode_parts(payload: Payload) -> list[Part]:
     """Read what else a payload knows of a map, without what it knows of new rows."""
     meta, arrays = payload.meta, payload.arrays
-    n, n_new = int(meta["n_rows"]), int(meta["n_new"])
-    order = np.concatenate([arrays["row"].astype(np.int64), np.arange(n, n + n_new)])
+    n = int(meta["n_rows"])
     names = [column["name"] for column in meta["columns"]]
-    found = [part_of_page(name, item, arrays, order, names) for name, item in meta["parts"].items()]
+    found = [part_of_page(name, item, arrays, payload.order, names) for name, item in meta["parts"].items()]
     for part in found:
         part.rows = {key: values[:n] for key, values in part.rows.items()}
         part.links = {key: np.where(rows[:n] < n, rows[:n], -1) for key, rows in part.links.items()}

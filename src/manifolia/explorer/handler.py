@@ -117,11 +117,6 @@ class Server(ThreadingHTTPServer):
         _log.debug("a request from %s failed", client_address, exc_info=True)
 
 
-class _Request(NamedTuple):
-    path: str
-    query: dict[str, list[str]]
-
-
 class Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
@@ -139,11 +134,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer what is asked for."""
-        asked = self._asked()
-        guard = self.server.guard
+        asked = urlsplit(self.path)
+        guard, token = self.server.guard, parse_qs(asked.query).get("token")
         refusal = guard.host(self.headers)
-        if refusal is None and asked.path == "/" and "token" in asked.query:
-            if guard.is_token(asked.query["token"][0]):
+        if refusal is None and asked.path == "/" and token is not None:
+            if guard.is_token(token[0]):
                 self._send(303, "", "text/plain", {"Location": "/", "Set-Cookie": guard.cookie()})
             else:
                 self._refuse(Refusal(403, "The token is not that of this page."))
@@ -168,7 +163,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Take what is sent."""
-        asked = self._asked()
+        asked = urlsplit(self.path)
         guard = self.server.guard
         refusal = guard.host(self.headers) or guard.session(self.headers) or guard.origin(self.headers)
         kind = self.headers.get_content_type() if "Content-Type" in self.headers else ""
@@ -190,10 +185,6 @@ class Handler(BaseHTTPRequestHandler):
             self._selected(content)
         else:
             self._placed(content, kind)
-
-    def _asked(self) -> _Request:
-        parts = urlsplit(self.path)
-        return _Request(parts.path, parse_qs(parts.query))
 
     def _selected(self, content: bytes) -> None:
         payload = self.server.page.payload

@@ -37,7 +37,7 @@ import pandas as pd
 
 from manifolia._core.files import draft
 from manifolia._core.random import as_generator
-from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
 from manifolia.exceptions import ModelFileError
 from manifolia.explorer.budget import fit_budget, fit_parts, pack, some_names
@@ -99,6 +99,12 @@ class Payload:
     def left_out(self) -> tuple[str, ...]:
         """What was left out or changed, in sentences; the page lists them too."""
         return tuple(self.meta["left_out"])
+
+    @property
+    def order(self) -> IntArray:
+        """Row number of each point; new rows count on from those of the map."""
+        n = int(self.meta["n_rows"])
+        return np.concatenate([self.arrays["row"].astype(np.int64), np.arange(n, n + self.meta["n_new"])])
 
     def packed(self, name: str) -> str:
         """Compress an array for the page."""

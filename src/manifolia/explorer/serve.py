@@ -196,12 +196,7 @@ class LivePage:
                 listener.put(text)
 
     def _select(self, points: list[int] | None) -> None:
-        payload = self.payload
-        n = int(payload.meta["n_rows"])
-        rows = None
-        if points is not None:
-            order = np.concatenate([payload.arrays["row"].astype(np.int64), np.arange(n, n + payload.meta["n_new"])])
-            rows = np.unique(order[np.array(points, dtype=np.int64)])
+        rows = None if points is None else np.unique(self.payload.order[np.array(points, dtype=np.int64)])
         with self._lock:
             self._selection = rows
 
@@ -238,7 +233,7 @@ class LivePage:
             float(payload.arrays[axis][i]) * spec["scale"] + spec["offset"]
             for axis, spec in payload.meta["coordinates"].items()
         ]
-        row = int(payload.arrays["row"][i]) if i < n else i - n
+        row = int(payload.order[i]) - (n if i >= n else 0)
         found: dict[str, Any] = {"point": i, "row": row, "new": i >= n, "x": place[0], "y": place[1], "reasons": None}
         part = payload.meta["parts"].get("reasons")
         if part is None:

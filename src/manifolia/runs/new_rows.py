@@ -11,7 +11,6 @@ from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
-from manifolia.explorer.parts.predictions import novelty_level
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
@@ -29,8 +28,8 @@ class Placed(NamedTuple):
     new: NewRows  # For the page
     accuracy: float | None  # Share of predictions that are right, or R², where the file has the target
     n_known: int  # Rows that fall, in every tree, where a row of the fit fell: most likely that row itself
-    novel_from: float  # Novelty above which a row is unlike those of the map
-    share: float | None  # Share of rows like those of the map that are above it; None where that is not known
+    # Novelty above which a row is unlike those of the map, and the share of rows like those that are below it
+    novel_from: float | None
 
 
 def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
@@ -57,7 +56,8 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
         accuracy = _accuracy(next(iter(known.values())), predicted, str(report["target"]["task"]))
     n_known = int(context.method._fitted_forest.n_known(arrivals.X)) if context.card.forest else 0
     new = new_rows(context, arrivals)
-    return Placed(arrivals.Y, pd.DataFrame(columns), new, accuracy, n_known, *novelty_level(context.method))
+    novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
+    return Placed(arrivals.Y, pd.DataFrame(columns), new, accuracy, n_known, novel_from)
 
 
 def _warn_of_absent(preparer: Any, table: Table, report: dict[str, Any]) -> None:

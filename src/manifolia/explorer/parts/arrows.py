@@ -16,15 +16,16 @@ shows best, by Moran's I: how far rows agree with the mean v̄_i of their neighb
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray
-from manifolia._core.validate import is_sparse
-from manifolia.explorer.parts.effects import Effects
+from manifolia.explorer.parts.effects import Effects, bare_dense
 from manifolia.explorer.parts.part import Part
 from manifolia.neighbors import NeighborIndex
 
@@ -55,7 +56,9 @@ def make(context: Context) -> Part | None:
     effects = context.effects
     rows = np.sort(as_generator(context.random_state).permutation(context.n)[:_SAMPLE])
     Y = context.plane[rows]
-    features = _chosen(context, ranked) if ranked else _shown_best(context, rows, Y)
+    # The most important first, a category by its levels.
+    by_weight = sorted(range(len(context.sources)), key=lambda f: -ranked.get(context.sources[f], -np.inf))
+    features = by_weight[:_TOP] if ranked else _shown_best(context, rows, Y)
     low, high = Y.min(axis=0), Y.max(axis=0)
     side = float((high - low).max())
     if not features or side <= 0:
@@ -105,12 +108,6 @@ def make(context: Context) -> Part | None:
     return Part("arrows", meta, fixed=fixed, sources=[context.sources[f] for f in chosen])
 
 
-def _chosen(context: Context, ranked: dict[str, float]) -> list[int]:
-    """The columns, of those the method got, that have a field: the most important first, a category by its levels."""
-    order = sorted(range(len(context.sources)), key=lambda f: -ranked.get(context.sources[f], -np.inf))
-    return order[:_TOP]
-
-
 def _shown_best(context: Context, rows: IntArray, Y: FloatArray) -> list[int]:
     """The columns that neighbours in the map agree on most (Moran's I with equal weights)."""
     k = min(_AGREEING, len(rows) - 1)
@@ -120,10 +117,8 @@ def _shown_best(context: Context, rows: IntArray, Y: FloatArray) -> list[int]:
     W = sp.csr_array((np.full(near.size, 1.0 / k), near.ravel(), np.arange(0, near.size + 1, k)), shape=[len(rows)] * 2)
     agreement = np.empty(len(context.sources))
     narrow = context.X[rows]
-    for start in range(0, len(agreement), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        cells = narrow[:, part]
-        values = np.asarray(cells.toarray() if is_sparse(cells) else cells, dtype=np.float64)
+    for part in row_blocks(len(agreement), _BLOCK):
+        values = bare_dense(narrow[:, part])
         centred = np.where(np.isnan(values), 0.0, values - _known_means(values))
         squares = (centred**2).sum(axis=0)
         together = (centred * (W @ centred)).sum(axis=0)
@@ -151,17 +146,17 @@ def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatA
     return wide
 
 
-def _weights(Y: FloatArray, cells: FloatArray, width: float) -> FloatArray:
-    squares = ((cells[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * squares / width**2)
+def _weights(Y: FloatArray, cells: FloatArray, width: float) -> Iterator[tuple[slice, FloatArray]]:
+    """Gaussian weights of the rows about each cell, some cells at a time."""
+    for part in row_blocks(len(cells), _BLOCK):
+        squares = ((cells[part, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
+        yield part, np.exp(-0.5 * squares / width**2)
 
 
 def _behind(Y: FloatArray, cells: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
     """How many rows, by weight, stand behind each cell, and how far the nearest is."""
     count, nearest = np.empty(len(cells)), np.empty(len(cells))
-    for start in range(0, len(cells), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        w = _weights(Y, cells[part], width)
+    for part, w in _weights(Y, cells, width):
         count[part] = w.sum(axis=1)
         nearest[part] = width * np.sqrt(-2.0 * np.log(np.maximum(w.max(axis=1), 1e-300)))
     return count, nearest
@@ -169,12 +164,11 @@ def _behind(Y: FloatArray, cells: FloatArray, width: float) -> tuple[FloatArray,
 
 def _averaged(Y: FloatArray, cells: FloatArray, arrows: FloatArray, width: float) -> FloatArray:
     """Mean arrow about each cell."""
-    flat = arrows.reshape(len(arrows), -1)
-    field = np.empty((len(cells), flat.shape[1]))
-    for start in range(0, len(cells), _BLOCK):
-        w = _weights(Y, cells[start : start + _BLOCK], width)
-        field[start : start + _BLOCK] = (w @ flat) / np.maximum(w.sum(axis=1), 1e-300)[:, None]
-    return field.reshape(len(cells), -1, 2)
+    field = np.empty((len(cells), *arrows.shape[1:]))
+    for part, w in _weights(Y, cells, width):
+        mass = np.maximum(w.sum(axis=1), 1e-300)[:, None]
+        field[part] = ((w @ arrows.reshape(len(arrows), -1)) / mass).reshape(field[part].shape)
+    return field
 
 
 def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) -> FloatArray:
@@ -187,9 +181,8 @@ def _fitted(Y: FloatArray, cells: FloatArray, values: FloatArray, width: float) 
     x, y = u[:, :1], u[:, 1:]
     moments = np.hstack([one, one * x, one * y, one * x * x, one * x * y, one * y * y, v, v * x, v * y, v * v])
     field = np.zeros((len(cells), values.shape[1], 2))
-    for start in range(0, len(cells), _BLOCK):
-        w = _weights(Y, cells[start : start + _BLOCK], width)
-        field[start : start + _BLOCK] = _plane_slopes((w @ moments).reshape(len(w), 10, -1))
+    for part, w in _weights(Y, cells, width):
+        field[part] = _plane_slopes((w @ moments).reshape(len(w), 10, -1))
     return field / width
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import is_sparse
+from manifolia.explain.displacement import displacements
 
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Effects", "Groups", "bare_dense", "effects_of", "plane_of"]
 
 _DONORS = 4
-_PLACEMENTS = 120_000  # rows that are placed for reasons by substitution: some seconds of a forest of 500 trees
+_PLACEMENTS = 120_000  # rows that are placed for reasons by displacement: some seconds of a forest of 500 trees
 _LEAST_COLUMNS = 12  # columns that are tried before rows are left out
 _MOST_COLUMNS = 60
 _MOST_ROWS = 20_000  # rows that get reasons by arrows
@@ -95,7 +96,7 @@ class Effects:
     note: str  # The same in sentences
     _explained: Any = None
     _spread: Any = None
-    # Of substitution: columns that change together, and the values that are tried.
+    # Of displacement: columns that change together, and the values that are tried.
     _members: list[IntArray] = field(default_factory=list)
     _donors: list[FloatArray] = field(default_factory=list)
 
@@ -117,7 +118,8 @@ class Effects:
             groups = self.context.groups
             lengths = np.linalg.norm(arrows, axis=2) / self.context.spread
             return Block(groups.lengths(lengths), groups.chosen(arrows, dense))
-        return Block(self._substituted(dense) / self.context.spread, None)
+        moved = displacements(self.context.place, dense, self._members, self._donors).mean(axis=2)
+        return Block(moved / self.context.spread, None)
 
     def jacobian(self, X: FloatArray) -> FloatArray:
         """Differentiate the map's smooth formula."""
@@ -130,18 +132,6 @@ class Effects:
         arrows[:, :, : min(2, slopes.shape[2])] = slopes[:, :, :2]
         weight = np.asarray(method.feature_importance(**asked), dtype=np.float64)
         return Block(groups.lengths(weight), groups.chosen(arrows, dense))
-
-    def _substituted(self, dense: FloatArray) -> FloatArray:
-        """Mean distance that each row moves with other values of a column, each row alone."""
-        place = self.context.place
-        home = place(dense)
-        out = np.empty((len(dense), len(self._members)))
-        for g, (columns, donors) in enumerate(zip(self._members, self._donors, strict=True)):
-            tried = np.repeat(dense, len(donors), axis=0).reshape(len(dense), len(donors), -1)
-            tried[:, :, columns] = donors
-            placed = place(tried.reshape(-1, dense.shape[1])).reshape(len(dense), len(donors), 2)
-            out[:, g] = np.linalg.norm(placed - home[:, None], axis=2).mean(axis=1)
-        return out
 
 
 def effects_of(context: Context) -> Effects | None:

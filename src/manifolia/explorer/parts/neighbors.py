@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manifolia._core.blocks import row_blocks
+from manifolia._core.sparse import largest_entries
 from manifolia._core.types import IntArray
 from manifolia.explorer.parts.effects import plane_of
 from manifolia.explorer.parts.part import Part
@@ -34,7 +35,7 @@ def make(context: Context) -> Part | None:
         return None
     by_forest = uses_forest(context)
     if by_forest:
-        data = _strongest(context.method.proximity_matrix(), k, own=np.arange(n))
+        data = _strongest(context.method.proximity_matrix(), k, own=False)
     else:
         data = context.nearest(k).indices
     around = _map_index(context).neighbors(k, n_jobs=context.n_jobs).indices
@@ -75,15 +76,11 @@ def _part(meta: dict[str, Any], data: IntArray, around: IntArray) -> Part:
     return Part("neighbors", meta, links={"data": data.astype(np.int64), "map": around.astype(np.int64)})
 
 
-def _strongest(proximities: Any, k: int, own: IntArray | None = None) -> IntArray:
-    """Columns of the k largest entries of each row of a sparse matrix, the largest first; −1 where there are fewer."""
+def _strongest(proximities: Any, k: int, *, own: bool = True) -> IntArray:
+    """Columns of the k largest entries of each row, without a row's own unless wanted; −1 where there are fewer."""
     matrix = proximities.tocsr()
-    out = np.full((matrix.shape[0], k), -1, dtype=np.int64)
-    for i in range(matrix.shape[0]):
-        part = slice(matrix.indptr[i], matrix.indptr[i + 1])
-        columns, values = matrix.indices[part], matrix.data[part]
-        kept = values > 0 if own is None else (values > 0) & (columns != own[i])
-        columns, values = columns[kept], values[kept]
-        order = np.argsort(-values, kind="stable")[:k]
-        out[i, : len(order)] = columns[order]
-    return out
+    if not own:
+        matrix = matrix.copy()
+        matrix.data[np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) == matrix.indices] = 0.0
+    columns, values = largest_entries(matrix, k)
+    return np.where(values > 0, columns, -1)

@@ -16,9 +16,7 @@ from manifolia.explorer.parts.part import Part
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["NOVEL", "for_new", "forest_predictions", "make", "make_novelty", "novelty_for_new", "novelty_level"]
-
-NOVEL = 0.5  #: Novelty above which a row is called unlike the others, where the model has no threshold of its own.
+__all__ = ["for_new", "forest_predictions", "make", "make_novelty", "novelty_for_new"]
 
 
 def make(context: Context) -> Part | None:
@@ -78,16 +76,8 @@ def novelty_for_new(context: Context, arrivals: Arrivals) -> Part | None:
     if name is None or arrivals.novelty is None:
         return None
     arrivals.columns[name] = arrivals.novelty
-    level, share = novelty_level(context.method)
-    note = f"Rows of at least {level:.2f} are unlike those of the map."
-    if share is not None:
-        note = f"Rows of at least {level:.2f} are farther from the map's rows than {1 - share:.0%} of these are."
+    level = float(context.method.novelty_threshold_)
+    note = f"Rows of at least {level:.2f} are farther from the map's rows than {level:.0%} of these are."
     flags = (np.nan_to_num(arrivals.novelty, nan=1.0) >= level).astype(np.uint8)
     meta = {"level": level, "direction": "above", "note": note, "far": context.card.far_row}
     return Part("novelty", meta, fixed={"flag": flags}, columns={"novelty": name})
-
-
-def novelty_level(method: Any) -> tuple[float, float | None]:
-    """Tell above which novelty rows are unlike those of the map, and which share of rows like those is above it."""
-    level = getattr(method, "novelty_threshold_", None)
-    return (NOVEL, None) if level is None else (float(level), 1.0 - float(level))

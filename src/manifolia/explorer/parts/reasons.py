@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.types import FloatArray, IntArray
@@ -113,7 +114,8 @@ def _ranked(
         tops.append(_top(effects, block, bare_dense(X[part]), middle, k))
         if keep_weights:
             weights.append(block.weight.astype(np.float32))
-    return _stacked(tops), np.concatenate(weights) if weights else None
+    stacked: list[Any] = [None if parts[0] is None else np.concatenate(parts) for parts in zip(*tops, strict=True)]
+    return _Top(*stacked), np.concatenate(weights) if weights else None
 
 
 def _top(effects: Effects, block: Block, dense: FloatArray, middle: FloatArray, k: int) -> _Top:
@@ -132,16 +134,6 @@ def _top(effects: Effects, block: Block, dense: FloatArray, middle: FloatArray, 
     own = np.take_along_axis(dense, np.maximum(first, 0), axis=1)
     sign = np.where((first < 0) | np.isnan(own), 0, np.sign(np.nan_to_num(own - middle[np.maximum(first, 0)])))
     return _Top(np.where(values > 0, few, NO_FEATURE), values, arrows, sign.astype(np.int8))
-
-
-def _stacked(tops: list[_Top]) -> _Top:
-    arrows = [top.arrows for top in tops if top.arrows is not None]
-    return _Top(
-        np.concatenate([top.feature for top in tops]),
-        np.concatenate([top.weight for top in tops]),
-        np.concatenate(arrows) if arrows else None,
-        np.concatenate([top.sign for top in tops]),
-    )
 
 
 def _used_names(names: list[str], feature: IntArray) -> tuple[list[str], IntArray]:
@@ -183,10 +175,4 @@ def _medians(X: Any) -> FloatArray:
         for f in np.flatnonzero(np.diff(columns.indptr) > X.shape[0] / 2):
             out[f] = np.median(columns[:, [f]].toarray())
         return out
-    values = np.asarray(X, dtype=np.float64)
-    gaps = np.isnan(values).any(axis=0)
-    out = np.median(values, axis=0)
-    for f in np.flatnonzero(gaps):
-        known = values[~np.isnan(values[:, f]), f]
-        out[f] = np.median(known) if len(known) else 0.0
-    return np.asarray(out)
+    return np.asarray(pd.DataFrame(X).median().fillna(0.0), dtype=np.float64)
