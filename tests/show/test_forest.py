@@ -205,7 +205,7 @@ def test_evidence_draws_a_line_to_each_row_that_speaks(K):
     labels = LABELS.astype(object)
     labels[0] = None
     display = EvidenceDisplay.from_data(K, Y, labels, 5, n_neighbors=3)
-    assert display.found.rows.tolist() == [[1, 2, 4]]
+    assert display.found.rows[5].tolist() == [1, 2, 4]
     ax = Figure().subplots()
     display.plot(ax)
     assert len(ax.lines) == 3
@@ -216,6 +216,17 @@ def test_evidence_draws_a_line_to_each_row_that_speaks(K):
     assert words[-1] == "row 5"
     new = EvidenceDisplay.from_data(K[:2], Y, labels, 1, places=[[9.0, 9.0], [8.0, 8.0]])
     assert new.spot.tolist() == [8.0, 8.0]
+
+
+def test_every_class_is_in_the_legend_by_its_own_name(K):
+    labels = np.repeat(["_a", "$b$"], 20)  # matplotlib would leave out the first, and read the second as a formula
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    prototypes = PrototypeDisplay.from_data(K, X, labels).plot(Figure().subplots())
+    assert [text.get_text() for text in prototypes.ax_.get_legend().get_texts()] == ["$b$", "_a"]
+    evidence = EvidenceDisplay.from_data(K, X, labels, 5).plot(Figure().subplots())
+    texts = evidence.ax_.get_legend().get_texts()
+    assert texts[0].get_text().startswith("_a: ")
+    assert not any(text.get_parse_math() for text in texts)
 
 
 def test_filled_values_stand_beside_known_ones():

@@ -10,8 +10,6 @@ import numpy as np
 from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia.show.palette import class_palette
 
-__all__ = ["Classes", "Values", "are_classes", "class_codes", "scale_values"]
-
 _FEW = 20  # different whole numbers at most that are taken for classes
 
 

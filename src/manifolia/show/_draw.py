@@ -27,8 +27,6 @@ from manifolia.show._style import (
 )
 from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, Theme, class_colors
 
-__all__ = ["MapPainter"]
-
 _EDGES_BELOW = 2_000  # rows: with fewer, a thin edge in the colour of the background tells points apart
 _MAP_NAME = 22
 _ROBUST = (1.0, 99.0)

@@ -13,17 +13,6 @@ from manifolia._core.validate import check_is_fitted, check_number, row_numbers
 from manifolia.registry import card_of
 from manifolia.show._style import check_shape
 
-__all__ = [
-    "FeatureMeans",
-    "explained_model",
-    "feature_means",
-    "feature_number",
-    "group_rows",
-    "name_features",
-    "nearest_gap",
-    "spread_rows",
-]
-
 _BLOCK_ROWS = 256
 _MOST_CELLS = 400  # along the longer side of a map, where rows are spread
 
@@ -35,7 +24,6 @@ class FeatureMeans(NamedTuple):
     importance: FloatArray  # (p,): importance (Eq. 4)
     reliability: FloatArray  # (p,): reliability of the arrows
     values: FloatArray  # (p,): the features themselves
-    n_rows: int  # How many rows stand behind them
 
 
 def explained_model(estimator: Any, purpose: str) -> Any:
@@ -111,8 +99,7 @@ def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float
         importance += model.feature_importance(rows=part, kind=kind).sum(axis=0)
         reliability += trust.sum(axis=0)
         values += model.feature_values(rows=part).sum(axis=0)
-    n = points.size
-    return FeatureMeans(arrows / n, importance / n, reliability / n, values / n, n)
+    return FeatureMeans(*(total / points.size for total in (arrows, importance, reliability, values)))
 
 
 def spread_rows(Y: FloatArray, n_shown: int) -> IntArray:

@@ -11,8 +11,6 @@ from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia.show._style import matplotlib_part, plain, shorten
 from manifolia.show.palette import Theme
 
-__all__ = ["anchors", "keep_clear", "push_apart", "text_sizes", "tie", "write_name"]
-
 _CELLS = 24  # of the longer side of the map; a group spans several
 _ROUNDS = 200
 _PULL = 0.03  # share of the way back to its place that a name takes in each round

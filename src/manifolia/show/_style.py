@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,32 +23,9 @@ from manifolia.show.palette import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
 else:
     Axes = Any  # matplotlib is imported when something is drawn
-
-__all__ = [
-    "LEGEND_NAME",
-    "THEMES",
-    "UNDERLINED",
-    "Axes",
-    "Display",
-    "apply_theme",
-    "check_shape",
-    "choose_components",
-    "color_bar",
-    "color_map",
-    "legend_beside",
-    "matplotlib_part",
-    "name_ticks",
-    "plain",
-    "plain_legend",
-    "point_alpha",
-    "point_size",
-    "resolve_theme",
-    "shorten",
-    "steal_room",
-]
 
 THEMES = ("auto", "light", "dark")
 UNDERLINED = ("top", "right", "left")  # sides to hide where rows have names in the place of ticks
@@ -121,11 +98,9 @@ def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
 
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:
     """Make our scale for that background a matplotlib Colormap."""
-    dark = theme is DARK
-    continuous, around = (CONTINUOUS_DARK, DIVERGING_DARK) if dark else (CONTINUOUS, DIVERGING)
     name = "manifolia-diverging" if diverging else "manifolia-continuous"
-    stops = around if diverging else continuous
-    return matplotlib_part("colors").LinearSegmentedColormap.from_list(name, stops)
+    light, dark = (DIVERGING, DIVERGING_DARK) if diverging else (CONTINUOUS, CONTINUOUS_DARK)
+    return matplotlib_part("colors").LinearSegmentedColormap.from_list(name, dark if theme is DARK else light)
 
 
 def luminance(color: str) -> float:
@@ -218,10 +193,10 @@ def name_ticks(
         plain(text)
 
 
-def legend_beside(ax: Any, theme: Theme) -> None:
-    """Write the legend to the right of the axes."""
+def legend_beside(ax: Any, named: Mapping[str, Any], theme: Theme) -> None:
+    """Write what stands for which name to the right of the axes."""
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    ax.legend(frameon=False, fontsize=8, labelcolor=theme.text, **beside)
+    plain_legend(ax, list(named.values()), list(named), theme, fontsize=8, **beside)
 
 
 def plain_legend(ax: Any, handles: Sequence[Any], names: Sequence[str], theme: Theme, **options: Any) -> Any:

@@ -496,7 +496,7 @@ class TopArrowsDisplay(OverMap):
         flat = places[:, plane.chosen].astype(np.float64)
         low, high = np.percentile(flat, _CENTRAL, axis=0)
         nothing = np.zeros(d)
-        means = FeatureMeans(found, nothing, nothing, nothing, len(flat))
+        means = FeatureMeans(found, nothing, nothing, nothing)
         group = _largest("map", (low + high) / 2, means, plane.chosen, names, top, "arrow")
         if not len(group.names):
             message = "no feature goes with an axis of the map: all arrows are zero."

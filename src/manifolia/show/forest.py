@@ -453,7 +453,7 @@ class PrototypeDisplay(Display):
         ax, chosen = self._open(ax, theme, (6.8, float(np.clip(1.4 + 0.42 * n, 2.6, 14.0))), hide=UNDERLINED)
         labels = list(dict.fromkeys(one.label for one in self.found))
         colors = dict(zip(labels, class_colors(len(labels), dark=chosen is DARK), strict=True))
-        seen: set[Any] = set()
+        named: dict[str, Any] = {}
         for k, one in enumerate(self.found):
             shift = 0.5 * ((k + 0.5) / len(self.found) - 0.5)
             places = np.arange(n) + shift
@@ -462,15 +462,14 @@ class PrototypeDisplay(Display):
                 for part in (one.low, one.values, one.high)
             )
             ax.hlines(places, low, high, color=colors[one.label], linewidth=1.6, alpha=0.6)
-            name = None if one.label in seen else shorten(one.label, _NAME)
-            ax.scatter(middle, places, s=22, color=colors[one.label], label=name, zorder=3, linewidths=0)
-            seen.add(one.label)
+            dots = ax.scatter(middle, places, s=22, color=colors[one.label], zorder=3, linewidths=0)
+            named.setdefault(shorten(one.label, _NAME), dots)
         name_ticks(ax.yaxis, range(n), [self.names[f] for f in self.features], _NAME)
         hidden = len(self.names) - n
         words = "from the median of all rows, in interquartile ranges"
         ax.set(ylim=(n - 0.5, -0.5), xlabel=words + (f"\n{hidden:,} more features" if hidden else ""))
         ax.axvline(0.0, color=chosen.muted, linewidth=0.8)
-        legend_beside(ax, chosen)
+        legend_beside(ax, named, chosen)
         return self
 
 
@@ -485,9 +484,9 @@ class EvidenceDisplay(Display):
     spot : ndarray of shape (2,)
         Place of the row.
     found : Evidence
-        Of this row alone.
-    title : str
-        What the row is called.
+        Of all rows.
+    row : int
+        Which of them is shown.
 
     Attributes
     ----------
@@ -498,7 +497,7 @@ class EvidenceDisplay(Display):
     Y: FloatArray
     spot: FloatArray
     found: Evidence
-    title: str
+    row: int
 
     @classmethod
     def from_data(
@@ -537,10 +536,7 @@ class EvidenceDisplay(Display):
         row = check_number(row, "row", low=0, high=matrix.shape[0] - 1, integer=True)
         Y = check_map(Y, n_rows=matrix.shape[1])
         own = Y if places is None else check_map(places, n_rows=matrix.shape[0], name="places")
-        whole = evidence(matrix, y, n_neighbors=n_neighbors)
-        one = whole._replace(rows=whole.rows[[row]], weights=whole.weights[[row]], labels=whole.labels[[row]],
-                             votes=whole.votes[[row]])  # fmt: skip
-        return cls(Y, own[row], one, f"row {row}")
+        return cls(Y, own[row], evidence(matrix, y, n_neighbors=n_neighbors), row)
 
     def plot(self, ax: Axes | None = None, *, theme: str = "auto") -> EvidenceDisplay:
         """Draw it.
@@ -558,28 +554,26 @@ class EvidenceDisplay(Display):
             Itself, with `ax_`. A line is as wide as the row's share of the proximity.
         """
         ax, chosen = self._open(ax, theme, (6.4, 4.6))
-        classes = list(self.found.classes)
+        found, classes = self.found, list(self.found.classes)
         colors = dict(zip(classes, class_colors(len(classes), dark=chosen is DARK), strict=True))
-        ax.scatter(
-            self.Y[:, 0], self.Y[:, 1], s=point_size(len(self.Y), ax), color=chosen.faint, linewidths=0, zorder=1
-        )
-        seen = set()
-        for other, weight, label in zip(self.found.rows[0], self.found.weights[0], self.found.labels[0], strict=True):
+        size = point_size(len(self.Y), ax)
+        ax.scatter(self.Y[:, 0], self.Y[:, 1], s=size, color=chosen.faint, linewidths=0, zorder=1)
+        named: dict[str, Any] = {}
+        for other, weight, label in zip(
+            found.rows[self.row], found.weights[self.row], found.labels[self.row], strict=True
+        ):
             if other < 0:
                 continue
-            vote = self.found.votes[0][classes.index(label)]
-            name = None if label in seen else f"{shorten(label, _NAME)}: {vote:.0%} of the proximity"
-            seen.add(label)
-            line = np.array([self.spot[:2], self.Y[other, :2]])
-            ax.plot(*line.T, color=colors[label], linewidth=max(0.8, _WIDEST * weight), alpha=0.7, zorder=2)
-            ax.scatter(
-                self.Y[other, 0], self.Y[other, 1], s=36, color=colors[label], label=name, zorder=3, linewidths=0
-            )
-        ax.scatter(
-            self.spot[0], self.spot[1], s=110, marker="*", color=chosen.text, zorder=4, label=self.title, linewidths=0
-        )
+            place = self.Y[other, :2]
+            width = max(0.8, _WIDEST * weight)
+            ax.plot(*np.array([self.spot[:2], place]).T, color=colors[label], linewidth=width, alpha=0.7, zorder=2)
+            dot = ax.scatter(place[0], place[1], s=36, color=colors[label], zorder=3, linewidths=0)
+            vote = found.votes[self.row][classes.index(label)]
+            named.setdefault(f"{shorten(label, _NAME)}: {vote:.0%} of the proximity", dot)
+        x, y = self.spot[:2]
+        named[f"row {self.row}"] = ax.scatter(x, y, s=110, marker="*", color=chosen.text, zorder=4, linewidths=0)
         ax.set(xticks=[], yticks=[])
-        legend_beside(ax, chosen)
+        legend_beside(ax, named, chosen)
         return self
 
 
@@ -664,22 +658,22 @@ class ImputationDisplay(Display):
         n = len(self.names)
         ax, chosen = self._open(ax, theme, (6.6, float(np.clip(1.4 + 0.5 * n, 2.4, 14.0))), hide=UNDERLINED)
         color = class_colors(1, dark=chosen is DARK)[0]
+        named: dict[str, Any] = {}
         for place in range(n):
             filled = self.missing[:, place]
-            for here, shift, paint, label in (
-                (~filled, -0.16, chosen.muted, "known"),
-                (filled, 0.16, color, "filled in"),
+            for label, here, shift, paint in (
+                ("known", ~filled, -0.16, chosen.muted),
+                ("filled in", filled, 0.16, color),
             ):
                 values = self.values[here, place]
                 # Spread over a narrow band in the order of the data, so that equal values can be told apart.
                 across = place + shift + 0.22 * ((np.arange(len(values)) + 0.5) / max(len(values), 1) - 0.5)
-                ax.scatter(
-                    values, across, s=9, color=paint, alpha=0.6, linewidths=0, label=label if place == 0 else None
-                )
+                dots = ax.scatter(values, across, s=9, color=paint, alpha=0.6, linewidths=0)
+                named.setdefault(label, dots)
         name_ticks(ax.yaxis, range(n), self.names, _NAME)
         last = f"; last change {self.change[-1]:.2g}" if len(self.change) else ""
         ax.set(ylim=(n - 0.5, -0.5), xlabel=f"standard deviations from the known mean\n{len(self.change)} rounds{last}")
-        legend_beside(ax, chosen)
+        legend_beside(ax, named, chosen)
         return self
 
 
