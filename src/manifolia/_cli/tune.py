@@ -35,19 +35,19 @@ def run_tune(
     tuning = {name: options.pop(name) for name in _TUNING}
     table = read_table(data, options)
     began = time.perf_counter()
-    found = tune_table(table, request_of(options), console, metrics=metrics or ("auc_r_nx",), **tuning)
-    run = make_run(table, replace(found.request, study=found.tuner), console)
-    study = found.tuner.to_dict()
+    tuned = tune_table(table, request_of(options), console, metrics=metrics or ("auc_r_nx",), **tuning)
+    run = make_run(table, replace(tuned.request, study=tuned.tuner), console)
+    study = tuned.tuner.to_dict()
     with console.stage("write"):
         write_run(run, folder, force=force)
         with draft(folder / "tuning.json") as path:
             path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
-        found.tuner.trials_.to_csv(folder / "trials.csv", index=False)
+        tuned.tuner.trials_.to_csv(folder / "trials.csv", index=False)
         if is_installed("matplotlib"):
-            write_study_picture(found.tuner, folder / "tuning.png")
-    console.notes([*found.notes, *run.report["notes"]])
+            write_study_picture(tuned.tuner, folder / "tuning.png")
+    console.notes([*tuned.notes, *run.report["notes"]])
     console.data({"run": str(folder), "page": str(folder / "map.html"), "tuning": study})
-    _tell(console, found.tuner, run.report, folder, time.perf_counter() - began)
+    _tell(console, tuned.tuner, run.report, folder, time.perf_counter() - began)
 
 
 def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, seconds: float) -> None:

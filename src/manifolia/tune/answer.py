@@ -190,8 +190,8 @@ def front_table(table: pd.DataFrame, expected: FloatArray, chances: FloatArray, 
 def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Sequence[str]) -> dict[str, Any]:
     """Write a fitted tuner as plain values."""
     try:
-        told = tuner.sensitivity()
-        table: Any = {"table": _plain(told.table.reset_index(names="parameter")), "r2": told.r2}
+        shares = tuner.sensitivity()
+        table: Any = {"table": _plain(shares.table.reset_index(names="parameter")), "r2": shares.r2}
     except ValueError as refusal:
         table = {"refused": str(refusal)}
     how = tuner.aggregate_

@@ -43,7 +43,7 @@ class Refit(NamedTuple):
     """What is fitted to all rows."""
 
     arguments: dict[str, Any]  # Parameters of the estimator
-    seed: int  # Of the run with the least loss of its own; of the first run if none tells
+    seed: int  # Of the run with the least loss of its own; of the first run if none reports one
     tried: list[Trial]  # Runs on all rows of each way to carry the setting over
 
 
@@ -80,8 +80,8 @@ def _tried(search: Search, setting: Setting, slot: int, arguments: dict[str, Any
 
 
 def _best_seed(trial: Trial, seed: int) -> int:
-    told = [(run.own_loss, repeat) for repeat, run in enumerate(trial.runs) if not math.isnan(run.own_loss)]
-    return run_seed(seed, trial.stage, trial.slot, min(told)[1] if told else 0)
+    losses = [(run.own_loss, repeat) for repeat, run in enumerate(trial.runs) if not math.isnan(run.own_loss)]
+    return run_seed(seed, trial.stage, trial.slot, min(losses)[1] if losses else 0)
 
 
 def carried_table(

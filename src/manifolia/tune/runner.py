@@ -163,7 +163,7 @@ def check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
 
 
 def _as_metric(given: str | Metric | Callable[..., float]) -> Metric:
-    """Find a metric by name, or take a function of the user's."""
+    """Find a metric by name, or take a user's function."""
     if isinstance(given, (str, Metric)):
         return get_metric(given)
     if not callable(given):

@@ -11,7 +11,7 @@ does not know: a Monte-Carlo interval of the design alone is far too narrow.
 The paper feeds the tuning samples to a formula made for another design, and prints total indices of 1.9 with intervals
 of 10²⁵ (Tables 2 and 3). A table like that is refused here: below a leave-one-out R² of 0.5 the surrogate does not know
 the loss; below the noise there is no variance to share out; and where every interval covers more than half of what an
-index can be, and resampled trials do not even agree which of two parameters matters more, nothing is told at all.
+index can be, and resampled trials do not even agree which of two parameters matters more, there is no table either.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _MOST_EXACT = 3
 _N_SALTELLI = 2**12
 _LEAST_R2 = 0.5
 _N_BOOTSTRAP = 50
-_WIDE = 0.5  # of [0, 1]: an interval that is wider leaves more open than it tells
-_SURE = 0.95  # of the resamples: so many must agree for an order of two parameters to be told
+_WIDE = 0.5  # of [0, 1]: a wider interval leaves more open than it says
+_SURE = 0.95  # of the resamples: this share must agree on the order of two parameters before it counts
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -206,7 +206,7 @@ def sensitivity(
 
 
 def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray, high: FloatArray, r2: float) -> None:
-    """Refuse a table that tells nothing: neither a share, nor which of two parameters matters more."""
+    """Refuse a table that says nothing: neither a share, nor which of two parameters matters more."""
     widths = high - low
     total = draws[:, 1]
     sure = max((float(np.mean(total[:, i] > total[:, j])) for i, j in itertools.permutations(range(len(names)), 2)),

@@ -142,7 +142,7 @@ class Space:
         return key_of(self.resolve(setting))
 
     def grid(self, n_points: int) -> list[Setting]:
-        """Return a regular grid of about so many settings."""
+        """Return a regular grid of about this many settings."""
         options = [len(one.options) for one in self.parameters.values() if isinstance(one, Choice)]
         numeric = len(self.parameters) - len(options)
         steps = max(2, math.floor((n_points / math.prod(options)) ** (1 / numeric) + 1e-9)) if numeric else 0
@@ -156,7 +156,7 @@ class Space:
         return list({key_of(setting): setting for setting in settings}.values())
 
     def picked(self, given: Mapping[str, Any]) -> Setting:
-        """Read a setting of the user's, or a row of a table of trials."""
+        """Read a user's setting, or a row of a table of trials."""
         setting = {name: _as_value(self.parameters[name], given[name]) for name in self.names if name in given}
         ready = all(condition.on in setting for condition in self.conditions.values())
         wanted = [name for name in self.names if not ready or self.active(setting, name)]

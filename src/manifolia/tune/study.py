@@ -87,7 +87,7 @@ class TrialRun:
     # One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error
     losses: tuple[float, ...] = ()
     values: tuple[float, ...] = ()  # The metrics themselves
-    own_loss: float = math.nan  # What the estimator minimised, where it tells; NaN otherwise
+    own_loss: float = math.nan  # What the estimator minimised, where it reports it; NaN otherwise
     seconds: float = 0.0  # Time of the map and the metrics
     error: str = ""  # What went wrong, in one line; empty if nothing did
     notes: tuple[str, ...] = ()  # Warnings of the estimator
@@ -126,7 +126,7 @@ class Trial:
 
     @property
     def error(self) -> str:
-        """The first error, if any run failed: a setting that fails now and then is no setting to recommend."""
+        """The first error, if any run failed: a setting that fails now and then is not one to recommend."""
         return next((run.error for run in self.runs if run.error), "")
 
     @property
@@ -370,7 +370,7 @@ def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
         except Exception as error:
             if storage is None or isinstance(error, (FileNotFoundError, MemoryError)):
                 raise
-            # SQLAlchemy's errors, an extra of an extra: told by their text. Another process may be making the tables
+            # SQLAlchemy's errors, an extra of an extra: known by their text. Another process may be making the tables
             # of the same file: then try again.
             passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
             if not passing or attempt + 1 == _ATTEMPTS:

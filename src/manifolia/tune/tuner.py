@@ -124,7 +124,7 @@ class Tuner(BaseEstimator):
     verbose : bool, default=False
         Show progress on stderr.
     callback : callable, default=None
-        Called with a ``ProgressEvent``, which tells the ``best`` loss so far and the ``seconds_left``; returning True
+        Called with a ``ProgressEvent``, which has the ``best`` loss so far and the ``seconds_left``; returning True
         ends the search, or the confirming, and the answer is made of what there is.
 
     Attributes
@@ -343,7 +343,7 @@ class Tuner(BaseEstimator):
     # -- what a fitted tuner is asked
 
     def sensitivity(self, metric: str | None = None) -> Sensitivity:
-        """Tell which parameters matter, or why that cannot be told.
+        """Say which parameters matter, or why the trials do not show it.
 
         Parameters
         ----------

@@ -7,8 +7,8 @@ thread writes a number that grows into each of them. The others know that a work
 - else, wherever it was, when the number has not grown for some minutes *while they looked*: clocks of two machines need
   not agree, and a worker that was paused is given as long again.
 
-Who is taken for gone and is not, since a run kept the whole interpreter busy for so long, finds its trial closed and
-leaves it to the one who took it over.
+A worker that counts as gone but is not, because a run kept its interpreter busy for that long, finds its trial closed
+and leaves it to the worker that took it over.
 """
 
 from __future__ import annotations
