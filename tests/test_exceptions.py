@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
+import manifolia as mf
 from manifolia import exceptions
 from manifolia._core.messages import Argument, Message
 
@@ -45,3 +47,23 @@ def test_an_error_carries_its_parameter_and_the_arguments_that_its_message_names
 def test_all_are_listed():
     ours = [name for name, value in vars(exceptions).items() if isinstance(value, type)]
     assert sorted(exceptions.__all__) == sorted(ours)
+
+
+@pytest.mark.parametrize(
+    ("make", "parameter"),
+    [
+        (lambda: mf.RFPHATE(n_trees=0), "n_trees"),
+        (lambda: mf.RFPHATE(task="multilabel"), "task"),
+        (lambda: mf.RFPHATE(forest="oak"), "forest"),
+        (lambda: mf.PHATE(n_neighbors=-1), "n_neighbors"),
+        (lambda: mf.FeatureMAP(min_dist="far"), "min_dist"),
+        (lambda: mf.KernelTSNE(map=3), "map"),
+        (lambda: mf.KernelTSNE(random_state=-1), "random_state"),
+        (lambda: mf.ForestFeatures(n_jobs=0), "n_jobs"),
+    ],
+)
+def test_estimators_say_which_parameter_is_wrong(make, parameter):
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    with pytest.raises(exceptions.ManifoliaError, match=parameter) as caught:
+        make().fit(X, y)
+    assert caught.value.parameter == parameter

@@ -17,7 +17,7 @@ from typing import Any
 
 from manifolia._core.messages import Message
 from manifolia._core.pipelines import last_step
-from manifolia.exceptions import MemoryLimitError
+from manifolia.exceptions import MemoryLimitError, ParameterError
 
 __all__ = ["available", "estimate_memory", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
 
@@ -36,7 +36,7 @@ def parse_bytes(text: str | int, *, name: str = "size") -> int:
     size = int(float(match.group(1)) * _UNITS[unit]) if match and unit in _UNITS else 0
     if size <= 0:
         message = f"{name} must be a positive size in bytes such as 8GiB, 500MB or 1000000, got {text!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return size
 
 

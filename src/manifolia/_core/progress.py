@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from manifolia._core.types import Callback, IntArray
-from manifolia.exceptions import StoppedByCallbackError
+from manifolia.exceptions import ParameterTypeError, StoppedByCallbackError
 
 __all__ = ["ProgressEvent", "Reporter", "TqdmCallback", "watch_kernel"]
 
@@ -75,7 +75,7 @@ class Reporter:
         if callback is not None:
             if not callable(callback):
                 message = f"callback must be callable or None, got {callback!r}. It takes one ProgressEvent."
-                raise TypeError(message)
+                raise ParameterTypeError(message, parameter="callback")
             self._listeners.append(callback)
 
     @property

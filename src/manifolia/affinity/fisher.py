@@ -44,7 +44,7 @@ from manifolia._core.random import draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_matrix, check_number, check_option
 from manifolia._core.warnings import warn
-from manifolia.exceptions import HonestyWarning
+from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest.targets import read_target
 
 __all__ = [
@@ -319,7 +319,7 @@ def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins:
     target = read_target(y, n_rows, task)
     if target.y is None or target.task not in ("classification", "regression"):
         message = f"y must be one column of classes or numbers, got shape {np.shape(y)}. Choose a column."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     values = target.y
     if target.task == "regression":
         cuts = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
@@ -328,7 +328,7 @@ def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins:
     if len(found) < 2:
         what = "one class" if target.task == "classification" else "one value"
         message = f"y must have at least two classes, got {what}. The Fisher metric is about what tells classes apart."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     codes = np.full(n_rows, -1, dtype=np.intp)
     codes[target.labelled] = code
     return codes

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, FloatArray, IntArray, Sparse
+from manifolia.exceptions import ParameterError
 from manifolia.neighbors import Neighbors
 
 __all__ = ["FuzzyGraph", "Memberships", "check_neighbors", "fuzzy_graph", "mean_neighbor_distance", "memberships"]
@@ -125,7 +126,7 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
         indices, distances = (np.asarray(part) for part in neighbors)
     except (TypeError, ValueError):
         message = f"neighbors must be a pair (indices, distances), got {type(neighbors).__name__}."
-        raise ValueError(message) from None
+        raise ParameterError(message, parameter="neighbors") from None
     n = indices.shape[0] if n_rows is None else n_rows
     fits = indices.ndim == 2 and indices.shape == distances.shape and indices.shape[0] == n and indices.shape[1] > 0
     if not fits or indices.dtype.kind not in "iu" or distances.dtype.kind not in "iuf":
@@ -134,7 +135,7 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
             f"{indices.shape} and {distances.dtype} of shape {distances.shape}. Pass what "
             f"manifolia.neighbors.kneighbors returns for the same rows."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="neighbors")
     if indices.min() < 0 or indices.max() >= n or (indices == np.arange(n)[:, None]).any():
         message = (
             f"neighbors.indices must lie between 0 and {n - 1} and no row may be its own neighbour. Leave the row "

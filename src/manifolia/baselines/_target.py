@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from manifolia._core.types import Array, ArrayLike, FloatArray
+from manifolia.exceptions import ParameterError
 from manifolia.forest.targets import read_target
 
 __all__ = ["Factor", "target_classes", "target_factor"]
@@ -30,7 +31,7 @@ def _complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
         check_classification_targets(target.y)
     if len(target.y) < n:
         message = f"y has {n - len(target.y)} missing values, and {name} needs all. Drop those rows first."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     return target
 
 
@@ -43,7 +44,7 @@ def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: st
         return Factor(one_hot - one_hot.mean(axis=0), classes)
     if target.task not in ("classification", "regression", "multilabel", "multioutput") or kernel == "delta":
         message = f"kernel='delta' compares classes, and the target was taken for {target.task}. Use 'linear' or 'rbf'."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="kernel")
     numbers = np.asarray(target.y, dtype=np.float64).reshape(n, -1)
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -78,6 +79,6 @@ def target_classes(y: ArrayLike | None, n: int, *, name: str) -> tuple[Array, Ar
             f"{name} compares classes, and y was taken for {target.task}. Pass one column of classes, cut numbers into "
             "bins first, or use a method that takes numbers, such as SupervisedPCA."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     classes, codes = np.unique(target.y, return_inverse=True)
     return classes, codes

@@ -34,6 +34,7 @@ from manifolia._core.warnings import warn
 from manifolia.baselines._boltzmann import train_stack
 from manifolia.baselines._network import Adam, Network, gradient, outputs, place
 from manifolia.baselines._placing import PlacingMap
+from manifolia.exceptions import ParameterError
 from manifolia.layout.tsne import perplexity_graph, tsne_neighbors
 from manifolia.neighbors import kneighbors
 
@@ -197,7 +198,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         if not (isinstance(sizes, str) and sizes == "auto"):
             if isinstance(sizes, str) or not isinstance(sizes, Iterable) or not tuple(sizes):
                 message = f"hidden_layer_sizes must be 'auto' or some numbers of units, got {sizes!r}. Try (100, 100)."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="hidden_layer_sizes")
             for size in sizes:
                 check_number(size, "hidden_layer_sizes", low=1, integer=True)
 

@@ -31,6 +31,7 @@ from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_number, check_option, validate_data
 from manifolia.baselines._placing import TargetMap, signs
 from manifolia.baselines._target import target_factor
+from manifolia.exceptions import ParameterError
 
 __all__ = ["KernelSupervisedPCA", "SupervisedPCA"]
 
@@ -250,7 +251,7 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         more = (vectors - beta @ (along.T @ vectors)) / np.sqrt(np.maximum(values, np.finfo(float).eps * n))
         if more.shape[1] < missing:
             message = f"n_components={self.n_components} is more than {n} rows can span. Lower it."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="n_components")
         return np.asarray(more)
 
     def _width(self) -> float:

@@ -16,6 +16,7 @@ from sklearn.utils import Bunch
 from manifolia._core.types import Array, Sparse
 from manifolia._core.warnings import warn
 from manifolia.datasets.catalogue import KnownSet
+from manifolia.exceptions import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +103,7 @@ def from_arrays(
         columns = _target_columns(source, per_row, known, target)
     if len(columns) > 1:
         message = f"target must name one array of {source}, got {list(columns)!r}. Pass one of {', '.join(per_row)}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="target")
 
     values = per_row.pop(columns[0]) if columns else None
     target_names = list(columns)

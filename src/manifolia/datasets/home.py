@@ -25,7 +25,7 @@ import numpy as np
 from manifolia._core.optional import import_extra
 from manifolia._core.types import Array, Sparse
 from manifolia.datasets.bundled import BUNDLED
-from manifolia.exceptions import DataHomeError
+from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     if data_home is not None:
         if not isinstance(data_home, (str, os.PathLike)):
             message = f"data_home must be a path or None, got {data_home!r} of type {type(data_home).__name__}."
-            raise TypeError(message)
+            raise ParameterTypeError(message, parameter="data_home")
         return _existing(Path(data_home).expanduser(), "the argument data_home")
     variable = os.environ.get(_ENVIRONMENT)
     if variable:
@@ -144,7 +144,7 @@ def find(name: str, home: Path) -> Entry:
     if len(entries) > 1:
         files = ", ".join(str(entry.path.relative_to(home)) for entry in entries)
         message = f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="name")
     if entries:
         return entries[0]
     near = difflib.get_close_matches(name, [*found, *BUNDLED], n=1)

@@ -13,7 +13,7 @@ from manifolia.datasets.assemble import from_arrays, from_counts, from_table
 from manifolia.datasets.bundled import BUNDLED, read_bundled
 from manifolia.datasets.catalogue import KNOWN
 from manifolia.datasets.home import find, get_data_home, read_arrays, read_counts, read_table, scan
-from manifolia.exceptions import DataHomeError
+from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeError
 
 __all__ = ["available", "load"]
 
@@ -79,7 +79,7 @@ def load(
     """
     if not isinstance(name, str):
         message = f"name must be a str, got {name!r} of type {type(name).__name__}. See manifolia.datasets.available()."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="name")
     download = check_bool(download, "download")
     columns = _as_columns(target)
     if name in BUNDLED:
@@ -123,7 +123,7 @@ def _as_columns(target: str | Sequence[str] | None) -> tuple[str, ...] | None:
     columns = (target,) if isinstance(target, str) else tuple(target)
     if not columns or not all(isinstance(column, str) for column in columns):
         message = f"target must be a column's name, a sequence of names or None, got {target!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="target")
     return columns
 
 

@@ -44,6 +44,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, is_sparse
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = ["Displacement", "displacements", "importance", "row_displacements"]
 
@@ -146,7 +147,7 @@ def importance(
             f"model must place rows by transform, and {type(model).__name__} has none. Give its map a formula first: "
             f"manifolia.KernelMap().fit(X, Y)."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="model")
     data = check_matrix(X, accept_sparse=True, allow_nan=True, min_rows=3)
     n, d = data.shape
     generator = as_generator(random_state)
@@ -195,7 +196,7 @@ def _which_rows(rows: int | ArrayLike, n: int, generator: np.random.Generator) -
 def _check_groups(groups: Sequence[ArrayLike], d: int) -> list[IntArray]:
     if len(groups) == 0:
         message = "groups must name at least one group of columns, got none. None takes each column alone."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="groups")
     return [_check_indices(np.atleast_1d(group), d, f"groups[{g}]") for g, group in enumerate(groups)]
 
 
@@ -204,7 +205,7 @@ def _check_indices(given: ArrayLike, size: int, name: str) -> IntArray:
     whole = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iu"
     if not whole or found.min() < 0 or found.max() >= size:
         message = f"{name} must be whole numbers from 0 to {size - 1}, got {given!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return found.astype(np.intp)
 
 

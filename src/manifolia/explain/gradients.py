@@ -35,6 +35,7 @@ from manifolia._core.validate import (
     check_same_length,
     row_numbers,
 )
+from manifolia.exceptions import ParameterError
 from manifolia.explain.pullback import Pullback
 from manifolia.operators.tangent import TangentSpaces, bases
 
@@ -196,7 +197,7 @@ def arrow_reliability(
             f"gradients must be of shape ({points.size}, {columns.size}, {Y.shape[1]}), one arrow for each point and "
             f"feature asked for, got shape {gradients.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="gradients")
     narrow = X[:, columns]
     coordinates = np.asarray(Y, dtype=np.float64)
 
@@ -298,7 +299,7 @@ def arrow_grid(
             f"gradients must end in {coordinates.shape[1]} components, with one arrow a point or one for each point "
             f"and feature, got shape {arrows.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="gradients")
     check_number(n_nodes, "n_nodes", low=2, integer=True)
     check_number(bandwidth, "bandwidth", low=0.0, open_low=True)
     low, high = coordinates.min(axis=0), coordinates.max(axis=0)

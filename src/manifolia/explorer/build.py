@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import warn
-from manifolia.exceptions import ModelFileError
+from manifolia.exceptions import ModelFileError, ParameterError
 from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
 from manifolia.explorer.findings import Finding, Learned, findings_of
 from manifolia.explorer.page import write_page
@@ -126,7 +126,7 @@ def explore(
     """
     if live and isinstance(new, NewRows):
         message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="new")
     is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
     later = new if live and is_model else None  # rows that the served page places
     options = PageOptions(
@@ -329,7 +329,7 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
         names = [column["name"] for column in meta["columns"]]
         if color_by not in names:
             message = f"color_by is {color_by!r}, which is no column of the page: {', '.join(map(repr, names))}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="color_by")
         meta["color_by"] = names.index(color_by)
     return Payload(meta, payload.arrays)
 

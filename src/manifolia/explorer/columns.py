@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import Array, FloatArray, IntArray
+from manifolia.exceptions import ParameterError
 
 __all__ = [
     "KINDS",
@@ -233,13 +234,13 @@ def as_frame(columns: Any, n: int, name: str) -> pd.DataFrame:
         for key, values in columns.items():
             if len(values) != n:
                 message = f"{name}: {key!r} has {len(values):,} values and the map has {n:,} rows."
-                raise ValueError(message)
+                raise ParameterError(message, parameter=name)
         parts = [pd.Series(values).reset_index(drop=True) for values in columns.values()]
         table = pd.concat(parts, axis=1) if parts else pd.DataFrame(index=pd.RangeIndex(n))
         table.columns = list(columns)
     if len(table) != n:
         message = f"{name} has {len(table):,} rows and the map has {n:,}. Pass the same rows, in the same order."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     table = table.copy(deep=False)
     table.columns = _distinct([str(column) for column in table.columns])
     return table

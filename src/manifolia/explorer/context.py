@@ -18,7 +18,7 @@ from manifolia import registry
 from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.validate import check_is_fitted, is_sparse
-from manifolia.exceptions import TableError
+from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.explorer.decode import decode_parts
 from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts import check_parts
@@ -368,7 +368,7 @@ def _take_table(context: Context, X: Any) -> None:
             f"X has shape {table.features.shape} and the map has {context.n:,} rows. Pass the rows that the model was "
             f"fitted on."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="X")
     context.table = table
 
 
@@ -441,7 +441,7 @@ def _take_target(context: Context, y: Any, task: str) -> None:
         target = bare.set_axis(["target"] if bare.shape[1] == 1 else several, axis=1).infer_objects()
     if len(target) != n:
         message = f"y has {len(target):,} rows and the map has {n:,}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     taken = set() if context.table is None else set(context.table.names)
     target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
     context.target = target
@@ -460,7 +460,7 @@ def _checked_study(study: Any) -> Mapping[str, Any] | None:
     content = study.to_dict() if hasattr(study, "to_dict") else study
     if content is not None and not isinstance(content, Mapping):
         message = f"study is {type(study).__name__}. Pass a fitted Tuner, or its to_dict()."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="study")
     return content
 
 

@@ -39,7 +39,7 @@ from manifolia._core.files import draft
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
-from manifolia.exceptions import ModelFileError
+from manifolia.exceptions import ModelFileError, ParameterError
 from manifolia.explorer.budget import fit_budget, fit_parts, pack, some_names
 from manifolia.explorer.columns import (
     KINDS,
@@ -244,7 +244,7 @@ def _append_new(
     names: list[str | None] | None = None if row_names is None else [str(name) for name in row_names]
     if names is not None and len(names) != n:
         message = f"row_names has {len(names):,} entries and the map has {n:,} rows."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="row_names")
     if new is None:
         return 0, Y, table, names
     Y_new = np.asarray(check_map(new.Y, name="new.Y"), dtype=np.float64)
@@ -329,7 +329,7 @@ def _first_color(encoded: list[tuple[str, str, Encoded]], color_by: str | None) 
         place = {name: i for i, (name, role, _) in enumerate(encoded) if role != "name"}
         if color_by not in place:
             message = f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="color_by")
         return place[color_by]
     for kind in ("class", "number", "date"):
         for i, (_, role, coded) in enumerate(encoded):

@@ -17,6 +17,7 @@ import numpy as np
 from manifolia._core.optional import import_extra, is_installed
 from manifolia._core.types import ArrayLike, IntArray
 from manifolia._core.validate import check_number
+from manifolia.exceptions import ParameterError
 from manifolia.explorer.build import page_of
 from manifolia.explorer.context import PageOptions
 from manifolia.explorer.page import page_html, static
@@ -165,7 +166,7 @@ class Explorer:
         names = [column["name"] for column in self.payload.meta["columns"] if column["kind"] != "text"]
         if name not in names:
             message = f"color_by is {name!r}, which is no column of the page that has colours: {', '.join(names[:12])}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="color_by")
         self._needed().color_by = name
 
     def observe(self, handler: Callable[[Any], None], names: str | Sequence[str] = "selection") -> None:

@@ -14,6 +14,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.random import as_key
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.layout.edge_sgd import (
     N_NEGATIVES,
     REPULSION,
@@ -68,16 +69,16 @@ def _check_neighbors(indices: IntArray, weights: FloatArray, n: int) -> tuple[In
     strengths = np.ascontiguousarray(weights, dtype=np.float32)
     if near.dtype.kind not in "iu":
         message = f"indices must be integers, got {near.dtype}. Pass the numbers of the neighbours."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="indices")
     if near.ndim != 2 or near.shape != strengths.shape or near.shape[1] == 0:
         message = (
             f"indices and weights must have one shape (m, k) with k at least 1, got {near.shape} and {strengths.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="indices")
     if near.size and (near.min() < 0 or near.max() >= n):
         message = f"indices must lie in 0 … {n - 1}, the points of the map, got {near.min()} … {near.max()}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="indices")
     if not np.isfinite(strengths).all() or (strengths < 0).any():
         message = "weights must be finite and not negative. Pass the membership strengths, not distances."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="weights")
     return near.astype(np.int64), strengths

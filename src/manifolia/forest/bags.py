@@ -11,6 +11,7 @@ import numpy as np
 
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
+from manifolia.exceptions import ParameterError
 
 __all__ = ["draws", "has_bags", "in_bag_counts", "n_rows_drawn", "training_weights"]
 
@@ -48,7 +49,7 @@ def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None)
         raise ValueError(message)
     if where is not None and (where.max(initial=-1) >= n_rows or where.min(initial=-1) < -1):
         message = f"train_rows must hold rows of X (0 to {n_rows - 1}) or -1, got {where.min()} to {where.max()}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="train_rows")
 
     def count(rows: IntArray) -> IntArray:
         times = np.bincount(rows, minlength=n_trained)

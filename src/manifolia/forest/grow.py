@@ -23,6 +23,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix
+from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target
@@ -117,7 +118,7 @@ def grow_forest(
         if target.task == "unsupervised":
             if sample_weight is not None:
                 message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="sample_weight")
             return contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:

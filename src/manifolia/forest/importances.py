@@ -24,6 +24,7 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_same_length, is_sparse
+from manifolia.exceptions import ParameterError
 from manifolia.forest.grow import shuffled_columns
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.trees import check_forest_input, read_trees
@@ -180,7 +181,7 @@ def _as_forest_target(forest: Any, y: ArrayLike) -> FloatArray:
         message = (
             f"y has {values.shape[1]} outputs and the forest was fitted with {forest.n_outputs_}. Pass the same y."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     if not hasattr(forest, "classes_"):
         return np.ascontiguousarray(values, dtype=np.float64)
     classes = forest.classes_ if forest.n_outputs_ > 1 else [forest.classes_]
@@ -190,7 +191,7 @@ def _as_forest_target(forest: Any, y: ArrayLike) -> FloatArray:
             f"y has none of the classes that the forest was fitted on, such as {classes[0][0]!r}; got for example "
             f"{values[0, 0]!r}. Pass the y that it was fitted on."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     return codes.astype(np.float64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from manifolia._core.parallel import current_n_jobs, threads
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import in_bag_counts
 from manifolia.forest.trees import Trees, check_forest_input, find_leaves, has_missing, read_trees
 
@@ -98,7 +99,7 @@ def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) ->
             "X is not the data that the forest was trained on: its rows fall into other leaves than the forest "
             "recorded. Pass the X that it was fitted on, in the same order; for other rows use new=."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="X")
 
 
 def parts_every(table: LeafTable) -> IntArray:
@@ -139,5 +140,5 @@ def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
         message = (
             f"sample_weight must be {n_rows} finite numbers, none below 0, one per row; got shape {weights.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="sample_weight")
     return weights

@@ -28,6 +28,7 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import Trees, even_blocks, find_leaves, has_missing, laid_out, walk_blocks
 
 __all__ = [
@@ -93,7 +94,7 @@ def encode(
     if missing == "split" and has_missing(X):
         if dtype == "uint8":
             message = "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="dtype")
         return _split(trees, X, nodes=nodes, n_jobs=n_jobs)
     leaf, lengths = find_leaves(trees, X, by_chance=missing == "random", key=key, n_jobs=n_jobs)
     return _codes_of_leaves(trees, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
@@ -184,7 +185,7 @@ def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int |
                 f"dtype='uint8' cannot hold the hashed counts, which go from {values.min():g} to {values.max():g}. "
                 f"Use dtype='float32', or more columns (n_features_out)."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="dtype")
         values = values.astype(np.uint8)
     return _csr(values, columns, np.concatenate([[0], np.cumsum(sizes)]), folded.n_columns)
 
@@ -204,6 +205,6 @@ def linkage_codes(trees: Trees, rows: ArrayLike | None = None, *, dtype: str = "
     which = np.arange(n) if rows is None else np.asarray(rows, dtype=np.int64)
     if which.ndim != 1 or (which < 0).any() or (which >= n).any():
         message = f"rows must be numbers from 0 to {n - 1}, one per row, got {rows!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="rows")
     leaf = (2 * n - 2 - which).astype(np.int32)[np.newaxis]
     return _codes_of_leaves(trees, leaf, trees.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)

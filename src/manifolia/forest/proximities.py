@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.forest._factors import KINDS, OutOfBag, factors, out_of_bag
 from manifolia.forest._rows import cut, rows_in_blocks
 from manifolia.forest.leaf_tables import LeafTable, leaf_ids, leaf_table, row_weights
@@ -179,7 +180,7 @@ def _resolve(
             f"symmetric={symmetric!r} and diagonal={diagonal!r} belong to kind='gap' and 'gap-sym'; "
             f"kind={kind!r} is symmetric already and has its own diagonal."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="symmetric")
     if new:
         return base, None
     if symmetric is True or (kind == "gap-sym" and symmetric is False):

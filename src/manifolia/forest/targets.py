@@ -9,6 +9,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from manifolia._core.types import Array, ArrayLike, BoolArray
 from manifolia._core.validate import check_option, missing_labels
+from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_forest
 
 __all__ = ["TASKS", "Target", "read_target"]
@@ -51,7 +52,7 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
         values = values.ravel()
     if values.ndim not in (1, 2) or values.shape[0] != n_rows:
         message = f"y must have a label, or a row of labels, for each of the {n_rows} rows, got shape {values.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="y")
     labelled = ~missing_labels(y)
     if not labelled.any():
         message = "every label of y is missing. Pass some labels, or task='unsupervised'."
@@ -100,14 +101,14 @@ def _measures(values: Array) -> bool:
 def _as_task(values: Array, task: str) -> Array:
     if (values.ndim == 2) != (task in ("multilabel", "multioutput")):
         message = f"task={task!r} does not suit a y of shape {values.shape}. Leave task='auto', or change y."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="task")
     if task == "multilabel" and not (values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all()):
         message = f"task='multilabel' needs zeros and ones in y, got {_example(values)}. Use task='multioutput'."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="task")
     if task == "regression" or (task == "multioutput" and values.dtype.kind in "f"):
         if values.dtype.kind not in "biuf":  # texts such as "1" are not taken for numbers
             message = f"task={task!r} needs numbers in y, got {_example(values)}. Use task='classification'."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="task")
         numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             message = "y holds infinite values. Remove those rows, or mark them as missing with NaN."
@@ -119,7 +120,7 @@ def _as_task(values: Array, task: str) -> Array:
                 f"task={task!r} needs classes in y, got unknown label type: continuous numbers such as "
                 f"{_example(values[values != np.round(values)])}. Use task='regression'."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="task")
         return values.astype(np.int64)
     return values
 

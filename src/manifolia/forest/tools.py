@@ -23,6 +23,7 @@ from manifolia._core.random import as_seed
 from manifolia._core.sparse import largest_entries
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_labels, check_matrix, check_number, check_same_length, missing_labels
+from manifolia.exceptions import ParameterError
 from manifolia.forest.grow import grow_forest
 from manifolia.forest.proximities import proximity
 from manifolia.forest.targets import Target, read_target
@@ -325,10 +326,10 @@ def _others(K: ArrayLike) -> Sparse:
     matrix = sp.csr_array(check_matrix(K, name="K", accept_sparse=True), dtype=np.float64)
     if matrix.shape[0] != matrix.shape[1]:
         message = f"K must be square, the same rows on both sides, got shape {matrix.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="K")
     if matrix.nnz and matrix.data.min() < 0:
         message = f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="K")
     pairs = sp.coo_array(matrix)
     apart = (pairs.row != pairs.col) & (pairs.data > 0)
     out = sp.csr_array(sp.coo_array((pairs.data[apart], (pairs.row[apart], pairs.col[apart])), shape=matrix.shape))

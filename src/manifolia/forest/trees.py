@@ -23,6 +23,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_matrix
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
 
 __all__ = [
@@ -130,7 +131,7 @@ def check_forest(forest: Any) -> Any:
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), fitted or not, or None, "
             f"got {given!r}. None builds one for the task."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="forest")
     return given
 
 
@@ -150,7 +151,7 @@ def check_ensemble(forest: Any) -> Any:
             f"GradientBoosting…, Bagging… of trees, IsolationForest, DecisionTree…), fitted or not, or None, got "
             f"{given!r}. None builds a random forest for the task."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="forest")
     return given
 
 
@@ -161,7 +162,7 @@ def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), got {type(forest).__name__}: "
             f"it has no 'estimators_samples_'."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="forest")
     check_is_fitted(forest)
     names = getattr(forest, "feature_names_in_", None)
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
@@ -177,7 +178,7 @@ def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
             f"{name} has {checked.shape[1]} features and the forest was fitted with {forest.n_features_in_}. "
             f"Pass the same columns."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return single_precision(checked, name=name)
 
 
@@ -187,7 +188,7 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
         single = X.astype(np.float32, copy=False)
     if np.isinf(single.data if sp.issparse(single) else single).any():
         message = f"{name} has values too large for single precision, in which trees compare. Rescale those columns."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
 
 
@@ -271,7 +272,7 @@ def linkage_trees(Z: ArrayLike) -> Trees:
             f"Z must join each row and each group once into one tree, as SciPy's linkage or scikit-learn's children_ "
             f"do, got shape {np.shape(Z)}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="Z")
     tests = np.zeros((last + 1, 4), dtype=np.int32)
     tests[:, _FEATURE] = -1
     tests[:, _LEFT] = tests[:, _RIGHT] = np.arange(last + 1)

@@ -27,6 +27,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, RandomState
 from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterError
 
 __all__ = ["ClassicalMDS", "check_distances", "classical_mds"]
 
@@ -130,16 +131,16 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
     n, n_columns = checked.shape
     if n != n_columns:
         message = f"{name} must be square, one row and one column a point, got shape {checked.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     least, largest = float(checked.min()), float(checked.max())
     if least < 0:
         message = f"{name} must not be negative, got {least:g} as its least value. Pass distances, not similarities."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     if largest > _LARGEST:
         message = (
             f"{name} must be at most {_LARGEST:g}, got {largest:g}: its square has no double. Divide it by a constant."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     scale = largest or 1.0
     tolerance = 1e-5 if checked.dtype == np.float32 else 1e-10
     diagonal = float(checked.diagonal().max())
@@ -148,7 +149,7 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
             f"{name} must be 0 on its diagonal, got {diagonal:g} there. A point has no distance to itself: pass "
             f"distances, not similarities, or set the diagonal with numpy.fill_diagonal({name}, 0)."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     mirrored = True
     blocks = row_blocks(n, _TILE)
     for index, rows in enumerate(blocks):
@@ -163,7 +164,7 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
                     f"{name} must be symmetric, but {name}[i, j] and {name}[j, i] differ by up to {gap.max():g} where "
                     f"the largest distance is {largest:g}. Pass ({name} + {name}.T) / 2 if that is what you mean."
                 )
-                raise ValueError(message)
+                raise ParameterError(message, parameter=name)
     return checked, mirrored
 
 

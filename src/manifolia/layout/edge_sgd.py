@@ -36,6 +36,7 @@ from manifolia._core.random import as_key
 from manifolia._core.team import Team, team
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_map, check_number, is_sparse, to_csr
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.layout.density import DensityReport, DensityTerm, RunningDensity
 
 if TYPE_CHECKING:
@@ -234,22 +235,22 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -
 
     if not is_sparse(graph):
         message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="graph")
     if graph.shape != (n_rows, n_rows):
         message = f"graph must have one row and one column per point, {n_rows} of each, got shape {graph.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     edges = to_csr(graph)
     weights = edges.data.astype(np.float32)
     rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(edges.indptr))
     if not np.isfinite(weights).all() or (weights < 0).any():
         message = "graph must have finite weights that are not negative. Pass affinities, not distances."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     largest = float(weights.max(initial=0.0))
     mirror = edges.T.tocsr()  # sorted, as `edges` is
     mirrored = np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)
     if not mirrored or (np.abs(mirror.data - edges.data) > _ASYMMETRY * largest).any():
         message = "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     kept = (rows != edges.indices) & (weights > 0)
     rows, indices, weights = rows[kept], edges.indices[kept].astype(np.uint32), weights[kept]
     largest = float(weights.max(initial=0.0)) or 1.0

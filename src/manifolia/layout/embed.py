@@ -13,6 +13,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_map, check_option
 from manifolia.affinity.fuzzy import fuzzy_graph
+from manifolia.exceptions import ParameterError
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.initialize import pca_start, spectral_start
 from manifolia.layout.mvu import unfold, unfold_need
@@ -36,7 +37,7 @@ def check_embedder(embedder: Any, metric: str) -> None:
             f"embedder='lle' rebuilds rows from the features of their neighbours and needs metric='euclidean', got "
             f"{metric!r}. Use another layout."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="embedder")
 
 
 def embed(

@@ -18,6 +18,7 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_matrix, check_number, is_sparse, to_csr
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = ["pca_start", "spectral_start"]
 
@@ -84,10 +85,10 @@ def spectral_start(
 
     if not is_sparse(graph):
         message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="graph")
     if graph.shape[0] != graph.shape[1]:
         message = f"graph must be square, got shape {graph.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     n_components = check_number(n_components, "n_components", low=1, integer=True)
     graph = to_csr(graph).astype(np.float64)
     with threads(n_jobs):

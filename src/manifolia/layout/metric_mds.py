@@ -40,6 +40,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.layout.classical_mds import check_distances, classical_mds
 
 __all__ = ["SCALINGS", "MetricMDS", "mds_layout", "metric_mds"]
@@ -128,7 +129,7 @@ def metric_mds(
     check_option(solver, "solver", ("smacof", "sgd"))
     if not check_bool(metric, "metric") and solver != "smacof":
         message = f"solver must be 'smacof' for metric=False, got {solver!r}. Descent has no non-metric form here."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="solver")
     default = _SWEEPS if solver == "smacof" else _EPOCHS
     max_iter = check_number(default if max_iter is None else max_iter, "max_iter", low=0, integer=True)
     tol = check_number(tol, "tol", low=0.0)

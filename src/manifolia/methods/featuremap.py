@@ -43,6 +43,7 @@ from manifolia._core.validate import (
 )
 from manifolia._core.warnings import warn
 from manifolia.affinity.fuzzy import check_neighbors, fuzzy_graph, mean_neighbor_distance, memberships
+from manifolia.exceptions import ParameterError
 from manifolia.explain import gradients
 from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place_gauges
 from manifolia.explain.pullback import Pullback, pullback
@@ -541,7 +542,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"gauge='embedded' needs at least n_components={self.n_components} neighbours a row, there are "
                 f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="gauge")
 
     def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
         """Where the descent begins."""

@@ -30,6 +30,7 @@ from manifolia._core.random import as_generator, as_key, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
 from manifolia.forest.grow import foresee_size, grow_forest, grow_until_stable, shuffled_columns
 from manifolia.forest.node_paths import (
@@ -290,13 +291,13 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             names = np.asarray(input_features, dtype=object)
             if "feature_names_in_" in vars(self) and not np.array_equal(names, self.feature_names_in_):
                 message = "input_features is not equal to feature_names_in_. Leave it out, or pass the names of fit."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="input_features")
             if len(names) != self.n_features_in_:
                 message = (
                     f"input_features should have length equal to number of features ({self.n_features_in_}), "
                     f"got {len(names)}."
                 )
-                raise ValueError(message)
+                raise ParameterError(message, parameter="input_features")
         if self.n_features_out is not None:
             return np.array([f"hash{j}" for j in range(self.n_features_out)], dtype=object)
         roots = self._trees.roots
@@ -353,7 +354,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 f"feature must be a column from 0 to {n_columns - 1} or a name of get_feature_names_out(), "
                 f"got {feature!r}."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="feature")
         return column
 
     def _check_parameters(self) -> Any:
@@ -376,7 +377,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 "dtype='uint8' holds neither the shares of missing='split' nor the signs of hash='signed'. "
                 "Use dtype='float32'."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="dtype")
         check_bool(self.verbose, "verbose")
         return check_ensemble(self.forest)
 
@@ -388,13 +389,13 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 f"X has missing values and {type(self.forest_).__name__} has learned no direction for them. "
                 f"Use missing='random' or missing='split'."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="X")
         return rows
 
     def _check_given(self, forest: Any, X: Any) -> Any:
         if forest.n_features_in_ != X.shape[1]:
             message = f"forest was fitted with {forest.n_features_in_} features, got an X with {X.shape[1]}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="forest")
         return forest
 
     def _unfitted(self, given: Any, target: Target, d: int, seed: int) -> Any:
@@ -435,7 +436,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         if target.y is None:
             if is_sparse(X):
                 message = "task='unsupervised' shuffles columns and needs dense data, got a sparse X."
-                raise TypeError(message)
+                raise ParameterTypeError(message, parameter="task")
             data = np.vstack([X[train], shuffled_columns(X[train], generator)])
             y = np.repeat([1, 0], len(train))
         else:

@@ -26,6 +26,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
 from manifolia.layout.embed import neighbor_layout
 from manifolia.layout.isomap import isomap
@@ -205,7 +206,7 @@ class ForestMap(ForestBacked):
         check_option(self.mds, "mds", SCALINGS)
         if self.layout == "tsne" and self.n_components > 2:
             message = f"layout='tsne' makes maps of 1 or 2 dimensions, got n_components={self.n_components}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="layout")
 
     def _require_memory(self, n: int) -> None:
         memory.require(

@@ -55,6 +55,7 @@ from manifolia.affinity.fisher import (
     path_distances,
     says_something,
 )
+from manifolia.exceptions import ParameterTypeError
 from manifolia.extension.kernel_formula import importance_from_jacobian, sensitivity_from_jacobian
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.extension.subset_map import SubsetMap, choose_rows, place_all, seen_rows
@@ -256,7 +257,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_bool(self.verbose, "verbose")
         if self.map is not None and not isinstance(self.map, KernelMap):
             message = f"map must be a KernelMap or None, got {type(self.map).__name__}. Pass manifolia.KernelMap(...)."
-            raise TypeError(message)
+            raise ParameterTypeError(message, parameter="map")
         self._formula(metric, 0)._check_parameters()
 
     def _formula(self, metric: str, seed: int) -> KernelMap:

@@ -46,6 +46,7 @@ from manifolia._core.validate import (
 )
 from manifolia._core.warnings import warn
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows
+from manifolia.exceptions import ParameterError
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
@@ -284,7 +285,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 weights = sp.csr_array(check_pairwise(checked, square=False, metric="affinity"), dtype=np.float64)
                 if (np.asarray(weights.sum(axis=1)).ravel() <= 0).any():
                     message = "X has rows without any affinity to a training row: nothing tells where they belong."
-                    raise ValueError(message)
+                    raise ParameterError(message, parameter="X")
                 return _row_means(weights, places).astype(checked.dtype, copy=False)
             k = min(self.n_neighbors, len(places) - 1)
             new = decay_rows(self._neighbor_index(), self._matching(checked), k, self.decay)

@@ -8,6 +8,7 @@ import numpy as np
 
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_labels, check_option
+from manifolia.exceptions import ParameterError
 
 __all__ = ["Classes", "classes", "is_classification", "numbers", "vote"]
 
@@ -60,14 +61,14 @@ def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
             f"{name} must hold numbers for a regression, got {values.dtype} values. "
             f"Pass task='classification' for labels."
         )
-        raise ValueError(message) from error
+        raise ParameterError(message, parameter=name) from error
     if not np.isfinite(out).all():
         n_infinite = int((~np.isfinite(out)).sum())
         message = f"{name} must be finite, and {n_infinite} values are infinite. Drop those rows first."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     if np.ptp(out) == 0:
         message = f"{name} holds the value {out[0]:g} only, so it says nothing. Pass a target that varies."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return out
 
 

@@ -14,6 +14,7 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number, check_option
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics import registry
 from manifolia.metrics._labels import is_classification
 from manifolia.metrics._sampling import Estimate
@@ -205,7 +206,7 @@ def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task:
         return [metric for metric in found if not (numeric and metric.classes_only)]
     if isinstance(metrics, (str, Metric)) or not metrics:
         message = f"metrics must be a non-empty list of names, got {metrics!r}. Pass for example ['auc_r_nx']."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="metrics")
     found = [registry.get(metric) for metric in metrics]
     for metric in found:
         missing = [need for need in metric.needs if need not in given]
@@ -228,7 +229,7 @@ def _check_ks(k: int | Sequence[int] | None, n: int) -> list[int]:
     hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
     if not ks:
         message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="k")
     return [check_number(one, "k", low=1, high=n - 2, integer=True, hint=hint) for one in ks]
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from manifolia._core.blocks import row_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_map, check_matrix, check_option
+from manifolia.exceptions import ParameterError
 
 __all__ = ["METRICS", "Space", "data_space", "map_space", "spaces", "tiles"]
 
@@ -197,13 +198,13 @@ def _precomputed(D: FloatArray, name: str) -> Space:
     for part in row_blocks(n, TALL):
         if (D[part] < -_ROUNDING * largest).any():
             message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."
-            raise ValueError(message)
+            raise ParameterError(message, parameter=name)
         if (np.abs(D[part] - D[:, part].T) > _ROUNDING * largest).any():
             message = (
                 f"{name} is not symmetric and metric='precomputed' takes distances. "
                 f"Pass (D + D.T) / 2 if that is what is meant."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter=name)
     return Space(n, "precomputed", D)
 
 
@@ -216,7 +217,7 @@ def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> S
             f"{name} must have at least {MIN_ROWS} rows, got {checked.shape[0]}. "
             f"With fewer, every map keeps every neighbourhood."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     if metric == "precomputed":
         return _precomputed(checked, name)
     if metric == "cosine":

@@ -18,6 +18,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import mean_interval
 from manifolia.metrics.registry import card
@@ -85,7 +86,7 @@ def arrow_fidelity(
     """
     if check_bool(pointwise, "pointwise") and check_bool(return_ci, "return_ci"):
         message = "pointwise=True gives every point's value, so there is nothing to estimate. Leave return_ci= out."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="pointwise")
     data = check_matrix(X, min_rows=3)
     n, d = data.shape
     coordinates = check_map(Y, n_rows=n).astype(np.float64)
@@ -97,12 +98,12 @@ def arrow_fidelity(
             f"gradients must be finite and of shape ({points.shape[0]}, {d}, {c}), one arrow per point, feature and "
             f"component, got shape {arrows.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="gradients")
     lengths = np.linalg.norm(arrows, axis=2)
     weights = lengths if importance is None else np.asarray(importance, dtype=np.float64)
     if weights.shape != (points.shape[0], d) or not np.isfinite(weights).all():
         message = f"importance must be finite and of shape ({points.shape[0]}, {d}), got shape {weights.shape}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="importance")
     hint = f"A plane over {c} components needs more than {c}, and the map has {n} points."
     check_number(n_neighbors, "n_neighbors", low=c + 1, high=n - 1, integer=True, hint=hint)
     top = min(check_number(n_features, "n_features", low=1, integer=True), d)
@@ -129,10 +130,10 @@ def _check_rows(rows: ArrayLike | None, n: int) -> IntArray:
     points = np.asarray(rows)
     if points.ndim != 1 or points.dtype.kind not in "iu" or points.shape[0] == 0:
         message = f"rows must be a list of row numbers, got {points.dtype} values of shape {points.shape}."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="rows")
     if points.min() < 0 or points.max() >= n:
         message = f"rows must lie between 0 and {n - 1}, got {points.min()} to {points.max()}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="rows")
     return points.astype(np.intp)
 
 

@@ -48,6 +48,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
 from manifolia.metrics._spaces import MIN_ROWS, Space, spaces, tiles
 from manifolia.metrics.registry import card
@@ -257,7 +258,7 @@ def coranking_scores(
             f"n_repeats={n_repeats} is the number of subsets and there are none. "
             f"Pass method='subsets' and the size of a subset as sample, or leave n_repeats out."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="n_repeats")
     repeats = _N_REPEATS if n_repeats is None else check_number(n_repeats, "n_repeats", low=1, integer=True)
     if size is None:
         parts = tiles(np.arange(data.n), _N_PARTS, data, plane)

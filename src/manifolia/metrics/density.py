@@ -32,6 +32,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.metrics._nearest import Nearest, nearest
 from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_rows, exact, spread
 from manifolia.metrics._statistics import correlation
@@ -126,7 +127,7 @@ def radius_correlation(
     if check_bool(directions, "directions"):
         if graph is not None:
             message = "graph weights the isotropic radius and directions=True measures another. Leave one of them out."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="graph")
         ways = _Ways(gauges, curve, center)
         _check_ways(pair, ways)
         neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
@@ -136,7 +137,7 @@ def radius_correlation(
         return (values, (lows, highs)) if return_ci else values
     if gauges is not None or curve is not None:
         message = "gauges and curve belong to directions=True. Pass directions=True, or leave them out."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="gauges")
     if graph is None:
         found = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
         return _round(pair, found, n_jobs).result(return_ci=return_ci)
@@ -253,7 +254,7 @@ def _checked(
     coordinates = check_map(Y, n_rows=n).astype(np.float64)
     if coordinates.shape[1] < n_components:
         message = f"Y must have at least {n_components} components to have a shape, got {coordinates.shape[1]}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="Y")
     check_number(n_neighbors, "n_neighbors", low=1, high=n - 1, integer=True, hint=f"The data has {n} points.")
     size = check_sample(sample, low=_MIN_SAMPLE, high=n, what="points")
     rows = np.arange(n) if size is None else np.concatenate(draw_rows(n, size, random_state))
@@ -285,18 +286,18 @@ def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatA
         message = (
             f"graph must be a sparse matrix of shape ({n}, {n}), got {type(graph).__name__} of shape {weights.shape}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     weights = sp.csr_array(weights)[pair.rows]
     if weights.nnz and weights.data.min() < 0:
         message = f"graph must have weights of at least 0, got {weights.data.min():g}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
     sums = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
     if (sums == 0).any():
         message = (
             f"graph has {int((sums == 0).sum())} rows without an edge, whose radius is undefined. "
             f"Pass a graph in which every point has a neighbour."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="graph")
 
     def run(part: slice) -> FloatArray:
         edges = sp.coo_array(weights[part])

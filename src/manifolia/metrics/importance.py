@@ -29,6 +29,7 @@ from manifolia._core.parallel import map_blocks, resolve_n_jobs
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._sampling import check_sample, draw_pairs
 from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
@@ -289,7 +290,7 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
         message = (
             f"K must be square, one row and one column per point, got shape {kernel.shape}. Pass a kernel of all pairs."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="K")
     if is_classification(y, task):
         labels = classes(y, n_rows=n, purpose="target_alignment")
         codes = labels.codes
@@ -302,7 +303,7 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
         of_target = float((z**2).sum() ** 2 - (z**4).sum())
     if squares == 0:
         message = "K is 0 everywhere off the diagonal, so its alignment is undefined. Pass a kernel with similarities."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="K")
     return float(np.clip(product / np.sqrt(squares * of_target), -1.0, 1.0))
 
 

@@ -36,6 +36,7 @@ import numpy as np
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
@@ -53,7 +54,7 @@ def _check_k(k: int | Sequence[int], n: int) -> tuple[IntArray, bool]:
     wanted = [k] if single else list(k)  # type: ignore[arg-type]
     if not wanted:
         message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="k")
     hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
     checked = [check_number(value, "k", low=1, high=n - 2, integer=True, hint=hint) for value in wanted]
     return np.asarray(checked, dtype=np.int64), single

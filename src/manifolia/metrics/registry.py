@@ -18,6 +18,7 @@ import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_option
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = ["Metric", "card", "get", "names", "register", "shown"]
 
@@ -365,20 +366,20 @@ def register(
     """
     if not isinstance(name, str) or not name.isidentifier():
         message = f"name must be a text that is a valid Python name, got {name!r}. Use letters, digits and underscores."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="name")
     if not callable(function):
         message = f"function must be callable, got {function!r}. It takes the inputs that needs lists."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="function")
     check_option(direction, "direction", _DIRECTIONS)
     if isinstance(needs, str) or not needs:
         message = f"needs must be a non-empty list of inputs, got {needs!r}. Pass for example ['X', 'Y']."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="needs")
     for one in needs:
         check_option(one, "needs", _INPUTS)
     low, high = (float(limit) for limit in range)
     if not low < high or math.isinf(low) or math.isnan(high):
         message = f"range must be (least, greatest) with a finite least below the greatest, got {range!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="range")
     spoken = label or name.replace("_", " ")
     metric = Metric(
         name,

@@ -27,6 +27,7 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
+from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics._labels import Classes, classes, vote
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
@@ -175,7 +176,7 @@ def _check_ks(k: int | Sequence[int] | IntArray, limit: int, reason: str) -> lis
     ks = [k] if isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)) else k
     if not isinstance(ks, (list, tuple, range, np.ndarray)) or len(ks) == 0:
         message = f"k must be an int of at least 1, or a non-empty list of them, got {k!r}."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="k")
     return [check_number(one, "k", low=1, high=limit, integer=True, hint=reason) for one in ks]
 
 
@@ -247,7 +248,7 @@ def _test_neighbors(
     """Neighbours of the test rows among the map's, and their true codes (−1 for a class the map does not have)."""
     if not isinstance(test, tuple) or len(test) != 2:
         message = f"test must be a tuple (Y_test, y_test), got {type(test).__name__}."
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter="test")
     queries = check_map(test[0], name="Y_test")
     if queries.shape[1] != coordinates.shape[1]:
         message = (
@@ -349,7 +350,7 @@ def _stratified_split(labels: Classes, test_size: float, generator: np.random.Ge
             f"test_size={test_size} of {labels.codes.shape[0]} points leaves none to predict. "
             f"Pass a larger test_size or more points."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="test_size")
     return np.setdiff1d(np.arange(labels.codes.shape[0]), predict), predict
 
 
@@ -480,7 +481,7 @@ def silhouette(
             "pointwise=True gives every point's value, so there is nothing to estimate. "
             "Leave sample= and return_ci= out."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="pointwise")
     size = check_sample(sample, low=2, high=n, what="points")
     if size is None or size == n:
         with threads(1):

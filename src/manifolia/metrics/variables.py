@@ -20,6 +20,7 @@ from manifolia._core.parallel import map_blocks, resolve_n_jobs, threads
 from manifolia._core.random import as_seed, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number, check_same_length, missing_labels
+from manifolia.exceptions import ParameterError
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import correlation
@@ -65,11 +66,11 @@ def _variables(V: ArrayLike, categorical: str | Sequence[Any], *, parameter: str
         raise ValueError(message)
     if isinstance(categorical, str) and categorical != "auto":
         message = f"categorical must be 'auto' or a list of column names, got {categorical!r}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="categorical")
     unknown = [] if isinstance(categorical, str) else [name for name in categorical if name not in names]
     if unknown:
         message = f"categorical names columns that {parameter} does not have: {unknown}. It has {names}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="categorical")
     return [
         _variable(name, column, parameter, categorical=None if isinstance(categorical, str) else name in categorical)
         for name, column in zip(names, columns, strict=True)
@@ -177,7 +178,7 @@ def variable_preservation(
             message = (
                 "top keeps the variables that matter most for y, and y is missing. Pass y, or choose columns of V."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="top")
     ranks = None
     if y is not None:
         ranks = variable_ranking(V, y, categorical=categorical, task=task, random_state=random_state, n_jobs=n_jobs)

@@ -20,6 +20,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.sparse import largest_entries
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number, check_option, check_pairwise
+from manifolia.exceptions import ParameterError
 from manifolia.neighbors.exact import exact_neighbors, join
 from manifolia.neighbors.lists import Effort, InvertedLists, build_lists, choose_effort, project, search_lists
 from manifolia.neighbors.rows import check_rows, finish, prepare, take
@@ -194,7 +195,7 @@ class NeighborIndex:
                 f"k must be at most n - 1 = {self.n_rows - 1}, because a row is not its own neighbour, got k={k} with "
                 f"n={self.n_rows} rows. Pass a smaller k, or more rows."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="k")
         rows = np.arange(self.n_rows, dtype=np.int64)
         if self.metric == "precomputed":
             return self._from_distances(self._X, k, rows, n_jobs)
@@ -220,7 +221,7 @@ class NeighborIndex:
         _check_k(k)
         if k > self.n_rows:
             message = f"k must be at most the {self.n_rows} rows of the index, got k={k}. Pass a smaller k."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="k")
         if self.metric == "precomputed":
             distances = self._matching(check_pairwise(check_matrix(X, accept_sparse=True), square=False))
             return self._from_distances(distances, k, np.full(distances.shape[0], -1, dtype=np.int64), n_jobs)
@@ -251,7 +252,7 @@ class NeighborIndex:
                 f"X has {X.shape[1]} columns and the index was built with {self.n_features}. Pass the same columns in "
                 f"the same order."
             )
-            raise ValueError(message)
+            raise ParameterError(message, parameter="X")
         X = X.astype(self._X.dtype, copy=False)
         if sp.issparse(self._X):
             return X if sp.issparse(X) else sp.csr_array(X)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = ["check_rows", "finish", "largest_value", "measured", "prepare", "take"]
 
@@ -29,14 +30,14 @@ def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
             f"{name} is a sparse matrix and metric='manhattan' measures dense data only. Pass {name}.toarray() if it "
             f"fits into memory, or use 'euclidean' or 'cosine'."
         )
-        raise TypeError(message)
+        raise ParameterTypeError(message, parameter=name)
     checked = check_matrix(X, name=name, accept_sparse=True)
     largest = largest_value(checked)
     if largest > _MOST:
         message = (
             f"{name} holds values up to {largest:.3g}, and the squares of values above {_MOST:g} overflow. Rescale it."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
     return checked
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from manifolia._core.warnings import warn
 from manifolia._version import __version__
-from manifolia.exceptions import ModelFileError
+from manifolia.exceptions import ModelFileError, ParameterTypeError
 from manifolia.persist import archive
 from manifolia.persist.allowed import id_of
 from manifolia.persist.audit import audit
@@ -164,7 +164,7 @@ def _names(trusted: Iterable[str]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str) or "." not in name:
             message = f"trusted must hold full names of classes such as 'package.module.Class', got {name!r}."
-            raise TypeError(message)
+            raise ParameterTypeError(message, parameter="trusted")
     return frozenset(names)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia.exceptions import ParameterError
 from manifolia.show.palette import class_palette
 
 _FEW = 20  # different whole numbers at most that are taken for classes
@@ -59,7 +60,7 @@ def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
         message = f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels."
-        raise ValueError(message) from error
+        raise ParameterError(message, parameter=name) from error
 
 
 def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
@@ -120,5 +121,5 @@ def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
             f"class_names has {len(given)} names and there are {len(values)} classes with a colour of their own. Pass "
             f"one for each, in sorted order, or a mapping from label to name."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="class_names")
     return given

@@ -8,6 +8,7 @@ import numpy as np
 
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.show._colors import Classes, Values
 from manifolia.show._labels import anchors, keep_clear, text_sizes, tie, write_name
 from manifolia.show._style import (
@@ -135,7 +136,7 @@ class MapPainter:
             low, high = (check_number(one, "limits") for one in limits)
             if not low < high:
                 message = f"limits must be two numbers, the smaller first, got {limits!r}."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="limits")
         elif not known.size:
             low, high = 0.0, 1.0
         else:

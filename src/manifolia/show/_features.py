@@ -10,6 +10,7 @@ import numpy as np
 from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_number, row_numbers
+from manifolia.exceptions import ParameterError
 from manifolia.registry import card_of
 from manifolia.show._style import check_shape
 
@@ -87,7 +88,7 @@ def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float
     points = row_numbers(rows, model.embedding_.shape[0])
     if not points.size:
         message = "rows must name at least one row, got none."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="rows")
     p, c = model.n_features_in_, model.embedding_.shape[1]
     arrows, importance, reliability, values = np.zeros((p, c)), np.zeros(p), np.zeros(p), np.zeros(p)
     for start in range(0, points.size, _BLOCK_ROWS):

@@ -12,6 +12,7 @@ import numpy as np
 from manifolia._core.optional import import_extra
 from manifolia._core.types import IntArray
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.show.palette import (
     CONTINUOUS,
     CONTINUOUS_DARK,
@@ -268,7 +269,7 @@ def choose_components(components: Sequence[int] | None, available: int, *, plane
         raise ValueError(message)
     if not 1 <= len(chosen) <= 3:
         message = f"components must name 1, 2 or 3 of the map's {available} components, got {chosen}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="components")
     is_part = len(chosen) < available
     return Components(chosen, [f"component {one + 1} of {available}" for one in chosen] if is_part else None)
 
@@ -277,7 +278,7 @@ def check_shape(values: Any, shape: tuple[int, ...], name: str, what: str) -> No
     """Check that there is one value for each of what is drawn."""
     if np.shape(values) != shape:
         message = f"{name} must be of shape {shape}, {what}, got shape {np.shape(values)}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter=name)
 
 
 # --- room -----------------------------------------------------------------------------------------------------------

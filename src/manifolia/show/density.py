@@ -20,6 +20,7 @@ import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_map, check_number, check_option, row_numbers
+from manifolia.exceptions import ParameterError
 from manifolia.show._colors import class_codes
 from manifolia.show._features import explained_model, nearest_gap, spread_rows
 from manifolia.show._style import Axes, Display, choose_components, color_map, matplotlib_part, plain, shorten
@@ -214,7 +215,7 @@ class DensityDisplay(Display):
             axes = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(axes) != n:
             message = f"ax must be one axes for each of the {n} classes, got {len(axes)}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="ax")
         highest = float(self.values.max()) if vmax is None else vmax
         corners = (self.x_edges[0], self.x_edges[-1], self.y_edges[0], self.y_edges[-1])
         self.images_ = []

@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from manifolia._core.pipelines import last_step
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_is_fitted, check_labels, check_map, check_matrix, check_number
+from manifolia.exceptions import ParameterError
 from manifolia.forest.tools import Evidence, Imputed, Prototype, evidence, outlier_scores, prototypes
 from manifolia.show._features import name_features
 from manifolia.show._style import (
@@ -172,10 +173,10 @@ class ProximityDisplay(Display):
         n = matrix.shape[0]
         if matrix.shape[1] != n:
             message = f"K must be square, the same rows on both sides, got shape {matrix.shape}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="K")
         if matrix.nnz and matrix.data.min() < 0:
             message = f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="K")
         max_cells = check_number(max_cells, "max_cells", low=1, integer=True)
         labels = check_labels(y, n_rows=n)
         names, codes = np.unique(labels, return_inverse=True)
@@ -765,7 +766,7 @@ class EntropyDisplay(Display):
         curve = np.asarray(entropy, dtype=np.float64)
         if curve.ndim != 1 or not curve.size or not np.isfinite(curve).all():
             message = f"entropy must be one row of finite numbers, H(1), H(2), …, got shape {curve.shape}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="entropy")
         if t is None:
             knee = min(choose_t(curve), curve.size)
             return cls(curve, knee, knee=knee)

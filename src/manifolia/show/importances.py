@@ -23,6 +23,7 @@ import numpy as np
 from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option, row_numbers
+from manifolia.exceptions import ParameterError
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.registry import card_of
 from manifolia.show._features import explained_model, feature_means, name_features, sample_rows
@@ -155,12 +156,12 @@ class ImportanceDisplay(Display):
         checked = np.asarray(values, dtype=np.float64)
         if checked.ndim != 1 or not checked.size or not np.isfinite(checked).all():
             message = f"values must be one row of finite numbers, one for each feature, got shape {checked.shape}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="values")
         d = checked.shape[0]
         spread = None if std is None else np.asarray(std, dtype=np.float64)
         if spread is not None and (spread.shape != (d,) or not (spread >= 0).all()):
             message = f"std must have one number, not below 0, for each of {d} features, got shape {spread.shape}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="std")
         texts = name_features(None, names, d)
         order = np.argsort(-checked, kind="stable")[:top]
         return cls(

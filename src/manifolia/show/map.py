@@ -16,6 +16,7 @@ import numpy as np
 from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_is_fitted, check_map, check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.show._colors import Classes, Values, are_classes, class_codes, scale_values
 from manifolia.show._style import (
     LEGEND_NAME,
@@ -138,7 +139,7 @@ class MapDisplay(Display):
             check_is_fitted(last, "oob_prediction_")
             if X_new is not None:
                 message = "predicted='oob' is for the rows of the map. Pass the predictions of the rows of X_new."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="predicted")
             predicted = last.oob_prediction_
         new = None if X_new is None else estimator.transform(X_new)
         return cls.from_data(last.embedding_, y, new=new, new_color=y_new, predicted=predicted, **options)
@@ -199,10 +200,10 @@ class MapDisplay(Display):
         placed = None if new is None else check_map(new, name="new")
         if placed is not None and placed.shape[1] != places.shape[1]:
             message = f"new has {placed.shape[1]} components and the map has {places.shape[1]}. Place new rows in it."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="new")
         if new_color is not None and placed is None:
             message = "new_color (y_new) was given without new rows. Pass them as new (X_new)."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="new_color")
         m = n if placed is None else placed.shape[0]
         for entries, n_rows, what in ((color, n, "color"), (new_color, m, "new_color"), (predicted, m, "predicted")):
             if entries is not None:
@@ -211,7 +212,7 @@ class MapDisplay(Display):
         colors: Classes | Values | None = None
         if color is None and (new_color is not None or predicted is not None):
             message = "new_color and predicted need the colours of the rows of the map too. Pass color (y)."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="new_color")
         if color is not None:
             if are_classes(color, kind, class_names, predicted):
                 colors = class_codes(color, new_color, predicted, class_names, new=placed is not None)
@@ -219,7 +220,7 @@ class MapDisplay(Display):
                 colors = scale_values(color, new_color)
             else:
                 message = "predicted marks wrong classes, and the colours are values. Pass kind='class' if not."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="predicted")
         return cls(
             places[:, chosen],
             color=colors,

@@ -22,6 +22,7 @@ from manifolia._core.pipelines import last_step
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.show._style import Axes, Display, color_bar, matplotlib_part, plain_legend
 from manifolia.show.palette import DARK, class_colors
 
@@ -141,7 +142,7 @@ class MetricsDisplay(Display):
         named = dict(maps) if isinstance(maps, Mapping) else {"map": maps}
         if not named:
             message = "maps is empty. Pass one map, or several by name: {'t-SNE': Y1, 'UMAP': Y2}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="maps")
         seed = as_seed(random_state)
         found = {
             str(name): coranking_scores(

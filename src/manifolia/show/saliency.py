@@ -14,6 +14,7 @@ import numpy as np
 
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_number, check_option, is_sparse, row_numbers
+from manifolia.exceptions import ParameterError
 from manifolia.show._features import explained_model, group_rows
 from manifolia.show._style import Axes, Display, check_shape, matplotlib_part, shorten
 from manifolia.show.palette import DARK
@@ -117,7 +118,7 @@ class SaliencyDisplay(Display):
         if groups is not None:
             if rows is not None or X is not None:
                 message = "groups are averages over training rows. Pass rows (and X) without groups, or groups alone."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="groups")
             members = group_rows(groups, model.embedding_.shape[0], max_rows)
             images = [model.feature_values(rows=inside).mean(axis=0) for _, inside in members]
             maps = [model.feature_importance(rows=inside, kind=kind).mean(axis=0) for _, inside in members]
@@ -166,7 +167,7 @@ class SaliencyDisplay(Display):
         found = np.asarray(saliency, dtype=np.float64)
         if found.ndim != 2 or not found.shape[0]:
             message = f"saliency must be of shape (images, pixels), got shape {found.shape}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="saliency")
         size = _check_image(shape, found.shape[1])
         m = found.shape[0]
         pixels = None if images is None else np.asarray(images, dtype=np.float64)
@@ -174,7 +175,7 @@ class SaliencyDisplay(Display):
             check_shape(pixels, found.shape, "images", "as saliency is")
         if titles is not None and len(titles) != m:
             message = f"titles has {len(titles)} entries and there are {m} images. Pass one for each."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="titles")
         maps = found.reshape(m, *size)
         if len(size) == 3:
             maps = np.sqrt((maps**2).sum(axis=3))
@@ -282,5 +283,5 @@ def _check_image(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...
         message = (
             f"shape must be (height, width) or (height, width, 3 or 4 channels) with {n_features} pixels, got {size}."
         )
-        raise ValueError(message)
+        raise ParameterError(message, parameter="shape")
     return size

@@ -14,6 +14,7 @@ import pandas as pd
 
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_is_fitted, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.show._style import Axes, Display, color_map, matplotlib_part
 from manifolia.show.palette import DARK, Theme, class_colors
 
@@ -181,7 +182,7 @@ class SettingDisplay(_StudyDisplay):
             check_option(one, "parameters", space.names)
         if len(given) > 2:
             message = f"parameters must be one or two, got {given}. Name those to draw."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="parameters")
         wrong = [one for one in given if not hasattr(space.parameters[one], "low")]
         if wrong:
             message = f"{wrong[0]!r} is a choice without an order and cannot be an axis. Name a numeric parameter."

@@ -22,7 +22,7 @@ from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
-from manifolia.exceptions import TableError
+from manifolia.exceptions import ParameterError, TableError
 from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers, to_places
 from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
@@ -294,12 +294,12 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         given = [str(name) for name in input_features]
         if len(given) != self.n_features_in_:
             message = f"input_features should have length equal to {self.n_features_in_}, got {len(given)}."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="input_features")
         own = list(self.roles_)
         if hasattr(self, "feature_names_in_"):
             if given != own:
                 message = "input_features is not equal to feature_names_in_. Leave it out."
-                raise ValueError(message)
+                raise ParameterError(message, parameter="input_features")
             return np.array(self.names_out_, dtype=object)
         renamed = dict(zip(own, given, strict=True))
         pairs = zip(self.names_out_, self.sources_, strict=True)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from manifolia._core.validate import check_bool, check_number, check_option
+from manifolia.exceptions import ParameterError, ParameterTypeError
 
 __all__ = ["Choice", "Integer", "Normalized", "Parameter", "Real", "When", "as_parameter", "label_of"]
 
@@ -32,10 +33,10 @@ class _Range:
         check_bool(self.log, "log")
         if low >= high:
             message = f"low must be below high, got {self!r}. Leave a fixed value to the estimator."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="low")
         if self.log and low <= 0:
             message = f"log=True needs a low above 0, got {self!r}. Raise low, or pass log=False."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="log")
 
     def at(self, u: float) -> float:
         """Return the value at a place of [0, 1].
@@ -298,4 +299,4 @@ def as_parameter(given: Any, name: str) -> Parameter:
         f"{name} must be a pair (low, high), a list of options, or one of Real, Integer, Normalized, Choice and When, "
         f"got {given!r}."
     )
-    raise TypeError(message)
+    raise ParameterTypeError(message, parameter=name)

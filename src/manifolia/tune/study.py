@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from manifolia._core.optional import import_extra
 from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
-from manifolia.exceptions import ManifoliaError
+from manifolia.exceptions import ManifoliaError, ParameterError
 from manifolia.tune.parameters import label_of
 from manifolia.tune.space import Setting, Space
 from manifolia.tune.subsample import take_rows
@@ -380,7 +380,7 @@ def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
                     f"storage={where!r} cannot be opened as a study: {text}. Pass the path of an SQLite file that may "
                     "be new, or the address of a database that Optuna knows."
                 )
-                raise ValueError(message) from error
+                raise ParameterError(message, parameter="storage") from error
             time.sleep(_ATTEMPT_PAUSE)
     raise AssertionError  # the loop returns or raises
 

@@ -16,6 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 from manifolia._core.random import as_generator, as_seed, draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_labels, check_number, check_option
+from manifolia.exceptions import ParameterError
 
 __all__ = ["SAMPLINGS", "leverage_scores", "sample_rows", "sample_size", "take_rows"]
 
@@ -80,7 +81,7 @@ def sample_rows(
     if sampling == "stratified":
         if y is None:
             message = "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="sampling")
         labels = check_labels(y, n_rows=n)
         return draw_by_class(np.unique(labels.astype(str), return_inverse=True)[1], size, rng)
     chances = None

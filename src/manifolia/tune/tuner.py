@@ -30,6 +30,7 @@ from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
 from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterError
 from manifolia.metrics.registry import Metric
 from manifolia.tune.answer import (
     Answer,
@@ -289,7 +290,7 @@ class Tuner(BaseEstimator):
         n = check_same_length(X=X, y=y, metric_X=metric_X)
         if X.ndim != 2:
             message = f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d)."
-            raise ValueError(message)
+            raise ParameterError(message, parameter="X")
         estimator, space, metrics = _checked(self, n, y)
         space = cut_to_limits(space, estimator, (sample_size(self.subsample, n), X.shape[1]))
         store = TrialStore(

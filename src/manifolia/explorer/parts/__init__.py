@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from manifolia.exceptions import ParameterError
 from manifolia.explorer.parts import arrows, images, neighbors, predictions, quality, reasons
 from manifolia.explorer.parts.part import Part
 
@@ -58,7 +59,7 @@ def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], boo
     unknown = [name for name in names if name not in known]
     if unknown:
         message = f"parts names {unknown[0]!r}. Use 'auto', None, or some of {', '.join(map(repr, known))}."
-        raise ValueError(message)
+        raise ParameterError(message, parameter="parts")
     return names, False
 
 
