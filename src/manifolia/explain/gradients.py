@@ -19,6 +19,7 @@ Y       map                                                         (n, c)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,15 +105,13 @@ def feature_importance(
         squares = spaces.singular_values[points, :d] ** 2
         total = squares.sum(axis=1, keepdims=True)
         weights = np.divide(squares, total, out=np.zeros_like(squares), where=total > 0.0)
-    height = max(1, _BLOCK_NUMBERS // max(1, d * (X.shape[1] if lift is None else lift.shape[1])))
 
     def lengths(part: slice) -> FloatArray:
         V = bases(spaces, X, points[part], d, features=features, query=query, lift=lift)
         out: FloatArray = np.sqrt(np.minimum((V**2 * weights[part, None, :]).sum(axis=2), 1.0))
         return out
 
-    blocks = row_blocks(points.size, min(_MOST_ROWS, height))
-    return np.concatenate(map_blocks(lengths, blocks or [slice(0, 0)], n_jobs=n_jobs))
+    return _in_parts(lengths, points.size, d * (X.shape[1] if lift is None else lift.shape[1]), n_jobs)
 
 
 def feature_gradients(
@@ -152,19 +151,20 @@ def feature_gradients(
     ndarray of float64 of shape (n_rows, n_features, n_components)
         Slope of each feature along the axes of the map, in units of the feature per unit of the map.
     """
-    d, c = pullback.B.shape[2], pullback.B.shape[1]
+    d = pullback.B.shape[2]
     points = row_numbers(rows, spaces.indices.shape[0])
-    n_features = row_numbers(features, X.shape[1] if lift is None else lift.shape[1], "features").size
-    out = np.empty((points.size, n_features, c))
 
-    def run(part: slice) -> None:
+    def arrows(part: slice) -> FloatArray:
         V = bases(spaces, X, points[part], d, features=features, query=query, lift=lift)
-        back = np.ascontiguousarray(pullback.B[points[part]].transpose(0, 2, 1))
-        out[part] = np.matmul(V, back)
+        return np.matmul(V, np.ascontiguousarray(pullback.B[points[part]].transpose(0, 2, 1)))
 
-    height = max(1, _BLOCK_NUMBERS // max(1, d * (X.shape[1] if lift is None else lift.shape[1])))
-    map_blocks(run, row_blocks(points.size, min(_MOST_ROWS, height)), n_jobs=n_jobs)
-    return out
+    return _in_parts(arrows, points.size, d * (X.shape[1] if lift is None else lift.shape[1]), n_jobs)
+
+
+def _in_parts(run: Callable[[slice], FloatArray], n: int, numbers: int, n_jobs: int | None) -> FloatArray:
+    """Compute something for n points, in parts that hold a limited count of numbers per thread."""
+    height = min(_MOST_ROWS, max(1, _BLOCK_NUMBERS // max(1, numbers)))
+    return np.concatenate(map_blocks(run, row_blocks(n, height) or [slice(0, 0)], n_jobs=n_jobs))
 
 
 def with_neighbors(arrows: FloatArray, around: FloatArray, nearest: IntArray) -> FloatArray:
@@ -216,9 +216,7 @@ def arrow_reliability(
         out: FloatArray = np.minimum(share, 1.0)
         return out
 
-    height = max(1, _BLOCK_NUMBERS // max(1, spaces.indices.shape[1] * columns.size))
-    blocks = row_blocks(points.size, min(_MOST_ROWS, height))
-    return np.concatenate(map_blocks(run, blocks or [slice(0, 0)], n_jobs=n_jobs))
+    return _in_parts(run, points.size, spaces.indices.shape[1] * columns.size, n_jobs)
 
 
 def _gather(X: Any, nearest: Any) -> FloatArray:

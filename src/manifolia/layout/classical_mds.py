@@ -29,7 +29,7 @@ from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 
-__all__ = ["ClassicalMDS", "check_distances", "classical_mds"]
+__all__ = ["ClassicalMDS", "check_distances", "classical_mds", "fix_signs"]
 
 _DENSE_ROWS = 400  # below it LAPACK takes about 10 ms, no more than the iteration
 _EXTRA = 6  # vectors carried beside those asked for: one reading of D serves them all, and they open the gap
@@ -105,7 +105,7 @@ def classical_mds(
     noise = 10 * (np.finfo(D.dtype).eps + np.sqrt(n) * np.finfo(np.float64).eps) * np.abs(values).max()
     used = values > noise
     Y = np.zeros((n, n_components), dtype=D.dtype)
-    Y[:, :n_pairs][:, used] = _fix_signs(vectors[:, used]) * np.sqrt(values[used])
+    Y[:, :n_pairs][:, used] = fix_signs(vectors[:, used]) * np.sqrt(values[used])
     eigenvalues = np.zeros(n_components)
     eigenvalues[:n_pairs] = values
     if used.sum() < n_components:
@@ -244,7 +244,7 @@ def _centred(V: FloatArray) -> FloatArray:
     return V - V.mean(axis=0)
 
 
-def _fix_signs(vectors: FloatArray) -> FloatArray:
+def fix_signs(vectors: FloatArray) -> FloatArray:
     """Return the vectors, each with the sign that makes its entry of largest size positive; the first of equals."""
     sizes = np.abs(vectors)
     rows = np.argmax(sizes >= (1 - _TIE) * sizes.max(axis=0, initial=0.0), axis=0)

@@ -19,6 +19,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_matrix, check_number, is_sparse, to_csr
 from manifolia.exceptions import ParameterError, ParameterTypeError
+from manifolia.layout.classical_mds import fix_signs
 
 __all__ = ["pca_start", "spectral_start"]
 
@@ -72,9 +73,7 @@ def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
             V = V @ turn[:, ::-1]
         else:
             V = np.linalg.qr(product)[0]
-    V = V[:, :n_axes]
-    largest = np.argmax(np.abs(V), axis=0)
-    return V * np.where(V[largest, np.arange(n_axes)] < 0, -1.0, 1.0)
+    return fix_signs(V[:, :n_axes])
 
 
 def spectral_start(
@@ -144,9 +143,7 @@ def _eigenvectors(graph: Sparse, n_vectors: int) -> FloatArray:
             values, vectors = error.eigenvalues, error.eigenvectors
     order = np.argsort(-values, kind="stable")[1 : n_found + 1]
     # Those of the random walk D^{-1} P: where the graph ends degrees fall, and D^{1/2} would fold the ends back.
-    found = vectors[:, order] / root[:, np.newaxis]
-    largest = np.argmax(np.abs(found) > (1 - 1e-6) * np.abs(found).max(axis=0, initial=0.0), axis=0)
-    Y[:, : found.shape[1]] = found * np.where(found[largest, np.arange(found.shape[1])] < 0, -1.0, 1.0)
+    Y[:, : len(order)] = fix_signs(vectors[:, order] / root[:, np.newaxis])
     return Y
 
 

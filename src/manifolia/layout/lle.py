@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, Sparse
 from manifolia._core.validate import check_number
-from manifolia.layout.classical_mds import check_distances
+from manifolia.layout.classical_mds import check_distances, fix_signs
 from manifolia.neighbors import Neighbors, kneighbors
 
 __all__ = ["lle", "local_weights"]
@@ -96,10 +96,7 @@ def lle(
     with threads(n_jobs):
         W = local_weights(checked, kneighbors(checked, k, metric="precomputed"), ridge=ridge)
         rest = sp.csr_array(sp.eye_array(n, format="csr") - W)
-        vectors = _smallest(sp.csr_array(rest.T @ rest), n_components + 1)[:, 1:]
-    largest = np.argmax(np.abs(vectors) > (1 - 1e-6) * np.abs(vectors).max(axis=0), axis=0)
-    signs = np.where(vectors[largest, np.arange(n_components)] < 0, -1.0, 1.0)
-    return vectors * signs
+        return fix_signs(_smallest(sp.csr_array(rest.T @ rest), n_components + 1)[:, 1:])
 
 
 def _smallest(M: Sparse, n_vectors: int) -> FloatArray:

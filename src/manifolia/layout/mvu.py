@@ -51,6 +51,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
+from manifolia.layout.classical_mds import fix_signs
 from manifolia.neighbors import NeighborIndex
 from manifolia.neighbors.rows import prepare
 
@@ -110,8 +111,7 @@ def unfold(
         with threads(1):
             V, error = _ascend(V, edges, heard)
             U, s, _ = np.linalg.svd(V, full_matrices=False)
-    # The entry of largest size of each axis is positive: the sign of an axis means nothing.
-    U *= np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0.0, -1.0, 1.0)
+    U = fix_signs(U)
     Y = np.zeros((n, n_components))
     width = min(n_components, len(s))
     Y[:, :width] = U[:, :width] * (s[:width] * unit)

@@ -70,34 +70,7 @@ _MANY_CLASSES = 64  # from this number on the work space of the distances does n
 
 
 class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Parameters that both methods have, and the answers of the subset map that they hold."""
-
-    def __init__(
-        self,
-        n_components: int,
-        *,
-        n_train: int | None,
-        perplexity: float,
-        embedder: Any,
-        pca: int | None,
-        map: KernelMap | None,
-        sampling: str,
-        random_state: RandomState,
-        n_jobs: int | None,
-        verbose: bool,
-        callback: Callback,
-    ) -> None:
-        self.n_components = n_components
-        self.n_train = n_train
-        self.perplexity = perplexity
-        self.embedder = embedder
-        self.pca = pca
-        self.map = map
-        self.sampling = sampling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
+    """What both methods check alike, and the answers of the subset map that they hold."""
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Make the map and return it.
@@ -396,11 +369,18 @@ class KernelTSNE(_KernelMethod):
         verbose: bool = False,
         callback: Callback = None,
     ) -> None:
-        super().__init__(
-            n_components, n_train=n_train, perplexity=perplexity, embedder=embedder, pca=pca, map=map,
-            sampling=sampling, random_state=random_state, n_jobs=n_jobs, verbose=verbose, callback=callback,
-        )  # fmt: skip
+        self.n_components = n_components
+        self.n_train = n_train
+        self.perplexity = perplexity
+        self.embedder = embedder
+        self.pca = pca
+        self.map = map
         self.metric = metric
+        self.sampling = sampling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Lay out the training rows and place all: Algorithm 1.
@@ -580,10 +560,10 @@ class FisherKernelTSNE(_KernelMethod):
         verbose: bool = False,
         callback: Callback = None,
     ) -> None:
-        super().__init__(
-            n_components, n_train=n_train, perplexity=perplexity, embedder=embedder, pca=pca, map=map,
-            sampling=sampling, random_state=random_state, n_jobs=n_jobs, verbose=verbose, callback=callback,
-        )  # fmt: skip
+        self.n_components = n_components
+        self.n_train = n_train
+        self.perplexity = perplexity
+        self.embedder = embedder
         self.fisher_bandwidth = fisher_bandwidth
         self.fisher_steps = fisher_steps
         self.fisher_rule = fisher_rule
@@ -591,6 +571,13 @@ class FisherKernelTSNE(_KernelMethod):
         self.euclidean_mix = euclidean_mix
         self.task = task
         self.n_bins = n_bins
+        self.pca = pca
+        self.map = map
+        self.sampling = sampling
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Lay out the training rows by what tells their classes apart, and place all: Algorithm 2.
@@ -599,8 +586,8 @@ class FisherKernelTSNE(_KernelMethod):
         ----------
         X : array-like of shape (n, d)
             Rows without missing values, features on comparable scales.
-        y : array-like of shape (n,)
-            Classes, or numbers, which are cut into bins; may be missing for some rows.
+        y : array-like of shape (n,), default=None
+            Classes, or numbers, which are cut into bins; they may be missing for some rows, not for all.
 
         Returns
         -------

@@ -13,7 +13,7 @@ Rows of a sparse graph of neighbours are grouped along the graph instead (`graph
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,7 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
+from manifolia.forest.operators import ForestOperator
 from manifolia.operators.spectrum import leading_vectors
 
 __all__ = [
@@ -41,25 +42,6 @@ AUTO_LANDMARKS = 2000
 #: they are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two threads.
 N_COORDINATES = 24
 _KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
-
-
-class Products(Protocol):
-    """An affinity that is known by its products, such as `manifolia.forest.proximities.ForestOperator`."""
-
-    shape: tuple[int, int]
-
-    @property
-    def row_sums(self) -> FloatArray:
-        """Row sums."""
-
-    def matmat(self, V: FloatArray) -> FloatArray:
-        """Multiply K with a block of vectors."""
-
-    def rmatmat(self, V: FloatArray) -> FloatArray:
-        """Multiply Kᵀ with a block of vectors."""
-
-    def lump(self, labels: IntArray, n_groups: int) -> FloatArray:
-        """Add K up over groups of rows: Cᵀ K C."""
 
 
 class Landmarks(NamedTuple):
@@ -109,7 +91,7 @@ def choose_landmarks(
 
 
 def landmark_chain(
-    operator: Products,
+    operator: ForestOperator,
     n_landmarks: int,
     *,
     method: str = "random",
