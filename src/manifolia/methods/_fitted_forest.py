@@ -7,6 +7,7 @@ training rows by the trees that left them out of their bag, new rows by all tree
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -31,7 +32,7 @@ from manifolia.forest.proximities import KINDS, proximity_from_leaves
 from manifolia.forest.targets import Target, read_target
 from manifolia.forest.trees import Trees, check_forest, check_forest_input, read_trees
 from manifolia.metrics.separation import judge_separation
-from manifolia.operators.landmarks import Landmarks, landmark_chain, resolve_n_landmarks
+from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
 __all__ = ["FittedForest", "ForestBacked", "Judged", "check_rows"]
 
@@ -84,13 +85,15 @@ class FittedForest:
         rows: Any,
         target: Target,
         sample_weight: FloatArray | None,
-        *,
         forest: Any,
         n_trees: int,
-        seeds: tuple[int, int],
+        seeds: Sequence[int],
         reporter: Reporter,
     ) -> FittedForest:
-        """Grow a forest, or take the fitted one that is given, and read its leaves; seeds of trees and permutations."""
+        """Grow a forest, or take the fitted one that is given, and read its leaves.
+
+        The first seed is of the forest, the last one of the permutations by which importance is measured.
+        """
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
             rows,
@@ -109,7 +112,7 @@ class FittedForest:
         contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
         fitted = cls(
             grown.forest, table, target, weight, rows,
-            permutation_seed=seeds[1], contrast_seed=seeds[0] if contrasted else None,
+            permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None,
         )  # fmt: skip
         reporter.step("leaves", 1, 1)
         return fitted
@@ -133,31 +136,38 @@ class FittedForest:
         new_leaf = None if new is None else self.leaves_of(new)
         return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, sample_weight=self.weight)
 
-    def chain(self, kind: str, n_landmarks: int | str | None, seed: int) -> tuple[FloatArray, Landmarks]:
+    def chain(
+        self, kind: str, n_landmarks: int | str | None, seed: int, reporter: Reporter
+    ) -> tuple[FloatArray, Landmarks]:
         """Compute the proximities of all rows, or added up over groups of rows without ever being formed."""
-        n = self.leaf.shape[1]
-        m = resolve_n_landmarks(n_landmarks, n)
+        reporter.step("walk", 0, 1)
+        m = resolve_n_landmarks(n_landmarks, self.leaf.shape[1])
         if m is None:
-            return self.proximities(kind).toarray(), Landmarks(np.arange(n), n)
-        return landmark_chain(build_operator(self.table, kind=kind, sample_weight=self.weight), m, random_state=seed)
+            K, groups = graph_chain(self.proximities(kind), None)
+        else:
+            operator = build_operator(self.table, kind=kind, sample_weight=self.weight)
+            K, groups = landmark_chain(operator, m, random_state=seed)
+        reporter.step("walk", 1, 1)
+        return K, groups
 
-    def places(self, Y: FloatArray) -> FloatArray:
+    def places(self, Y: FloatArray, reporter: Reporter) -> FloatArray:
         """Put coordinates into the leaves, and place the training rows by the trees that left them out of their bag."""
+        reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
         self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         return place_training(self.table, self.leaves)
 
-    def judge(self, places: FloatArray) -> Judged:
+    def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
         """Compare what the map shows of the target with what the forest knows of it."""
         table, (_, target) = self.table, self._training_data()
-        if target.y is None or not table.bootstrap:
-            return Judged(float("nan"), float("nan"), None)
-        classes, labelled = target.is_classification, target.labelled
-        predicted = out_of_bag_prediction(table, target.y, labelled, classification=classes, row_weight=self.weight)
-        left_out = (self.counts == 0).any(axis=0)[labelled]
-        return Judged(
-            *judge_separation(places[labelled], target.y, predicted[labelled], left_out, classification=classes),
-            predicted,
-        )
+        judged = Judged(float("nan"), float("nan"), None)
+        if target.y is not None and table.bootstrap:
+            y, known = target.y, target.labelled
+            task: dict[str, bool] = {"classification": target.is_classification}
+            predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
+            left_out = (self.counts == 0).any(axis=0)[known]
+            judged = Judged(*judge_separation(places[known], y, predicted[known], left_out, **task), predicted)
+        reporter.update("placement", 1, 1)
+        return judged
 
     # --- for rows that come later ---
 
@@ -440,7 +450,9 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self, "embedding_")
         return None if X is None else check_rows(self, X, reset=False)
 
-    def _read_target(self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int) -> Any:
+    def _read_target(
+        self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int
+    ) -> tuple[Target, FloatArray | None]:
         """Read target and weights of n rows."""
         target = read_target(y, n, self.task, forest=self.forest)
         return target, None if sample_weight is None else row_weights(sample_weight, n)

@@ -181,20 +181,15 @@ class ForestMap(ForestBacked):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._require_memory(rows.shape[0])
-            forest_seed, _, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)
-            forest = FittedForest.grow(
-                rows, target, weight, forest=self.forest, n_trees=self.n_trees,
-                seeds=(forest_seed, permutation_seed), reporter=reporter,
-            )  # fmt: skip
+            seeds = spawn_seeds(self.random_state, 4)  # of the forest, —, layout, permutations
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
             reporter.step("proximities", 0, 1)
             S = similarity(forest.proximities(self.proximity))  # 1, 2
             reporter.step("proximities", 1, 1)
             lay_out = self._by_neighbors if self.layout in ("tsne", "umap") else self._by_distances
-            Y = np.asarray(lay_out(S, layout_seed, reporter), dtype=np.float64)  # 3
-            reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-            places = forest.places(Y)  # (4)
-            judged = forest.judge(places)
-            reporter.update("placement", 1, 1)
+            Y = np.asarray(lay_out(S, seeds[2], reporter), dtype=np.float64)  # 3
+            places = forest.places(Y, reporter)  # (4)
+            judged = forest.judge(places, reporter)
             return self._keep(forest, target, places.astype(rows.dtype, copy=False), judged, layout_embedding_=Y)
 
     def _check_parameters(self) -> None:

@@ -196,26 +196,17 @@ class RFPHATE(ForestBacked):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._require_memory(rows.shape[0])
-            forest_seed, landmark_seed, layout_seed, permutation_seed = spawn_seeds(self.random_state, 4)
-            forest = FittedForest.grow(
-                rows, target, weight, forest=self.forest, n_trees=self.n_trees,
-                seeds=(forest_seed, permutation_seed), reporter=reporter,
-            )  # fmt: skip
-            reporter.step("walk", 0, 1)
-            K, groups = forest.chain(self.proximity, self.n_landmarks, landmark_seed)  # 1: of rows, or summed in groups
-            reporter.step("walk", 1, 1)
+            seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
+            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(  # 2–6
                 K, self.t, kind=self.potential, damping=self.damping, placement_steps=_PLACEMENT_STEPS,
                 reporter=reporter,
             )  # fmt: skip
-            layout = mds_layout(  # 7, 8
-                walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter
-            )
-            landmarks = layout.Y.astype(np.float64)
-            reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-            places = forest.places(landmarks[groups.labels])  # (9)
-            judged = forest.judge(places)
-            reporter.update("placement", 1, 1)
+            layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[2], reporter=reporter)
+            landmarks = layout.Y.astype(np.float64)  # 7, 8
+            places = forest.places(landmarks[groups.labels], reporter)  # (9)
+            judged = forest.judge(places, reporter)
             return self._keep(
                 forest, target, places.astype(rows.dtype, copy=False), judged, t_=walk.t, entropy_=walk.entropy,
                 stress_=layout.stress, landmark_embedding_=landmarks, landmark_labels_=groups.labels,
