@@ -11,6 +11,7 @@ Every public name is imported when it is first used, so ``import manifolia`` sta
 
 from manifolia._core.lazy import attach
 from manifolia._version import __version__
+from manifolia.methods import METHODS
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -34,15 +35,9 @@ __getattr__, __dir__, __all__ = attach(
         "tune",
     ],
     names={
+        **METHODS,
         "Explorer": "manifolia.explorer",
-        "FeatureMAP": "manifolia.methods.featuremap",
-        "FisherKernelTSNE": "manifolia.methods.kernel_tsne",
         "KernelMap": "manifolia.extension.kernel_map",
-        "KernelTSNE": "manifolia.methods.kernel_tsne",
-        "ForestFeatures": "manifolia.methods.forest_features",
-        "ForestMap": "manifolia.methods.forest_map",
-        "PHATE": "manifolia.methods.phate",
-        "RFPHATE": "manifolia.methods.rf_phate",
         "Normalized": "manifolia.tune.parameters",
         "Tuner": "manifolia.tune.tuner",
         "load": "manifolia.persist",
