@@ -40,12 +40,12 @@ def logistic(A: FloatArray) -> FloatArray:
 
 def forward(X: FloatArray, network: Network) -> list[FloatArray]:
     """Compute all layers."""
-    found = [X]
+    layers = [X]
     last = len(network.weights) - 1
     for i, (W, b) in enumerate(zip(network.weights, network.biases, strict=True)):
-        A = found[-1] @ W + b
-        found.append(A if i == last else logistic(A))
-    return found
+        A = layers[-1] @ W + b
+        layers.append(A if i == last else logistic(A))
+    return layers
 
 
 def backward(layers: Sequence[FloatArray], network: Network, slope: FloatArray) -> Network:

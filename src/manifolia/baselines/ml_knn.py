@@ -137,8 +137,8 @@ class MLkNN(ClassifierMixin, BaseEstimator):
         column = np.arange(counts.shape[1])
         has = self.prior_ * self._likelihood[0][counts, column]
         lacks = (1 - self.prior_) * self._likelihood[1][counts, column]
-        found: FloatArray = has / (has + lacks)
-        return found if self._many else found / found.sum(axis=1, keepdims=True)
+        shares: FloatArray = has / (has + lacks)
+        return shares if self._many else shares / shares.sum(axis=1, keepdims=True)
 
     def predict(self, X: ArrayLike) -> Array:
         """Name the labels that are more likely than not, or the likeliest class.
@@ -153,8 +153,8 @@ class MLkNN(ClassifierMixin, BaseEstimator):
         ndarray of shape (m, n_labels) or (m,)
             Zeros and ones, or classes.
         """
-        found = self.predict_proba(X)
-        return (found > 0.5).astype(int) if self._many else self.classes_[found.argmax(axis=1)]
+        shares = self.predict_proba(X)
+        return (shares > 0.5).astype(int) if self._many else self.classes_[shares.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

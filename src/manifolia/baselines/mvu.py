@@ -96,16 +96,16 @@ class MVU(BaseEstimator):
         check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
         checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
         with threads(self.n_jobs):
-            found = unfold(
+            unfolded = unfold(
                 checked,
                 self.n_components,
                 n_neighbors=self.n_neighbors,
                 random_state=as_seed(self.random_state),
                 reporter=Reporter(self.callback),
             )
-        self.embedding_ = found.Y.astype(checked.dtype, copy=False)
-        self.variances_ = found.variances
-        self.distance_error_ = found.error
+        self.embedding_ = unfolded.Y.astype(checked.dtype, copy=False)
+        self.variances_ = unfolded.variances
+        self.distance_error_ = unfolded.error
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:

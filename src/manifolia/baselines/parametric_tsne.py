@@ -217,11 +217,11 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
             warn(
                 f"perplexity={self.perplexity} needs batches of more than {least} rows: {self.perplexity_:.4g} is used."
             )
-        found = []
+        batches = []
         for part in parts:
             near = kneighbors(X[part], tsne_neighbors(self.perplexity_, len(part)), exact=True)
-            found.append((rows[part], perplexity_graph(near, self.perplexity_)))
-        return found
+            batches.append((rows[part], perplexity_graph(near, self.perplexity_)))
+        return batches
 
     def _tune(self, network: Network, batches: list[tuple[FloatArray, Sparse]], reporter: Reporter) -> None:
         """Move the weights down the cost, batch after batch."""

@@ -104,17 +104,17 @@ def scan(home: Path) -> dict[str, list[Entry]]:
     files = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir())]
     counts = {path.name.removesuffix(_COUNTS) for path in files if path.name.endswith(_COUNTS)}
     companions = {name + part for name in counts for part in (*_LABELS, *_FEATURES)}
-    found: dict[str, list[Entry]] = {}
+    entries: dict[str, list[Entry]] = {}
     for path in files:
         if path.name.startswith(".") or not path.is_file():
             continue
         if path.name.endswith(_COUNTS):
-            found.setdefault(path.name.removesuffix(_COUNTS), []).append(Entry("counts", path))
+            entries.setdefault(path.name.removesuffix(_COUNTS), []).append(Entry("counts", path))
         elif path.suffix == ".npz":
-            found.setdefault(path.stem, []).append(Entry("matrix", path))
+            entries.setdefault(path.stem, []).append(Entry("matrix", path))
         elif path.suffix in _TABLES and path.stem not in companions:
-            found.setdefault(path.stem, []).append(Entry("table", path))
-    return dict(sorted(found.items()))
+            entries.setdefault(path.stem, []).append(Entry("table", path))
+    return dict(sorted(entries.items()))
 
 
 def find(name: str, home: Path) -> Entry:
@@ -139,19 +139,19 @@ def find(name: str, home: Path) -> Entry:
     ValueError
         If two files carry the name.
     """
-    found = scan(home)
-    entries = found.get(name, [])
+    listed = scan(home)
+    entries = listed.get(name, [])
     if len(entries) > 1:
         files = ", ".join(str(entry.path.relative_to(home)) for entry in entries)
         message = f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one."
         raise ParameterError(message, parameter="name")
     if entries:
         return entries[0]
-    near = difflib.get_close_matches(name, [*found, *BUNDLED], n=1)
+    near = difflib.get_close_matches(name, [*listed, *BUNDLED], n=1)
     if not home.is_dir():
         holds = f"The data home {home} does not exist."
-    elif found:
-        holds = f"The data home {home} holds: {', '.join(found)}."
+    elif listed:
+        holds = f"The data home {home} holds: {', '.join(listed)}."
     else:
         holds = f"The data home {home} holds no data set (NAME.parquet, NAME.csv, NAME.npz, NAME{_COUNTS})."
     parts = [

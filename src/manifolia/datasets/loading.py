@@ -113,8 +113,8 @@ def available(data_home: str | os.PathLike[str] | None = None) -> list[str]:
         The bundled sets and those of the data home, in alphabetical order; ``home:NAME`` for a file with the
         name of a bundled set.
     """
-    found = scan(get_data_home(data_home))
-    return sorted([*BUNDLED, *(_HOME + name if name in BUNDLED else name for name in found)])
+    listed = scan(get_data_home(data_home))
+    return sorted([*BUNDLED, *(_HOME + name if name in BUNDLED else name for name in listed)])
 
 
 def _as_columns(target: str | Sequence[str] | None) -> tuple[str, ...] | None:

@@ -268,6 +268,6 @@ def _places(truth: IntArray, candidates: IntArray, counts: IntArray) -> IntArray
         listed = candidates[row, : counts[row]]
         by_number = np.argsort(listed)
         near = np.minimum(np.searchsorted(listed, truth[row], sorter=by_number), listed.size - 1)
-        found = listed[by_number[near]] == truth[row]
-        places[row] = np.where(found, by_number[near], candidates.shape[1])
+        is_listed = listed[by_number[near]] == truth[row]
+        places[row] = np.where(is_listed, by_number[near], candidates.shape[1])
     return places

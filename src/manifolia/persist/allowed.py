@@ -156,5 +156,5 @@ def resolve(name: Any) -> type:
     """Return the class of this library that an id stands for."""
     check_id(name)
     module, _, kind = OWN[name].rpartition(".")
-    found: type = getattr(importlib.import_module(module), kind)
-    return found
+    resolved: type = getattr(importlib.import_module(module), kind)
+    return resolved

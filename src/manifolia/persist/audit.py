@@ -51,7 +51,7 @@ def audit(graph: bytes, *, trusted: frozenset[str] = frozenset()) -> list[str]:
     if not isinstance(schema, dict) or schema.get("protocol") != _PROTOCOL:
         message = "its objects are written in an unknown way; update manifolia and skops."
         raise ModelFileError(message)
-    found: set[str] = set()
+    types: set[str] = set()
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
@@ -59,9 +59,9 @@ def audit(graph: bytes, *, trusted: frozenset[str] = frozenset()) -> list[str]:
             waiting += node
         elif isinstance(node, dict):
             if any(key.startswith("__") and key.endswith("__") for key in node):
-                found.add(_check_node(node, set(infos), trusted))
+                types.add(_check_node(node, set(infos), trusted))
             waiting += node.values()
-    return sorted(found)
+    return sorted(types)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

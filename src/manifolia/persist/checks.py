@@ -40,10 +40,10 @@ def estimators(model: Any) -> Iterator[Any]:
 
 def check_model(model: Any) -> None:
     """Check that what compiled code will index with fits together everywhere in a model."""
-    found = list(estimators(model))
-    for estimator in found:
+    parts = list(estimators(model))
+    for estimator in parts:
         _check_estimator(estimator)
-    for estimator in found:  # when every forest is known to be one
+    for estimator in parts:  # when every forest is known to be one
         kind = type(estimator)  # an estimator's check is private, that of an object it holds is not
         check = getattr(kind, "_check_restored", None) or getattr(kind, "check_restored", None)
         if check is not None:

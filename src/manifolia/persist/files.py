@@ -169,8 +169,8 @@ def _names(trusted: Iterable[str]) -> frozenset[str]:
 
 
 def _libraries() -> dict[str, str]:
-    found = {name: version(name) for name in ("scikit-learn", "numpy", "scipy", "skops")}
-    return {"manifolia": __version__, **found, "python": platform.python_version(), "machine": platform.machine()}
+    versions = {name: version(name) for name in ("scikit-learn", "numpy", "scipy", "skops")}
+    return {"manifolia": __version__, **versions, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def _difference(header: dict[str, Any]) -> str:

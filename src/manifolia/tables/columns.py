@@ -264,7 +264,7 @@ def _by_value(
     """Convert each distinct value once; the first that cannot be is refused."""
     values = _objects(column)
     missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
-    found = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
+    converted = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
     known: dict[tuple[type, Any], Any] = {}  # with the type: True == 1 == 1.0
     for row in np.flatnonzero(~missing):
         value = values[row]
@@ -274,8 +274,8 @@ def _by_value(
                 known[key] = convert(value)
             except (ValueError, TypeError, OverflowError) as error:
                 raise refuse(name, value, int(row), wanted, hint(value)) from error
-        found[row] = known[key]
-    return found
+        converted[row] = known[key]
+    return converted
 
 
 def key_of(value: Any) -> str:

@@ -77,9 +77,9 @@ def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
     shapes = {values.shape for values in arrays.values()}
     if not wide and len(shapes) == 1 and len(next(iter(shapes))) == 1:
         return _from_columns(path, arrays)
-    found = ", ".join(f"{name} {values.shape}" for name, values in arrays.items()) or "nothing"
+    shown = ", ".join(f"{name} {values.shape}" for name, values in arrays.items()) or "nothing"
     message = (
-        f"{path} holds {found}, of which none can be told to be the table. Name the matrix X, or save columns of equal "
+        f"{path} holds {shown}, of which none can be told to be the table. Name the matrix X, or save columns of equal "
         f"length."
     )
     raise TableError(message)

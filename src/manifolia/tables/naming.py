@@ -29,7 +29,7 @@ def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0
     lower: dict[str, str] = {}
     for known in names:
         lower.setdefault(str(known).lower(), str(known))
-    return [lower[found] for found in difflib.get_close_matches(str(name).lower(), list(lower), n=n, cutoff=cutoff)]
+    return [lower[near] for near in difflib.get_close_matches(str(name).lower(), list(lower), n=n, cutoff=cutoff)]
 
 
 def listing(values: Iterable[object], limit: int = 5) -> str:
@@ -109,12 +109,12 @@ def column_names(index: Iterable[Any], *, source: str = "the table") -> list[str
 def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
     """Make names distinct by a number in parentheses."""
     used = set(taken)
-    found = []
+    made = []
     for name in names:
         unique, count = name, 1
         while unique in used:
             count += 1
             unique = f"{name} ({count})"
         used.add(unique)
-        found.append(unique)
-    return found
+        made.append(unique)
+    return made

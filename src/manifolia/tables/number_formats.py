@@ -45,11 +45,11 @@ class WrittenNumber(NamedTuple):
 
 def read_number(text: str) -> WrittenNumber | None:
     """Read a number with a sign of percent or currency, or separated thousands."""
-    found = _WRITTEN.fullmatch(text.strip())
-    if found is None:
+    parts = _WRITTEN.fullmatch(text.strip())
+    if parts is None:
         return None
-    whole, decimals = found["whole"], found["decimals"] or ""
-    before, after = found["before"], found["after"]
+    whole, decimals = parts["whole"], parts["decimals"] or ""
+    before, after = parts["before"], parts["after"]
     grouped = _GROUPS.search(whole) is not None
     if before and after:
         return None
@@ -57,19 +57,19 @@ def read_number(text: str) -> WrittenNumber | None:
     if (after == "%" and grouped) or ((before or after) not in ("", "%") and len(decimals) == 4 and not grouped):
         return None
     value = float(_GROUPS.sub("", whole) + decimals)
-    return WrittenNumber(-value if found["minus"] in ("-", "\u2212") else value, before or after or "," * grouped)
+    return WrittenNumber(-value if parts["minus"] in ("-", "\u2212") else value, before or after or "," * grouped)
 
 
 def number_sign(values: Iterable[object], counts: Iterable[int]) -> str:
     """Find how a column's numbers are written."""
-    found: dict[str, int] = {}
+    rows_of: dict[str, int] = {}
     for value, count in zip(values, counts, strict=True):
         number = read_number(value) if isinstance(value, str) else None
         if number is not None and number.sign:
-            found[number.sign] = found.get(number.sign, 0) + int(count)
-    grouped = found.pop(",", 0)
-    if found:
-        return max(sorted(found), key=lambda sign: found[sign])
+            rows_of[number.sign] = rows_of.get(number.sign, 0) + int(count)
+    grouped = rows_of.pop(",", 0)
+    if rows_of:
+        return max(sorted(rows_of), key=lambda sign: rows_of[sign])
     return "," * bool(grouped)
 
 
@@ -85,12 +85,12 @@ def as_number(text: str, sign: str) -> float:
 
 def as_date(text: str, order: str) -> datetime.datetime:
     """Read a date whose day or month comes first."""
-    found = _DATE.fullmatch(text.strip())
-    if found is None:
+    parts = _DATE.fullmatch(text.strip())
+    if parts is None:
         raise ValueError
     day, month = (1, 3) if order == "dmy" else (3, 1)
-    hour, minute, second = (int(found[part] or 0) for part in (5, 6, 7))
-    return datetime.datetime(int(found[4]), int(found[month]), int(found[day]), hour, minute, second)
+    hour, minute, second = (int(parts[place] or 0) for place in (5, 6, 7))
+    return datetime.datetime(int(parts[4]), int(parts[month]), int(parts[day]), hour, minute, second)
 
 
 def date_order(values: Sequence[object]) -> str:

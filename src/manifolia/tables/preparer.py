@@ -152,18 +152,18 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.sparse_ = is_sparse(source.values)
         if self.sparse_:
             return self._fit_sparse(source, given)
-        found = survey(source, given, max_levels)
-        self._set_columns(source, found)
-        self.notes_ = describe(source.names, found, missing=self.missing, scale=self.scale)
+        columns = survey(source, given, max_levels)
+        self._set_columns(source, columns)
+        self.notes_ = describe(source.names, columns, missing=self.missing, scale=self.scale)
         self.center_: FloatArray | None = None
         self.scale_: FloatArray | None = None
         if self.scale:
             self.center_, self.scale_ = self._find_scale(self._encode(source))
         return self
 
-    def _set_columns(self, source: Source, found: Survey) -> None:
-        self.roles_ = dict(zip(source.names, found.roles, strict=True))
-        used = [i for i, role in enumerate(found.roles) if role not in LEFT_OUT]
+    def _set_columns(self, source: Source, columns: Survey) -> None:
+        self.roles_ = dict(zip(source.names, columns.roles, strict=True))
+        used = [i for i, role in enumerate(columns.roles) if role not in LEFT_OUT]
         if not used:
             told = listing([Remark(name, role) for name, role in self.roles_.items()], limit=8)
             role = Argument("roles", {Word("column"): Word("role")})
@@ -173,13 +173,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             raise TableError(message)
         self.used_ = [source.names[i] for i in used]
         self.positions_ = np.array(used, dtype=np.intp)
-        plans = {source.names[i]: found.plans[i] for i in used if i in found.plans}
+        plans = {source.names[i]: columns.plans[i] for i in used if i in columns.plans}
         self.levels_ = {name: list(plan.levels) for name, plan in plans.items() if plan.levels}
         self.pooled_ = {name: list(plan.pooled) for name, plan in plans.items() if plan.pooled}
         self.origins_ = {name: plan.origin for name, plan in plans.items() if plan.origin}
         self.written_ = {name: plan.writing for name, plan in plans.items() if plan.writing}
-        self.fill_ = found.fill[used]
-        self.had_missing_ = found.n_missing[used] > 0
+        self.fill_ = columns.fill[used]
+        self.had_missing_ = columns.n_missing[used] > 0
         self._set_output_columns()
 
     def _set_output_columns(self) -> None:

@@ -150,9 +150,9 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
 def _text_table(path: Path, suffix: str, **text: Any) -> Table:
     if text["sep"] is None and suffix in (".tsv", ".tab"):
         text["sep"] = "\t"
-    found = read_text(path, **text)
-    columns = [str(name) for name in found.frame.columns]
-    return make_table(found.frame, columns, str(path), row_names=found.row_names, notes=found.notes)
+    content = read_text(path, **text)
+    columns = [str(name) for name in content.frame.columns]
+    return make_table(content.frame, columns, str(path), row_names=content.row_names, notes=content.notes)
 
 
 def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
@@ -166,11 +166,11 @@ def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
         raise TableError(message)
     if isinstance(source, Table):
         return source
-    found = take_source(source, "a path, a table or a two-dimensional array")
-    if isinstance(found.values, pd.DataFrame):
-        return _frame_table(found.values, source="the table" if found.named else "the array")
-    what = "the sparse matrix" if is_sparse(found.values) else "the array"
-    return make_table(found.values, found.names, what)
+    given = take_source(source, "a path, a table or a two-dimensional array")
+    if isinstance(given.values, pd.DataFrame):
+        return _frame_table(given.values, source="the table" if given.named else "the array")
+    what = "the sparse matrix" if is_sparse(given.values) else "the array"
+    return make_table(given.values, given.names, what)
 
 
 def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
@@ -188,7 +188,7 @@ def _mark_missing(table: Table, marks: list[str]) -> Table:
     for name in frame.columns:
         column = frame[name]
         if is_text(column):
-            found = column.isin(marks)
-            if found.any():
-                frame[name] = column.mask(found)
+            missing = column.isin(marks)
+            if missing.any():
+                frame[name] = column.mask(missing)
     return replace(table, features=frame)

@@ -89,7 +89,7 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
         message = f"roles must map columns to roles, such as {{'Pclass': 'categorical'}}, got {roles!r}."
         raise ParameterTypeError(message, parameter="roles")
     known = set(names)
-    found: dict[str, Any] = {}
+    checked: dict[str, Any] = {}
     for column, role in roles.items():
         if str(column) not in known:
             raise unknown_name(column, list(names), parameter="roles")
@@ -98,10 +98,10 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
             if len(levels) < 2 or repeated(levels):
                 message = f"roles[{column!r}] must list two or more different levels in order, got {role!r}."
                 raise ParameterError(message, parameter="roles")
-            found[str(column)] = levels
+            checked[str(column)] = levels
         else:
-            found[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
-    return found
+            checked[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
+    return checked
 
 
 def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> ColumnPlan:
@@ -110,8 +110,7 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> Co
         return ColumnPlan(given)
     if not column.notna().any():
         return ColumnPlan("missing")
-    found = _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
-    role, note, writing = found
+    role, note, writing = _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
     if isinstance(role, list):
         return _plan_ordered(column, name, role, note)
     if role == "numeric":

@@ -42,7 +42,7 @@ class Survey(NamedTuple):
 def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
     """Look at every column once."""
     n_columns = source.shape[1]
-    found = Survey(
+    columns = Survey(
         ["drop"] * n_columns, {}, np.full(n_columns, np.nan), np.zeros(n_columns, np.intp), np.zeros(n_columns, bool)
     )
     booleans = source.booleans()
@@ -50,17 +50,17 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
     for i, name in enumerate(source.names) if given else ():
         # A role that leaves numbers as they are needs no look at the single column.
         block[i] &= given.get(name, "numeric") == "numeric" and not (booleans[i] and name in given)
-    _survey_block(source, np.flatnonzero(block), booleans, found)
+    _survey_block(source, np.flatnonzero(block), booleans, columns)
     for i in np.flatnonzero(~block).tolist():
         plan = plan_column(source.column(i), source.names[i], given.get(source.names[i]), max_levels)
-        found.roles[i], found.plans[i] = plan.role, plan
+        columns.roles[i], columns.plans[i] = plan.role, plan
         if plan.values is None:
             continue
         check_finite(plan.values[:, None], [source.names[i]])
         gaps = np.isnan(plan.values)
-        found.n_missing[i] = gaps.sum()
-        found.fill[i] = _middle(plan.values[~gaps], plan.role)
-    return found
+        columns.n_missing[i] = gaps.sum()
+        columns.fill[i] = _middle(plan.values[~gaps], plan.role)
+    return columns
 
 
 def _middle(values: FloatArray, role: str) -> float:
@@ -71,7 +71,7 @@ def _middle(values: FloatArray, role: str) -> float:
     return float(np.median(values))
 
 
-def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, found: Survey) -> None:
+def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, columns: Survey) -> None:
     n_rows = source.shape[0]
     step = max(1, _CHUNK // n_rows)
     for start in range(0, len(positions), step):
@@ -84,20 +84,20 @@ def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, foun
             warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value: NaN is what it gets
             middle = np.nanmedian(values, axis=0) if n_missing.any() else np.median(values, axis=0)
         constant = (values == values[0]).all(axis=0)
-        found.n_missing[places] = n_missing
-        found.fill[places] = np.where(booleans[places], np.floor(middle), middle)
-        found.numbered[places] = _numbered(values, [source.names[i] for i in places]) & ~booleans[places]
+        columns.n_missing[places] = n_missing
+        columns.fill[places] = np.where(booleans[places], np.floor(middle), middle)
+        columns.numbered[places] = _numbered(values, [source.names[i] for i in places]) & ~booleans[places]
         for i, boolean, same, empty in zip(places, booleans[places], constant, n_missing == n_rows, strict=True):
             usual = "boolean" if boolean else "numeric"
-            found.roles[i] = "missing" if empty else "constant" if same else usual
+            columns.roles[i] = "missing" if empty else "constant" if same else usual
 
 
 def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
     """Tell which columns count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
     n_rows, n_columns = values.shape
-    found = np.zeros(n_columns, dtype=bool)
+    counts_rows = np.zeros(n_columns, dtype=bool)
     if n_rows < _NUMBERED_ROWS:
-        return found
+        return counts_rows
     first = np.diff(values[:_NUMBERED_ROWS], axis=0)
     candidates = np.flatnonzero((first > 0).all(axis=0) | (first < 0).all(axis=0))
     named = [j for j, name in enumerate(names) if _NAMED_ID.search(name)]
@@ -106,8 +106,8 @@ def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
         if not (column == np.floor(column)).all():
             continue
         steps = np.diff(column)
-        found[j] = (steps > 0).all() or (steps < 0).all() or (j in named and len(np.unique(column)) == n_rows)
-    return found
+        counts_rows[j] = (steps > 0).all() or (steps < 0).all() or (j in named and len(np.unique(column)) == n_rows)
+    return counts_rows
 
 
 def check_finite(values: FloatArray, names: list[str]) -> None:
@@ -128,7 +128,7 @@ def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:
     return np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)
 
 
-def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) -> list[str]:
+def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool) -> list[str]:
     """Say what becomes of the columns."""
     notes: list[str] = []
 
@@ -139,14 +139,14 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
             notes.append(Message(f"{before}: {listing(texts)}.", *after))
 
     def plan_note(i: int) -> str:
-        return found.plans[i].note if i in found.plans else ""
+        return columns.plans[i].note if i in columns.plans else ""
 
     def has(role: str) -> Callable[[int], bool]:
-        return lambda i: found.roles[i] == role
+        return lambda i: columns.roles[i] == role
 
-    used = ~np.isnan(found.fill)
+    used = ~np.isnan(columns.fill)
     tell(
-        lambda i: found.roles[i] == "identifier" and bool(plan_note(i)),
+        lambda i: columns.roles[i] == "identifier" and bool(plan_note(i)),
         "Left out, because there are too many different texts to be categories",
         plan_note,
         " Pass ",
@@ -156,31 +156,30 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
     tell(has("constant"), "Left out, because all rows have the same value", lambda i: "")
     tell(has("missing"), "Left out, because no row has a value", lambda i: "")
     tell(
-        lambda i: found.roles[i] == "drop" or (found.roles[i] == "identifier" and not plan_note(i)),
+        lambda i: columns.roles[i] == "drop" or (columns.roles[i] == "identifier" and not plan_note(i)),
         "Left out as asked",
         lambda i: "",
     )
+    n_levels = {i: len(plan.levels) + len(plan.pooled) for i, plan in columns.plans.items()}
     tell(
         has("categorical"),
         "Categories, one column of 0 and 1 for each level",
-        lambda i: counted(len(found.plans[i].levels) + len(found.plans[i].pooled), "level"),
+        lambda i: counted(n_levels[i], "level"),
     )
     tell(
-        lambda i: found.roles[i] == "categorical" and bool(found.plans[i].pooled),
+        lambda i: columns.roles[i] == "categorical" and bool(columns.plans[i].pooled),
         "Rare levels share the column 'other'",
-        lambda i: (
-            f"{len(found.plans[i].pooled):,} of {len(found.plans[i].levels) + len(found.plans[i].pooled):,} levels"
-        ),
+        lambda i: f"{len(columns.plans[i].pooled):,} of {n_levels[i]:,} levels",
     )
-    tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(found.plans[i].levels)))
+    tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(columns.plans[i].levels)))
     tell(
         has("date"),
         "Dates, as days since the earliest",
-        lambda i: ", ".join(filter(None, (f"since {_day(found.plans[i].origin)}", plan_note(i)))),
+        lambda i: ", ".join(filter(None, (f"since {_day(columns.plans[i].origin)}", plan_note(i)))),
     )
-    tell(lambda i: found.roles[i] == "numeric" and bool(plan_note(i)), "Taken as numbers", plan_note)
+    tell(lambda i: columns.roles[i] == "numeric" and bool(plan_note(i)), "Taken as numbers", plan_note)
     tell(
-        lambda i: bool(found.numbered[i]) and used[i],
+        lambda i: bool(columns.numbered[i]) and used[i],
         "Used as a number, though it looks like a row's number",
         lambda i: "",
         " Pass ",
@@ -191,7 +190,7 @@ def describe(names: Sequence[str], found: Survey, *, missing: str, scale: bool) 
         "keep": "Missing values stay missing",
         "impute": "Missing values are filled by the median or the most frequent level, and a further column marks them",
     }[missing]
-    tell(lambda i: used[i] and found.n_missing[i] > 0, kept, lambda i: counted(int(found.n_missing[i]), "row"))
+    tell(lambda i: used[i] and columns.n_missing[i] > 0, kept, lambda i: counted(int(columns.n_missing[i]), "row"))
     if scale:
         notes.append(
             "Numbers are standardised to mean 0 and standard deviation 1; columns of 0 and 1 for levels are not."

@@ -337,15 +337,15 @@ def reads_as_comma_numbers(texts: pd.Series) -> bool:
 
 def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
     """Return the places of columns in which every text but None is a number, with whatever decimal sign."""
-    found = []
+    places = []
     for i in frame.columns:
         if not is_text(frame[i]):
             continue
         texts = pd.Series(frame[i].dropna().unique()).astype(str).str.strip()
         others = texts[texts != _NONE]
         if 0 < len(others) < len(texts) and others.str.fullmatch(_NUMBER).all():
-            found.append(int(i))
-    return found
+            places.append(int(i))
+    return places
 
 
 def _tell_marks(path: Path, frame: pd.DataFrame, layout: _Layout) -> list[str]:
@@ -398,14 +398,14 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any],
 
 def _read_thousands(frame: pd.DataFrame, columns: list[Any]) -> list[Any]:
     """Read, in place, numbers whose commas separate thousands: a decimal point that was asked for says so."""
-    found = []
+    converted = []
     for name in columns:
         texts = frame[name].astype(object).str.strip()
         present = texts.dropna()
         if present[present.str.contains(",")].str.fullmatch(_THOUSANDS).all():
             frame[name] = pd.to_numeric(texts.str.replace(",", ""))
-            found.append(name)
-    return found
+            converted.append(name)
+    return converted
 
 
 def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
