@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_labels, check_map, check_matrix, check_number, check_option
-from manifolia.exceptions import ParameterError, ParameterTypeError
+from manifolia.exceptions import ParameterTypeError
 from manifolia.metrics import registry
 from manifolia.metrics._labels import is_classification
-from manifolia.metrics._sampling import Estimate
+from manifolia.metrics._sampling import Estimate, check_sizes
 from manifolia.metrics._spaces import METRICS
 from manifolia.metrics.registry import Metric
 
@@ -153,7 +153,7 @@ def report(
     inputs = _Inputs(
         given=given,
         n=n,
-        ks=_check_ks(k, n),
+        ks=[min(10, n - 2)] if k is None else check_sizes(k, n),
         sample=sample,
         rows=_sampled_rows(sample, *data.shape),
         metric=check_option(metric, "metric", METRICS[:-1]),
@@ -222,17 +222,6 @@ def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task:
     return found
 
 
-def _check_ks(k: int | Sequence[int] | None, n: int) -> list[int]:
-    if k is None:
-        return [min(10, n - 2)]
-    ks = [k] if np.ndim(k) == 0 else list(k)  # type: ignore[arg-type]
-    hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
-    if not ks:
-        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
-        raise ParameterError(message, parameter="k")
-    return [check_number(one, "k", low=1, high=n - 2, integer=True, hint=hint) for one in ks]
-
-
 def judged_rows(n: int, d: int) -> int | None:
     """Number of rows to judge where nobody says; None for all."""
     affordable = max(_FEWEST_ROWS, _WORK // (n * d))
@@ -274,13 +263,13 @@ def _jobs(chosen: list[Metric], inputs: _Inputs) -> list[_Job]:
     return [*jobs, *(([metric], partial(_alone, metric, inputs)) for metric in rest)]
 
 
-def _together(module: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]:
+def _together(family: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]:
     """Compute several metrics in one pass over rows or pairs; one by one if not all of them apply."""
     try:
-        found, ks, text = _pass(module, [metric.name for metric in metrics], inputs)
+        found, ks, text = _pass(family, [metric.name for metric in metrics], inputs)
     except ValueError:
         return [row for metric in metrics for row in _alone(metric, inputs)]
-    several = module == "neighborhood"
+    several = family == "neighborhood"
     return [
         _row(metric, k, *(part[place] if several else part for part in found[metric.name]), sample=text)
         for metric in metrics
@@ -288,30 +277,20 @@ def _together(module: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]
     ]
 
 
-def _pass(module: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Estimate], Sequence[int | None], str]:
+def _pass(family: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Estimate], Sequence[int | None], str]:
     """Return the estimates, the sizes of neighbourhood they belong to and what they were computed from."""
-    X, Y, rows = inputs.given["X"], inputs.given["Y"], inputs.rows
-    options: dict[str, Any] = {"names": names, "random_state": inputs.seed, "n_jobs": inputs.n_jobs}
-    text = "all" if rows is None else f"{rows} rows"
-    if module == "distance":
-        from manifolia.metrics.distance import distance_scores
-
-        n_pairs = None if rows is None else rows * _PAIRS_PER_ROW
-        text = "all" if n_pairs is None else f"{n_pairs} pairs"
-        return distance_scores(X, Y, metric=inputs.metric, sample=n_pairs, **options), [None], text
-    if module == "neighborhood":
-        from manifolia.metrics.neighborhood import neighborhood_scores
-
-        found = neighborhood_scores(X, Y, inputs.ks, metric=inputs.metric, sample=rows, **options)
-        return found, inputs.ks, text
-    if module == "density":
-        from manifolia.metrics.density import density_scores
-
-        k = min(_DENSITY_NEIGHBORS, inputs.n - 1)
-        return density_scores(X, Y, k, sample=rows, **options), [k], text
-    from manifolia.metrics.coranking import coranking_scores
-
-    return coranking_scores(X, Y, metric=inputs.metric, sample=rows, **options), [None], text
+    scores = getattr(importlib.import_module(f"manifolia.metrics.{family}"), f"{family}_scores")
+    per_row, what = (_PAIRS_PER_ROW, "pairs") if family == "distance" else (1, "rows")
+    sample = None if inputs.rows is None else inputs.rows * per_row
+    around = min(_DENSITY_NEIGHBORS, inputs.n - 1)
+    sizes: dict[str, list[int | None]] = {"neighborhood": [*inputs.ks], "density": [around]}
+    wanted = {"names": names, "k": inputs.ks, "n_neighbors": around, "metric": inputs.metric, "sample": sample}
+    wanted |= {"random_state": inputs.seed, "n_jobs": inputs.n_jobs}
+    taken = inspect.signature(scores).parameters
+    found = scores(
+        inputs.given["X"], inputs.given["Y"], **{name: value for name, value in wanted.items() if name in taken}
+    )
+    return found, sizes.get(family, [None]), "all" if sample is None else f"{sample} {what}"
 
 
 def _alone(metric: Metric, inputs: _Inputs) -> list[_Row]:

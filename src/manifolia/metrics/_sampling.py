@@ -18,6 +18,7 @@ import numpy as np
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_number
+from manifolia.exceptions import ParameterError
 
 __all__ = [
     "N_GROUPS",
@@ -66,6 +67,16 @@ def check_sample(sample: int | None, *, low: int, high: int | None, what: str) -
     limit = np.inf if high is None else high
     hint = f"It is a number of {what}; None uses all of them."
     return int(check_number(sample, "sample", low=low, high=limit, integer=True, hint=hint))
+
+
+def check_sizes(k: int | Sequence[int], n: int) -> list[int]:
+    """Check one or several sizes of neighbourhood among n points."""
+    sizes: list[Any] = [k] if np.ndim(k) == 0 else list(k)  # type: ignore[arg-type]
+    if not sizes:
+        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
+        raise ParameterError(message, parameter="k")
+    hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
+    return [check_number(size, "k", low=1, high=n - 2, integer=True, hint=hint) for size in sizes]
 
 
 def draw_rows(n: int, size: int, random_state: RandomState) -> list[IntArray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from manifolia._core.types import FloatArray
 
-__all__ = ["correlation", "mean_interval", "rank_correlation", "share_interval"]
+__all__ = ["correlation", "mean_interval", "r2", "rank_correlation", "share_interval"]
 
 #: Two-sided 95 % point of the standard normal distribution.
 _Z95 = 1.959963984540054
@@ -32,6 +32,12 @@ def rank_correlation(a: FloatArray, b: FloatArray) -> float:
     from scipy.stats import rankdata
 
     return correlation(rankdata(a), rankdata(b))
+
+
+def r2(guess: FloatArray, truth: FloatArray) -> float:
+    """R² over all columns together; 0 where the truth does not vary."""
+    total = float(((truth - truth.mean(axis=0)) ** 2).sum())
+    return 1.0 - float(((guess - truth) ** 2).sum()) / total if total > 0 else 0.0
 
 
 def share_interval(share: float, n: int) -> tuple[float, float]:

@@ -353,7 +353,6 @@ def lcmc(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
 @card(
     "Area under R_NX",
     "Neighbourhoods of every size kept, small ones counted most: 0 is a random map, 1 a perfect one.",
-    shared_pass="coranking",
     shown=("run",),
 )
 @one_of(coranking_scores)
@@ -382,7 +381,6 @@ def auc_r_nx(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
 @card(
     "Small neighbourhoods kept",
     "Share of neighbours kept, averaged over the sizes of neighbourhood up to the one that gains most over chance.",
-    shared_pass="coranking",
 )
 @one_of(coranking_scores)
 def q_local(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
@@ -408,7 +406,6 @@ def q_local(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
 @card(
     "Large neighbourhoods kept",
     "Share of neighbours kept, averaged over the sizes of neighbourhood from the one that gains most over chance.",
-    shared_pass="coranking",
 )
 @one_of(coranking_scores)
 def q_global(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:

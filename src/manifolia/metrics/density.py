@@ -55,7 +55,6 @@ _BLOCK_NUMBERS = 4_000_000
     "Density kept",
     "Do dense places stay dense and sparse ones sparse? Correlation of the radii of neighbourhoods.",
     range=(-1.0, 1.0),
-    shared_pass="density",
     shown=("run",),
 )
 def radius_correlation(
@@ -149,7 +148,6 @@ def radius_correlation(
     "Shapes kept",
     "Do neighbourhoods that are stretched in the data stay stretched the same way?",
     range=(-1.0, 1.0),
-    shared_pass="density",
 )
 def anisotropy_correlation(
     X: ArrayLike,

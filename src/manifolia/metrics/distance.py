@@ -371,7 +371,6 @@ def distance_scores(
     "Order of distances",
     "Do pairs that are farther apart in the data lie farther apart in the map? Rank correlation over pairs.",
     range=(-1.0, 1.0),
-    shared_pass="distance",
     shown=("run", "page"),
 )
 @one_of(distance_scores, without=("scale", "squared"))
@@ -406,7 +405,6 @@ def shepard_goodness(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     "Correlation of distances",
     "Correlation of the distances in the data and in the map, over pairs.",
     range=(-1.0, 1.0),
-    shared_pass="distance",
 )
 @one_of(distance_scores, without=("scale", "squared"))
 def distance_correlation(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
@@ -440,7 +438,6 @@ def distance_correlation(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     "Stress",
     "How far distances in the map are off, at the best common scale, as a share of those in the data.",
     direction="lower",
-    shared_pass="distance",
     shown=("run",),
 )
 @one_of(distance_scores)
@@ -476,7 +473,6 @@ def normalized_stress(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
 @card(
     "Ratio of distances",
     "Mean over pairs of the smaller of the two distances, data and map at equal mean, divided by the larger.",
-    shared_pass="distance",
 )
 @one_of(distance_scores, without=("squared",))
 def distance_ratio(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:

@@ -32,7 +32,7 @@ from manifolia._core.validate import check_bool, check_map, check_matrix, check_
 from manifolia.exceptions import ParameterError
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._sampling import check_sample, draw_pairs
-from manifolia.metrics._statistics import correlation, mean_interval, rank_correlation
+from manifolia.metrics._statistics import correlation, mean_interval, r2, rank_correlation
 from manifolia.metrics.registry import card
 
 __all__ = ["importance_alignment", "target_alignment"]
@@ -177,17 +177,11 @@ class _Split(NamedTuple):
     def scores(self, near: IntArray) -> tuple[float, float]:
         """Score of the target and R² of the map, predicted by the nearest learning rows."""
         neighbors = self.learn[near]
-        of_map = _r2(self.coordinates[neighbors].mean(axis=1), self.coordinates[self.test])
+        of_map = r2(self.coordinates[neighbors].mean(axis=1), self.coordinates[self.test])
         truth = self.target[self.test]
         if self.labels is None:
-            return _r2(self.target[neighbors].mean(axis=1), truth), of_map
+            return r2(self.target[neighbors].mean(axis=1), truth), of_map
         return float((vote(self.target[neighbors], self.labels.names.shape[0]) == truth).mean()), of_map
-
-
-def _r2(guess: FloatArray, truth: FloatArray) -> float:
-    """R² over all columns together; 0 where the truth does not vary."""
-    total = float(((truth - truth.mean(axis=0)) ** 2).sum())
-    return 1.0 - float(((guess - truth) ** 2).sum()) / total if total > 0 else 0.0
 
 
 def _falls(split: _Split, k: int, n_permutations: int, seed: int, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:

@@ -35,9 +35,17 @@ import numpy as np
 
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_number, check_option
-from manifolia.exceptions import ParameterError
-from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
+from manifolia._core.validate import check_option
+from manifolia.metrics._sampling import (
+    Estimate,
+    check_sample,
+    check_sizes,
+    draw_rows,
+    exact,
+    jackknife_factor,
+    one_of,
+    spread,
+)
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
@@ -46,18 +54,6 @@ __all__ = ["continuity", "neighbor_recall", "neighborhood_scores", "trustworthin
 #: Neighbours that are looked at when the user does not say.
 DEFAULT_K = 10
 _NAMES = ("trustworthiness", "continuity", "neighbor_recall")
-
-
-def _check_k(k: int | Sequence[int], n: int) -> tuple[IntArray, bool]:
-    """Return the wanted k as an array, and whether one number came."""
-    single = np.ndim(k) == 0
-    wanted = [k] if single else list(k)  # type: ignore[arg-type]
-    if not wanted:
-        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
-        raise ParameterError(message, parameter="k")
-    hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
-    checked = [check_number(value, "k", low=1, high=n - 2, integer=True, hint=hint) for value in wanted]
-    return np.asarray(checked, dtype=np.int64), single
 
 
 def _worst(k: IntArray, n: int) -> FloatArray:
@@ -141,7 +137,7 @@ def neighborhood_scores(
         check_option(name, "names", _NAMES)
     data, plane = spaces(X, Y, metric)
     n = data.n
-    ks, single = _check_k(k, n)
+    single, ks = np.ndim(k) == 0, np.asarray(check_sizes(k, n), dtype=np.int64)
     size = check_sample(sample, low=2, high=n, what="rows")
 
     def shaped(scores: FloatArray) -> Any:
@@ -170,7 +166,6 @@ def neighborhood_scores(
 @card(
     "Trustworthiness",
     "Is what lies close in the map close in the data? Falls when rows lie together that are far apart in the data.",
-    shared_pass="neighborhood",
     shown=("run", "page"),
 )
 @one_of(neighborhood_scores)
@@ -198,7 +193,6 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
 @card(
     "Continuity",
     "Is what is close in the data still together? Falls when the map tears neighbours apart.",
-    shared_pass="neighborhood",
     shown=("run", "page"),
 )
 @one_of(neighborhood_scores)
@@ -226,7 +220,6 @@ def continuity(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
 @card(
     "Neighbours kept",
     "Share of each row's nearest rows in the data that are also among its nearest in the map.",
-    shared_pass="neighborhood",
     shown=("run", "page"),
 )
 @one_of(neighborhood_scores)

@@ -209,6 +209,8 @@ class Metric:
 
 _BUILT_IN: dict[str, dict[str, Metric]] = {}  # module to the cards of its functions
 _OWN: dict[str, Metric] = {}  # the user's
+#: Families whose measures come together, from one pass of ``<family>_scores``.
+_PASSES = ("coranking", "neighborhood", "distance", "density")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -225,8 +227,9 @@ def card(
     """Give a function of the package its card, by which all others know it; `about` are further fields of `Metric`."""
 
     def keep(function: _Function) -> _Function:
-        own = name or function.__name__
+        own, family = name or function.__name__, function.__module__.rpartition(".")[2]
         metric = Metric(own, direction, tuple(needs), range, function, meaning, label=label, **about)
+        metric = replace(metric, shared_pass=family if family in _PASSES else "")
         _BUILT_IN.setdefault(function.__module__, {})[own] = metric
         return function
 

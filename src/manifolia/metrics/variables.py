@@ -23,7 +23,7 @@ from manifolia._core.validate import check_map, check_number, check_same_length,
 from manifolia.exceptions import ParameterError
 from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
 from manifolia.metrics._nearest import nearest
-from manifolia.metrics._statistics import correlation
+from manifolia.metrics._statistics import correlation, r2
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -376,10 +376,7 @@ def _prediction(forest: Any, rows: FloatArray) -> Array:
 
 def _score(guess: Array, truth: Array, labels: Classes | None) -> float:
     """Accuracy of classes, R² of numbers (0 where the truth does not vary)."""
-    if labels is not None:
-        return float((guess == truth).mean())
-    total = float(((truth - truth.mean()) ** 2).sum())
-    return 1.0 - float(((guess - truth) ** 2).sum()) / total if total > 0 else 0.0
+    return float((guess == truth).mean()) if labels is not None else r2(guess, truth)
 
 
 def _roc(variable: _Variable, labels: Classes) -> float:
