@@ -2,7 +2,7 @@
 Pictures of a map
 =================
 
-Every picture is a display: ``from_…`` computes, ``plot`` draws on axes of yours or on new
+Every picture is a display: ``from_…`` computes, ``plot`` draws on your own axes or on new
 ones, and what was drawn is kept on the display. Colours are told apart with any colour
 vision; ``theme="dark"`` has its own. The axes of a map mean nothing, so they have no
 ticks: it may be turned and mirrored, and only who is near whom speaks.

@@ -100,4 +100,4 @@ def test_bars_or_the_reason_for_none():
     assert refused.table is None
     assert "too few" in refused.ax_.texts[0].get_text()
     assert refused.ax_.texts[0].get_text()[0].isdigit()  # "3 trials …"
-    assert refused.ax_.get_title() == "Which parameters matter cannot be told"
+    assert refused.ax_.get_title() == "It is not known which parameters matter"

@@ -65,7 +65,7 @@ def feature_number(feature: Any, names: Sequence[str]) -> int:
 
 
 def group_rows(groups: ArrayLike, n_rows: int, max_rows: int) -> list[tuple[str, IntArray]]:
-    """Gather the rows of each class, at most so many of each."""
+    """Gather the rows of each class, at most `max_rows` of each."""
     from manifolia.show.palette import class_palette
 
     check_shape(groups, (n_rows,), "groups", "one label per row")

@@ -35,7 +35,7 @@ _DARK_BELOW = 0.35  # luminance of a background on which light text reads better
 _READABLE = 9.0  # contrast of small names over points of the same colour; WCAG asks for 4.5 on a plain ground
 _MISSING_GLYPH = ("\u25a1", "?")  # what stands for a sign that no font has, and for want of that
 _SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # points of 30 pt² for 150 rows; four times the rows, half the area
-_SIZE_SIDE = 320.0  # on axes of so many points a side
+_SIZE_SIDE = 320.0  # on axes that measure this many points per side
 
 
 def matplotlib_part(name: str = "", purpose: str = "a picture") -> Any:

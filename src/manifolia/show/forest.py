@@ -167,7 +167,7 @@ class ProximityDisplay(Display):
         Raises
         ------
         ValueError
-            If `K` is not square or has entries below 0, or there is not one label a row.
+            If `K` is not square or has entries below 0, or there is not one label per row.
         """
         matrix = sp.csr_array(check_matrix(K, name="K", accept_sparse=True), dtype=np.float64)
         n = matrix.shape[0]

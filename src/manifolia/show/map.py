@@ -117,8 +117,7 @@ class MapDisplay(Display):
             What colours them.
         predicted : array-like or "oob", default=None
             Predicted classes, of the new rows if there are any, else of the rows of the map; where they differ from
-            the label, the point gets a ring in the colour of the prediction. ``"oob"``: those of the trees that left
-            a row out of their bag.
+            the label, the point gets a ring in the colour of the prediction. ``"oob"``: the out-of-bag predictions.
         **options : object
             Passed on to `from_data`: ``kind``, ``name``, ``class_names``, ``components``.
 

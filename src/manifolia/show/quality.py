@@ -28,7 +28,7 @@ from manifolia.show.palette import DARK, class_colors
 
 __all__ = ["CorankingDisplay", "MetricsDisplay", "ShepardDisplay"]
 
-#: So many colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
+#: Number of colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
 _N_COLORS = 7
 _DASHES = ("-", "--", "-.", ":")
 _CURVES = {"r_nx": "$R_{NX}(K)$: gain over a random map", "q_nx": "$Q_{NX}(K)$: share of neighbours kept"}
@@ -125,7 +125,7 @@ class MetricsDisplay(Display):
         metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
             Distance between rows of `X`.
         sample : int, default=None
-            Estimate from so many rows, the same for all maps; None is exact.
+            Estimate from this many rows, the same for all maps; None is exact.
         random_state : int, RandomState, Generator or None, default=0
             Seed of the sample.
         n_jobs : int or None, default=None
@@ -285,7 +285,7 @@ class CorankingDisplay(Display):
         metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
             Distance between rows of `X`.
         max_points : int, default=2000
-            If there are more points, so many are drawn at random and ranked among themselves.
+            If there are more points, this many are drawn at random and ranked among themselves.
         max_cells : int, default=60
             Cells on a side at most.
         random_state : int, RandomState, Generator or None, default=0
@@ -443,7 +443,7 @@ class ShepardDisplay(Display):
         metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
             Distance between rows of `X`.
         max_pairs : int, default=200000
-            If there are more pairs, so many are drawn at random.
+            If there are more pairs, this many are drawn at random.
         random_state : int, RandomState, Generator or None, default=0
             Draws the pairs.
 
@@ -504,8 +504,8 @@ class ShepardDisplay(Display):
         line += ax.plot(*self.medians.T, color="black", linewidth=1.6, label="median")
         ax.set_xlabel("distance in the data", color=chosen.text)
         ax.set_ylabel("distance in the map", color=chosen.text)
-        told = f"rank correlation {self.goodness:.3f}, stress {self.stress:.3f}"
-        ax.set_title(f"Shepard diagram of {self.n_pairs:,} pairs\n{told}", fontsize="medium", color=chosen.text)
+        numbers = f"rank correlation {self.goodness:.3f}, stress {self.stress:.3f}"
+        ax.set_title(f"Shepard diagram of {self.n_pairs:,} pairs\n{numbers}", fontsize="medium", color=chosen.text)
         ax.legend([tuple(line)], ["median"], loc="upper left", frameon=False, labelcolor=chosen.text, handlelength=1.6)
         if colorbar:
             color_bar(ax, image, "pairs", chosen).outline.set_visible(False)

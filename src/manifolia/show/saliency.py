@@ -86,7 +86,7 @@ class SaliencyDisplay(Display):
         Parameters
         ----------
         estimator : FeatureMAP
-            Fitted on images, one pixel a feature.
+            Fitted on images, one feature per pixel.
         rows : int, slice, array-like of int or bool, default=None
             Which rows, of the training rows or of `X`; None: all rows of `X`, or the first 10 of the map.
         shape : sequence of int, default=None

@@ -20,8 +20,8 @@ from manifolia.show.palette import DARK, Theme, class_colors
 
 __all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
 
-_GRID = 40  # points a side of a heat map
-_LINE = 58  # characters a line of a refusal, which then fits half a picture
+_GRID = 40  # points per side of a heat map
+_LINE = 58  # characters per line of a refusal, which then fits half a picture
 
 
 class _StudyDisplay(Display):
@@ -131,7 +131,7 @@ class SettingDisplay(_StudyDisplay):
         Name of the metric.
     expected : DataFrame or None, default=None
         What the surrogate expects over a curve, or a regular grid: the loss as ``mean`` and ``sd``, and the metric as
-        ``value`` and ``value_sd``, which are NaN if its loss is no straight function of it.
+        ``value`` and ``value_sd``, which are NaN if its loss is not a linear function of it.
     others : bool, default=False
         Whether the study has other parameters, which are at their recommended values in what is expected.
 
@@ -371,7 +371,7 @@ class ParetoDisplay(_StudyDisplay):
 
 @dataclass(eq=False, repr=False)
 class SensitivityDisplay(_StudyDisplay):
-    """Which parameters matter, as bars with intervals, or why that cannot be told; make one with `from_estimator`.
+    """Which parameters matter, as bars with intervals, or why they are unknown; make one with `from_estimator`.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ class SensitivityDisplay(_StudyDisplay):
             middle: dict[str, Any] = {"ha": "center", "va": "center", "transform": ax.transAxes}
             said = textwrap.fill(self.refusal[:1].upper() + self.refusal[1:], _LINE)
             ax.text(0.5, 0.5, said, color=chosen.text, fontsize=9, **middle)
-            ax.set_title("Which parameters matter cannot be told", color=chosen.text)
+            ax.set_title("It is not known which parameters matter", color=chosen.text)
             ax.set_axis_off()
             return self
         places = np.arange(len(self.table))
@@ -482,7 +482,7 @@ def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _value_of_loss(metric: Any) -> tuple[float, float]:
-    """Shift and slope of a metric as a straight function of its loss; NaN where it is none."""
+    """Shift and slope of a metric as a linear function of its loss; NaN where it is not one."""
     low, high = metric.range
     if metric.normalizer is None and math.isfinite(low) and math.isfinite(high):
         return (low, high - low) if metric.direction == "lower" else (high, low - high)
