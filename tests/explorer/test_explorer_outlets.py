@@ -15,6 +15,8 @@ import manifolia as mf
 from explorer.pages import coordinates, payload_of_model, read_page, values
 from manifolia.exceptions import ManifoliaWarning, ModelFileError
 from manifolia.explorer import NewRows, build_payload, page_html
+from manifolia.runs import Request, make_run
+from manifolia.tables import read
 
 
 class Plane(BaseEstimator):
@@ -72,6 +74,23 @@ def test_a_forest_map_tells_how_it_was_made_and_what_it_found(tmp_path, forest_m
     assert named[0] == "signal"
     assert "30 trees" in said
     assert f"{model.t_} steps" in said
+
+
+def test_a_run_and_its_model_show_the_same(forest_map):
+    """Both roads: `manifolia map` on a table, and `mf.explore` of a model that was fitted by hand."""
+    _, X, y = forest_map
+    table = X.assign(kind=np.where(y > 0, "high", "low"))
+    run = make_run(read(table), Request(target=("kind",), settings={"n_trees": 30}, title="RF-PHATE"))
+    model = mf.RFPHATE(n_trees=30, random_state=0).fit(X, table["kind"])
+    page = payload_of_model(model, X, table["kind"], importances=True)
+    for part, told in run.payload.meta["parts"].items():
+        if part != "quality":  # where a run has more scores
+            assert page.meta["parts"][part] == told, part
+    for name in ("title", "subtitle", "findings", "notes", "importances", "left_out", "columns", "coordinates"):
+        assert page.meta[name] == run.payload.meta[name], name
+    assert len(page.meta["findings"]) >= 3
+    for name, array in run.payload.arrays.items():
+        np.testing.assert_array_equal(page.arrays[name], array, err_msg=name)
 
 
 def test_importances_are_not_computed_unless_asked_for(forest_map):

@@ -6,7 +6,6 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,9 +184,7 @@ def build_page(context: Context) -> Payload:
     label = context.card.label or type(context.method).__name__
     new = options.new
     if new is not None and not isinstance(new, NewRows):
-        named = context.row_names is not None
         new = new_rows(context, place_rows(context, read(new)))
-        new = new if named else replace(new, row_names=None)
     payload = build_payload(
         context.Y,
         pd.concat(frames, axis=1) if frames else None,

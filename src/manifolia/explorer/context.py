@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from manifolia.explorer.parts.images import check_shape
 from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
 from manifolia.neighbors import NeighborIndex
-from manifolia.tables import Table, TablePreparer
+from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame
 from manifolia.tables.preparer import PlainRows
 
@@ -40,6 +40,7 @@ __all__ = [
     "bare_rows",
     "context_of",
     "importances_of",
+    "own_names",
     "stored_context",
 ]
 
@@ -332,7 +333,6 @@ def stored_context(
         context.sources, context.labels = _column_names(context)
     if payload is not None:
         context.parts = {part.name: part for part in decode_parts(payload)}
-        context.row_names = [] if any(column["role"] == "name" for column in payload.meta["columns"]) else None
         context.added = {
             column["name"]: Added(column["role"])
             for column in payload.meta["columns"]
@@ -345,31 +345,24 @@ def _take_table(context: Context, X: Any) -> None:
     """Take the columns that users hand over, with names for columns and rows."""
     if X is None:
         return
-    if isinstance(X, Table):
-        table, context.row_names = X, [str(name) for name in X.row_names]
-    else:
-        frame = as_frame(X)
-        bare = X if frame is None else frame
-        if not isinstance(bare, pd.DataFrame) and not is_sparse(bare):
-            bare = np.asarray(bare)
-            bare = bare.reshape(-1, 1) if bare.ndim == 1 else bare
-        if isinstance(bare, pd.DataFrame):
-            words = bare.index.dtype == object or isinstance(bare.index.dtype, pd.StringDtype)
-            context.row_names = [str(name) for name in bare.index] if words else None
-            bare = bare.set_axis([str(name) for name in bare.columns], axis=1).reset_index(drop=True)
-            names = list(bare.columns)
-        else:
-            names = _feature_names(context, bare.shape[1]) if bare.ndim == 2 else []
-            bare = bare.tocsr() if is_sparse(bare) else bare
-        none = pd.DataFrame(index=pd.RangeIndex(len(bare) if not is_sparse(bare) else bare.shape[0]))
-        table = Table(bare, names, none, np.arange(len(none)).astype(str), "X")
-    if np.ndim(table.features) != 2 or table.n_rows != context.n:
+    table = read(np.reshape(X, (-1, 1)) if np.ndim(X) == 1 else X)
+    if not isinstance(X, Table) and as_frame(X) is None:  # an array, whose columns have no names
+        names, cells = _feature_names(context, len(table.feature_names)), table.features
+        cells = cells.set_axis(names, axis=1) if isinstance(cells, pd.DataFrame) else cells
+        table = replace(table, features=cells, feature_names=names)
+    if table.n_rows != context.n:
         message = (
             f"X has shape {table.features.shape} and the map has {context.n:,} rows. Pass the rows that the model was "
             f"fitted on."
         )
-        raise ParameterError(message, parameter="X")
-    context.table = table
+        raise ValueError(message)
+    context.table, context.row_names = table, own_names(table)
+
+
+def own_names(table: Table) -> list[str] | None:
+    """Return the names of rows, unless these are just their numbers."""
+    names = [str(name) for name in table.row_names]
+    return None if names == [str(i) for i in range(len(names))] else names
 
 
 def _preparer(model: Any) -> TablePreparer | None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia.exceptions import TableError
-from manifolia.explorer.context import Arrivals, Context, bare_rows
+from manifolia.explorer.context import Arrivals, Context, bare_rows, own_names
 from manifolia.explorer.parts import parts_for_new
 from manifolia.explorer.parts.predictions import forest_predictions
 from manifolia.explorer.payload import NewRows
@@ -27,11 +27,12 @@ def place_rows(context: Context, table: Table) -> Arrivals:
         )
         raise TableError(message)
     rows = context.prepared(table)
+    bare = bare_rows(rows)
     return Arrivals(
         table,
-        bare_rows(rows),
+        bare,
         np.asarray(method.transform(rows)),
-        forest_predictions(method, rows) if card.predicts else None,
+        forest_predictions(method, bare) if card.predicts else None,
         np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty else None,
     )
 
@@ -46,7 +47,7 @@ def new_rows(context: Context, arrivals: Arrivals) -> NewRows:
     elif isinstance(table.features, np.ndarray) and context.table is not None:
         names = context.table.feature_names
         columns |= dict(zip(names, table.features.T, strict=True)) if len(names) == table.features.shape[1] else {}
-    return NewRows(arrivals.Y, {**columns, **arrivals.columns}, list(table.row_names), parts)
+    return NewRows(arrivals.Y, {**columns, **arrivals.columns}, own_names(table), parts)
 
 
 def warm_up(context: Context) -> None:

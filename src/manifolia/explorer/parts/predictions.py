@@ -47,13 +47,12 @@ def for_new(context: Context, arrivals: Arrivals) -> None:
 
 
 def forest_predictions(method: Any, X: Any) -> Array:
-    """Predict the target of new rows by the forest behind a map."""
+    """Predict the target of new rows by the forest behind a map, which was grown on rows without names."""
     forest = method.forest_
     before = forest.n_jobs
     forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree on a tie
-    rows = X.to_numpy() if hasattr(X, "to_numpy") else X  # the forest was grown on rows without names
     try:
-        return np.asarray(forest.predict(rows))
+        return np.asarray(forest.predict(X))
     finally:
         forest.set_params(n_jobs=before)
 
