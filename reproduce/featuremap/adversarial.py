@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from reproduce.featuremap.data import load
 from reproduce.featuremap.figures import save
-from reproduce.featuremap.table import load
 from sklearn.cluster import KMeans
 from sklearn.neural_network import MLPClassifier
 

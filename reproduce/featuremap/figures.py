@@ -11,8 +11,9 @@ import pathlib
 import numpy as np
 from matplotlib.figure import Figure
 from reproduce._shared import pictures
+from reproduce.featuremap.data import load
 from reproduce.featuremap.peers import OURS, fit
-from reproduce.featuremap.table import ARROWS, load
+from reproduce.featuremap.table import ARROWS
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 

@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 from reproduce.featuremap import peers
+from reproduce.featuremap.data import SAMPLE_ROWS, SETS, load
 from reproduce.featuremap.figures import save
-from reproduce.featuremap.table import SAMPLE_ROWS, SETS, SHOWN, label, load
+from reproduce.featuremap.page import SHOWN, label
 
 from manifolia.show import MapDisplay
 

@@ -24,7 +24,7 @@ import platform
 import tempfile
 import time
 
-from reproduce.featuremap import adversarial, figures, gallery, peers, table
+from reproduce.featuremap import adversarial, data, figures, gallery, page, peers, table
 
 import manifolia
 
@@ -33,15 +33,15 @@ def parts(n_rows):
     """Every part by name, the default maps first."""
     found = {}
     for method in peers.ALL:
-        for name in table.SETS:
+        for name in data.SETS:
             found[f"table-{name}-{method}"] = lambda name=name, method=method: table.table_part(name, n_rows, method)
     for method in peers.ALL if n_rows is None else ():
-        for name in table.LARGE:
+        for name in data.LARGE:
             found[f"sample-{name}-{method}"] = lambda name=name, method=method: table.sample_part(name, method)
     for n in gallery.sizes(n_rows):
         for method in gallery.TIMED:
             found[f"time-{n}-{method}"] = lambda n=n, method=method: gallery.time_part(n, method)
-    for name in table.SETS:
+    for name in data.SETS:
         found[f"gallery-{name}"] = lambda name=name: gallery.gallery_part(name)
         found[f"limit-{name}"] = lambda name=name: table.limit_part(name, n_rows)
         found[f"fidelity-{name}"] = lambda name=name: table.fidelity_part(name, n_rows)
@@ -80,12 +80,12 @@ def write(found, out, n_rows):
     lines = [
         "# FeatureMAP: the paper's figures beside ours",
         "",
-        f"{table.tally(found)}. One seed, or means over as many as the table says.",
+        f"{page.tally(found)}. One seed, or means over as many as the table says.",
         "",
         f"Made by `reproduce/featuremap/run.py {whole}` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
         f"Python {platform.python_version()}{_versions(found)}. " + _measures(n_rows),
         "",
-        *table.page(found),
+        *page.lines(found),
         *gallery.page(found, n_rows),
         *figures.page(found),
         *(["", *adversarial.page(found["fig6"])] if "fig6" in found else []),

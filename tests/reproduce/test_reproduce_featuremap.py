@@ -34,9 +34,9 @@ def test_cells_are_won_tied_and_lost_to_two_digits(script):
     # The paper's FeatureMAP on MNIST: 0.95, 0.98, 0.97, 0.43, 0.70.
     ours = part(0.0, trust=0.946, continuity=0.99, knn=0.964, shepard=0.4349, triplets=0.7)
     found = {"table-mnist-FeatureMAP": ours}
-    said = [verdict for *_, verdict in script.table.verdicts(found)]
+    said = [verdict for *_, verdict in script.page.verdicts(found)]
     assert said == ["tied", "won", "lost", "tied", "tied"]
-    assert script.table.tally(found).startswith("won 1, tied 3, lost 1 of 5 cells")
+    assert script.page.tally(found).startswith("won 1, tied 3, lost 1 of 5 cells")
 
 
 def test_no_lower_than_umap_is_counted_rounded_and_not(script):
@@ -45,7 +45,7 @@ def test_no_lower_than_umap_is_counted_rounded_and_not(script):
         "table-mnist-UMAP": part(0.9, trust=0.961, knn=0.946),
         "table-coil20-UMAP": part(1.0),  # no map of ours beside it
     }
-    assert script.table.against(found, "FeatureMAP") == (4, 3, 5)
+    assert script.page.against(found, "FeatureMAP") == (4, 3, 5)
 
 
 def test_a_line_of_several_seeds_has_means_and_ranges(script, monkeypatch):
@@ -64,7 +64,7 @@ def test_a_line_of_several_seeds_has_means_and_ranges(script, monkeypatch):
     assert of_three["shepard"] == pytest.approx(np.mean(alone))
     assert of_three["ranges"]["shepard"] == [min(alone), max(alone)]
     assert min(alone) < max(alone)
-    assert script.table.between(of_three, "shepard") == f" ({min(alone):.3f} to {max(alone):.3f})"
+    assert script.page.between(of_three, "shepard") == f" ({min(alone):.3f} to {max(alone):.3f})"
 
 
 @pytest.mark.parametrize(("exact_rows", "atol"), [(1_000, 1e-6), (100, 0.01)])
@@ -90,9 +90,9 @@ def test_what_is_not_installed_is_left_out_and_named(script, monkeypatch):
     monkeypatch.setitem(script.peers.PACKAGES, "PaCMAP", "no_such_package_at_all")
     assert script.peers.fit("PaCMAP", np.zeros((5, 2))) is None
     assert script.peers.timed("PaCMAP", np.zeros((5, 2))) is None
-    found = {f"table-{name}-UMAP": part(0.9) for name in script.table.SETS}
+    found = {f"table-{name}-UMAP": part(0.9) for name in script.data.SETS}
     found["table-mnist-h-NNE"] = {"failed": "E: x"}
-    left_out = " ".join(script.table._left_out(found))
+    left_out = " ".join(script.page._left_out(found))
     assert "no_such_package_at_all (PaCMAP)" in left_out
     assert "PHATE (mnist, fashion_mnist, coil20, scrna_pbmc3k)" in left_out
     assert " UMAP (" not in left_out
