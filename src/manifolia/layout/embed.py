@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from manifolia._core.progress import Reporter
 from manifolia._core.types import FloatArray
@@ -16,9 +17,12 @@ from manifolia.affinity.fuzzy import fuzzy_graph
 from manifolia.exceptions import ParameterError
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.initialize import pca_start, spectral_start
+from manifolia.layout.isomap import isomap
+from manifolia.layout.lle import lle
 from manifolia.layout.mvu import unfold, unfold_need
 from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
 from manifolia.neighbors import Neighbors, kneighbors
+from manifolia.neighbors.rows import prepare
 
 __all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need", "neighbor_layout"]
 
@@ -58,27 +62,27 @@ def embed(
     if isinstance(embedder, str) and embedder == "mvu":
         return unfold(X, n_components, metric=metric, random_state=random_state, reporter=reporter).Y
     reporter.step("layout", 0, 1)
-    if not isinstance(embedder, str):
+    if isinstance(embedder, str):
+        D = X if metric == "precomputed" else _all_distances(X, metric)
+        lay_out, k = (isomap, _ISOMAP_NEIGHBORS) if embedder == "isomap" else (lle, _LLE_NEIGHBORS)
+        Y = lay_out(D, n_components, n_neighbors=min(k, n - 1))
+    else:
         from sklearn.base import clone
 
         made: Any = clone(embedder, safe=False)
         known = made.get_params() if hasattr(made, "get_params") else {}
         if "random_state" in known and known["random_state"] is None:
             made.set_params(random_state=random_state)
-    elif embedder == "isomap":
-        from sklearn.manifold import Isomap
-
-        k = min(_ISOMAP_NEIGHBORS, n - 1)
-        # ARPACK would start from NumPy's global generator, which nobody seeds: other bits in every run.
-        made = Isomap(n_components=n_components, n_neighbors=k, metric=metric, eigen_solver="dense", n_jobs=1)
-    else:
-        from sklearn.manifold import LocallyLinearEmbedding
-
-        k = min(_LLE_NEIGHBORS, n - 1)
-        made = LocallyLinearEmbedding(n_components=n_components, n_neighbors=k, random_state=random_state, n_jobs=1)
-    Y = check_map(np.asarray(made.fit_transform(X)), n_rows=n, name="the embedder's map").astype(np.float64)
+        Y = check_map(np.asarray(made.fit_transform(X)), n_rows=n, name="the embedder's map")
     reporter.step("layout", 1, 1)
-    return Y
+    return Y.astype(np.float64)
+
+
+def _all_distances(X: FloatArray, metric: str) -> FloatArray:
+    """Distances of all pairs of rows."""
+    rows = prepare(X, metric).astype(np.float64)
+    D = cdist(rows, rows, "cityblock" if metric == "manhattan" else "euclidean")
+    return D * D / 2.0 if metric == "cosine" else D
 
 
 def _by_neighbors(
