@@ -6,8 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const at = process.argv.indexOf("--outdir");
-const outdir =
-  at > 0 ? resolve(process.argv[at + 1]) : join(here, "..", "src", "manifolia", "explorer", "static");
+const outdir = at > 0 ? resolve(process.argv[at + 1]) : join(here, "..", "src", "manifolia", "explorer", "static");
 
 const shared = {
   absWorkingDir: here,

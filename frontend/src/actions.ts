@@ -18,7 +18,9 @@ export class Actions {
     private readonly live: HTMLElement,
     private readonly toast: HTMLElement,
   ) {
-    store.on(["selection"], ({ selection }) => this.say(selection ? `${plural(selection.length, "row")} selected.` : "Nothing selected."));
+    store.on(["selection"], ({ selection }) =>
+      this.say(selection ? `${plural(selection.length, "row")} selected.` : "Nothing selected."),
+    );
   }
 
   /** Tell those who cannot see the map. */

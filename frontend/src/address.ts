@@ -56,7 +56,13 @@ function written({ data, store, map }: Actions, start: Start): string {
   if (!map.showsAll) {
     const { cx, cy } = map.camera.view;
     const { x, y } = data.meta.coordinates;
-    put("at", [cx * data.unit + x.offset, cy * data.unit + y.offset, map.camera.zoom].map((v) => Number(v.toPrecision(7))).join(","), true);
+    put(
+      "at",
+      [cx * data.unit + x.offset, cy * data.unit + y.offset, map.camera.zoom]
+        .map((v) => Number(v.toPrecision(7)))
+        .join(","),
+      true,
+    );
   }
   const { turner } = map;
   if (turner?.turned) put("turn", [turner.yaw, turner.pitch].map((v) => Number(v.toPrecision(6))).join(","), true);
@@ -101,7 +107,10 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
   let filter = null;
   if (filtered?.kind === "class") {
     const { items } = groupsOf(filtered, data.meta, false);
-    const chosen = words.getAll("is").map((name) => items.findIndex((item) => item.name === name)).filter((i) => i >= 0);
+    const chosen = words
+      .getAll("is")
+      .map((name) => items.findIndex((item) => item.name === name))
+      .filter((i) => i >= 0);
     if (chosen.length) filter = { column: filtered.index, items: new Set(chosen) };
   }
   const rows = words.has("rows") ? unpackNumbers(words.get("rows")!).filter((p) => p < data.total) : [];
@@ -125,10 +134,12 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
   });
   if (pinned >= 0) store.set({ panel: "row" });
   const [yaw, pitch] = (words.get("turn") ?? "").split(",").map(Number);
-  if (map.turner && Number.isFinite(yaw) && Number.isFinite(pitch)) map.turn(yaw - map.turner.yaw, pitch - map.turner.pitch);
+  if (map.turner && Number.isFinite(yaw) && Number.isFinite(pitch))
+    map.turn(yaw - map.turner.yaw, pitch - map.turner.pitch);
   const at = (words.get("at") ?? "").split(",").map(Number);
   const { x, y } = data.meta.coordinates;
-  if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0) map.look((at[0] - x.offset) / data.unit, (at[1] - y.offset) / data.unit, at[2]);
+  if (at.length === 3 && at.every(Number.isFinite) && at[2] > 0)
+    map.look((at[0] - x.offset) / data.unit, (at[1] - y.offset) / data.unit, at[2]);
 }
 
 /** Keep the address and the view the same. In a page without an address of its own, as in a notebook, nothing happens. */
@@ -161,7 +172,23 @@ export async function followAddress(actions: Actions): Promise<void> {
     clearTimeout(waiting);
     waiting = window.setTimeout(write, PAUSE);
   };
-  store.on(["colorBy", "pinned", "selection", "filter", "arrows", "links", "density", "labels", "showNew", "size", "opacity", "theme"], later);
+  store.on(
+    [
+      "colorBy",
+      "pinned",
+      "selection",
+      "filter",
+      "arrows",
+      "links",
+      "density",
+      "labels",
+      "showNew",
+      "size",
+      "opacity",
+      "theme",
+    ],
+    later,
+  );
   map.onSettled = later;
   window.addEventListener("hashchange", () => {
     const text = location.hash.slice(1);
@@ -178,7 +205,8 @@ export async function followAddress(actions: Actions): Promise<void> {
 
 async function copy(actions: Actions): Promise<void> {
   const { selection } = actions.store.state;
-  const without = selection && selection.length > MOST_ROWS ? " Too many rows are selected for an address: save them as JSON." : "";
+  const without =
+    selection && selection.length > MOST_ROWS ? " Too many rows are selected for an address: save them as JSON." : "";
   try {
     await navigator.clipboard.writeText(location.href);
     actions.tell(`The link to this view was copied.${without}`);

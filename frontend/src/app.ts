@@ -51,9 +51,21 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const actions = new Actions(data, store, map, live, toast);
   const help = makeHelp(actions);
   const card = makeColorCard(actions);
-  const stage = h("main", { class: "stage" }, map.element, card, makeChips(actions), makeModes(actions), makeZoom(actions), makeTooltip(data, store, map), toast);
+  const stage = h(
+    "main",
+    { class: "stage" },
+    map.element,
+    card,
+    makeChips(actions),
+    makeModes(actions),
+    makeZoom(actions),
+    makeTooltip(data, store, map),
+    toast,
+  );
   const panelButton = square("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
-  const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""].filter(Boolean).join(" \u00b7 ");
+  const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""]
+    .filter(Boolean)
+    .join(" \u00b7 ");
   const header = h(
     "header",
     {},

@@ -44,7 +44,8 @@ export class Field {
     const reach = Math.min(2.4 * SPACING, step * cell) * LONGEST;
     const [x0, y1] = camera.data(0, 0);
     const [x1, y0] = camera.data(camera.width, camera.height);
-    const first = (from: number, size: number, start: number): number => Math.max(0, Math.floor((from - start) / size / step) - 1);
+    const first = (from: number, size: number, start: number): number =>
+      Math.max(0, Math.floor((from - start) / size / step) - 1);
     const full = this.longest(feature);
     const sure: number[] = [];
     const other: number[] = [];
@@ -83,7 +84,12 @@ export class Field {
     const { nx, ny } = this.part;
     const [i, j] = [Math.floor(u), Math.floor(v)];
     let [dx, dy, sum] = [0, 0, 0];
-    for (const [p, q] of [[i, j], [i + 1, j], [i, j + 1], [i + 1, j + 1]]) {
+    for (const [p, q] of [
+      [i, j],
+      [i + 1, j],
+      [i, j + 1],
+      [i + 1, j + 1],
+    ]) {
       if (p < 0 || q < 0 || p >= nx || q >= ny || !this.weight[q * nx + p]) continue;
       const share = (1 - Math.abs(u - p)) * (1 - Math.abs(v - q));
       const at = (feature * ny + q) * nx + p;
@@ -98,7 +104,10 @@ export class Field {
 export function drawField(pen: Pen, scene: Scene, field: Field, feature: number): void {
   const [sure, other] = field.arrows(feature, scene.camera);
   // All arrows are one path: hundreds of strokes would cost more than the points.
-  for (const [ends, alpha] of [[other, 0.5], [sure, 1]] as const) {
+  for (const [ends, alpha] of [
+    [other, 0.5],
+    [sure, 1],
+  ] as const) {
     if (!ends.length) continue;
     pen.beginPath();
     for (let e = 0; e < ends.length; e += 4) arrow(pen, ends[e], ends[e + 1], ends[e + 2], ends[e + 3], 4.5);
@@ -149,7 +158,8 @@ export function drawReasons(pen: Pen, scene: Scene, i: number, reasons: Reason[]
     arrow(pen, x + ux * away, y + uy * away, ex, ey, 8);
     outlined(pen, ink.background, ink.text, 2.25);
     const letters = Array.from(name.replace(/\s+/g, " "));
-    const text = letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026` : letters.join("");
+    const text =
+      letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026` : letters.join("");
     const width = pen.measureText(text).width;
     const left = ux < 0 ? ex - 6 - width : ex + 6;
     // A name that another would cover moves below it.

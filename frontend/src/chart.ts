@@ -34,7 +34,8 @@ export function ticks(low: number, high: number, n = 5): number[] {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999)!;
   const found: number[] = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++)
+    found.push(Number((i * step).toPrecision(12)));
   return found;
 }
 
@@ -51,7 +52,8 @@ export function logTicks(low: number, high: number): number[] {
   return found;
 }
 
-const label = (value: number): string => (Number.isInteger(value) ? count(value).replace("-", "\u2212") : number(value, 4));
+const label = (value: number): string =>
+  Number.isInteger(value) ? count(value).replace("-", "\u2212") : number(value, 4);
 
 export function field(x: Axis, y: Axis, height = 190): Field {
   const xs = x.log ? logTicks(x.low, x.high) : ticks(x.low, x.high, 5);
@@ -64,7 +66,10 @@ export function field(x: Axis, y: Axis, height = 190): Field {
     return (value) => (span > 0 ? (f(value) - f(axis.low)) / span : 0.5);
   };
   const [px, py] = [part(x), part(y)];
-  const at = { x: (value: number) => left + px(value) * (right - left), y: (value: number) => bottom - py(value) * (bottom - top) };
+  const at = {
+    x: (value: number) => left + px(value) * (right - left),
+    y: (value: number) => bottom - py(value) * (bottom - top),
+  };
   const grid = ys.map((value) =>
     svg(
       "g",
@@ -237,7 +242,14 @@ export function bar({ value, most, low, high, sign, both = false }: Bar): SVGEle
   const className = sign === undefined ? "fill" : sign > 0 ? "fill above" : sign < 0 ? "fill below" : "fill even";
   const parts = [
     svg("rect", { x: 0, y: 2, width: "100%", height: 6, rx: 3, class: "ground" }),
-    svg("rect", { x: `${Math.min(from, to)}%`, y: 2, width: `${Math.abs(to - from)}%`, height: 6, rx: both ? 0 : 3, class: className }),
+    svg("rect", {
+      x: `${Math.min(from, to)}%`,
+      y: 2,
+      width: `${Math.abs(to - from)}%`,
+      height: 6,
+      rx: both ? 0 : 3,
+      class: className,
+    }),
   ];
   if (both) parts.push(svg("line", { x1: "50%", x2: "50%", y1: 0, y2: 10, class: "tick" }));
   if (low !== undefined && low !== null && high !== undefined && high !== null && high > low) {
@@ -260,7 +272,13 @@ export function histogram(bins: readonly number[], over: readonly number[] | nul
     return values.map((value, i) => {
       // Square roots: a bin with few rows can still be seen beside one with many.
       const tall = value ? Math.max(1, height * Math.sqrt(value / most)) : 0;
-      return svg("rect", { x: (i + (1 - thin) / 2) * step, y: height - tall, width: step * thin, height: tall, class: className });
+      return svg("rect", {
+        x: (i + (1 - thin) / 2) * step,
+        y: height - tall,
+        width: step * thin,
+        height: tall,
+        class: className,
+      });
     });
   };
   return svg(

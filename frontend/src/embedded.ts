@@ -34,9 +34,13 @@ export function talkToParent(app: Actions): void {
   };
   const tellSelection = (): void => {
     const { selection } = store.state;
-    tell("selection", selection ? Array.from(selection, (point) => rowOfPoint(data, point)).sort((a, b) => a - b) : null);
+    tell(
+      "selection",
+      selection ? Array.from(selection, (point) => rowOfPoint(data, point)).sort((a, b) => a - b) : null,
+    );
   };
-  const tellColor = (): void => tell("color_by", store.state.colorBy === null ? null : data.columns[store.state.colorBy].name);
+  const tellColor = (): void =>
+    tell("color_by", store.state.colorBy === null ? null : data.columns[store.state.colorBy].name);
   store.on(["selection"], tellSelection);
   store.on(["hover"], ({ hover }) => tell("hover", hover < 0 ? null : rowOfPoint(data, hover)));
   store.on(["colorBy"], tellColor);

@@ -12,7 +12,11 @@ export function download(blob: Blob, name: string): void {
 
 /** The map's title as the name of a file. */
 export function fileName(data: Data, ending: string): string {
-  const name = data.meta.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 60) || "map";
+  const name =
+    data.meta.title
+      .replace(/[^\p{L}\p{N}]+/gu, "-")
+      .replace(/^-+|-+$/g, "")
+      .slice(0, 60) || "map";
   return `${name}${ending}`;
 }
 
@@ -61,7 +65,14 @@ export function inOrder(data: Data, points: ArrayLike<number>): number[] {
 /** Rows with all columns of the page as CSV (RFC 4180). Columns must have been loaded. */
 export function csvOf(data: Data, points: ArrayLike<number>): string {
   const { x: cx, y: cy, z: cz } = data.meta.coordinates;
-  const head = ["row", ...(data.meta.n_new ? ["new"] : []), "map_x", "map_y", ...(cz ? ["map_z"] : []), ...data.columns.map((column) => column.name)];
+  const head = [
+    "row",
+    ...(data.meta.n_new ? ["new"] : []),
+    "map_x",
+    "map_y",
+    ...(cz ? ["map_z"] : []),
+    ...data.columns.map((column) => column.name),
+  ];
   const lines = inOrder(data, points).map((i) => [
     String(data.rowNumber(i)),
     ...(data.meta.n_new ? [data.isNew(i) ? "1" : "0"] : []),
@@ -102,8 +113,14 @@ export function pointsOf(data: Data, text: string): Int32Array {
   const found = Array.isArray(read) ? { rows: read as unknown[] } : (read as Record<string, unknown[]>);
   const { rows = [], new_rows: fresh = [] } = found ?? {};
   if (!Array.isArray(rows) || !Array.isArray(fresh)) throw new Error("rows must be a list of row numbers.");
-  const known = (n: number) => (row: unknown): row is number => Number.isInteger(row) && (row as number) >= 0 && (row as number) < n;
-  const points = [...rows.filter(known(data.n)).map((row) => data.pointOfRow[row]), ...fresh.filter(known(data.meta.n_new)).map((row) => data.n + row)];
+  const known =
+    (n: number) =>
+    (row: unknown): row is number =>
+      Number.isInteger(row) && (row as number) >= 0 && (row as number) < n;
+  const points = [
+    ...rows.filter(known(data.n)).map((row) => data.pointOfRow[row]),
+    ...fresh.filter(known(data.meta.n_new)).map((row) => data.n + row),
+  ];
   if (points.length < rows.length + fresh.length) {
     throw new Error(`${rows.length + fresh.length - points.length} of its rows are not on this map.`);
   }

@@ -36,7 +36,8 @@ export function listen(map: MapView): void {
     pointers.set(event.pointerId, { x, y });
     pressed = { x, y, moved: pointers.size > 1 };
     const { mode } = store.state;
-    if (pointers.size > 1) stopOutline(); // two fingers zoom
+    if (pointers.size > 1)
+      stopOutline(); // two fingers zoom
     else if (mode === "lasso" || mode === "box") {
       const how: Joining = event.shiftKey ? "add" : event.altKey ? "remove" : "replace";
       outline = new Outline(mode, how);

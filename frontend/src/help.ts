@@ -40,7 +40,11 @@ export function makeHelp({ data, map }: Actions): { dialog: HTMLDialogElement; o
       "div",
       { class: "panel-head" },
       h("h2", {}, "Keys and pointer"),
-      h("button", { type: "button", class: "square", "aria-label": "Close", onclick: () => dialog.close() }, icon("close")),
+      h(
+        "button",
+        { type: "button", class: "square", "aria-label": "Close", onclick: () => dialog.close() },
+        icon("close"),
+      ),
     ),
     h("table", { class: "keys" }, h("tbody", {}, ...rows)),
     foot,
@@ -49,7 +53,10 @@ export function makeHelp({ data, map }: Actions): { dialog: HTMLDialogElement; o
     if (event.target === dialog) dialog.close();
   });
   const open = (): void => {
-    foot.textContent = map.renderer.name === "cpu" ? "Points are drawn by the processor." : "Points are drawn by the graphics card (WebGL2).";
+    foot.textContent =
+      map.renderer.name === "cpu"
+        ? "Points are drawn by the processor."
+        : "Points are drawn by the graphics card (WebGL2).";
     dialog.showModal();
   };
   return { dialog, open };

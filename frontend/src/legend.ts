@@ -14,7 +14,12 @@ export function makeLegend(data: Data, store: Store, map: MapView): HTMLElement 
     const focused = (document.activeElement as HTMLElement | null)?.dataset.item;
     const { coloring } = map;
     const parts = coloring.groups ? classes(coloring, store) : coloring.range ? numbers(data, coloring, store) : [];
-    replace(body, ...parts, store.state.density && h("p", { class: "muted small" }, "The stronger a colour, the more rows in one place."), data.meta.n_new > 0 && newRows(data, store));
+    replace(
+      body,
+      ...parts,
+      store.state.density && h("p", { class: "muted small" }, "The stronger a colour, the more rows in one place."),
+      data.meta.n_new > 0 && newRows(data, store),
+    );
     const list = body.querySelector("ul");
     if (list) list.scrollTop = scroll;
     // An entry that was clicked is made anew: whoever came by keyboard stays on it.
@@ -89,12 +94,24 @@ function numbers(data: Data, coloring: Coloring, store: Store): (HTMLElement | S
   const high = `${range.high < range.max ? "\u2265 " : ""}${amount(column, range.high)}`;
   const label = `Colours from ${low} to ${high}, with how many rows have each value`;
   const parts: (HTMLElement | SVGElement)[] = [
-    svg("svg", { viewBox: `0 0 ${n * 6} 46`, class: "bar", role: "img", "aria-label": label, preserveAspectRatio: "none" }, ...bars),
+    svg(
+      "svg",
+      { viewBox: `0 0 ${n * 6} 46`, class: "bar", role: "img", "aria-label": label, preserveAspectRatio: "none" },
+      ...bars,
+    ),
     h("p", { class: "ends" }, h("span", {}, low), h("span", {}, high)),
   ];
   if (range.n_missing) {
     const swatch = h("span", { class: "swatch missing", style: { background: data.meta.palette.missing } });
-    parts.push(h("p", { class: "entry static" }, swatch, h("span", { class: "name" }, "missing"), h("span", { class: "count" }, count(range.n_missing))));
+    parts.push(
+      h(
+        "p",
+        { class: "entry static" },
+        swatch,
+        h("span", { class: "name" }, "missing"),
+        h("span", { class: "count" }, count(range.n_missing)),
+      ),
+    );
   }
   return parts;
 }

@@ -234,7 +234,22 @@ export class MapView {
     const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors } = this;
     const hurried = this.moving && this.late;
     const turned = this.turner?.turned ?? false;
-    return { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors, hurried, turned, state: this.store.state, ink: this.ink() };
+    return {
+      camera,
+      data,
+      coloring,
+      states,
+      labels,
+      outline,
+      radius,
+      field,
+      reasons,
+      neighbors,
+      hurried,
+      turned,
+      state: this.store.state,
+      ink: this.ink(),
+    };
   }
 
   /** All points, at once, as if the map were at rest. */

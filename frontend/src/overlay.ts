@@ -53,7 +53,8 @@ export function labelsOf(data: Data, coloring: Coloring, states: Uint8Array): La
       if (d < least) [best, least] = [i, d];
     }
     const letters = Array.from(item.name.replace(/\s+/g, " "));
-    const text = letters.length > LONGEST_LABEL ? `${letters.slice(0, LONGEST_LABEL - 1).join("")}\u2026` : letters.join("");
+    const text =
+      letters.length > LONGEST_LABEL ? `${letters.slice(0, LONGEST_LABEL - 1).join("")}\u2026` : letters.join("");
     const away = rows.map((i) => Math.abs(data.y[i] - data.y[best])).sort((a, b) => a - b);
     const reach = away[Math.floor(0.75 * (away.length - 1))];
     labels.push({ text, at: best, reach, count: item.count });

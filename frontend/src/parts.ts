@@ -200,9 +200,13 @@ const NO_POINT = 2 ** 32 - 1;
 export async function loadNeighbors(data: Data): Promise<Neighbors | null> {
   const part = partOf(data, "neighbors");
   if (!part) return null;
-  const [inData, inMap] = await Promise.all([partArray(data, "neighbors", "data"), partArray(data, "neighbors", "map")]);
+  const [inData, inMap] = await Promise.all([
+    partArray(data, "neighbors", "data"),
+    partArray(data, "neighbors", "map"),
+  ]);
   if (!inData || !inMap) return null;
-  const list = (points: Numbers, i: number): number[] => [...points.slice(i * part.k, (i + 1) * part.k)].filter((p) => p !== NO_POINT);
+  const list = (points: Numbers, i: number): number[] =>
+    [...points.slice(i * part.k, (i + 1) * part.k)].filter((p) => p !== NO_POINT);
   const of = (i: number): Neighborhood => {
     const [own, drawn] = [list(inData, i), list(inMap, i)];
     const there = new Set(drawn);
@@ -226,7 +230,9 @@ export async function loadPicture(data: Data, i: number): Promise<Picture | null
   if (!part || !all) return null;
   const { height, width, channels } = part;
   const size = height * width * channels;
-  return (i + 1) * size <= all.length ? { height, width, channels, pixels: all.subarray(i * size, (i + 1) * size) } : null;
+  return (i + 1) * size <= all.length
+    ? { height, width, channels, pixels: all.subarray(i * size, (i + 1) * size) }
+    : null;
 }
 
 /** How much each pixel matters for the row's place, from 0 to 255. */
@@ -236,5 +242,7 @@ export async function loadSaliency(data: Data, i: number): Promise<Picture | nul
   if (!part || !all) return null;
   const { height, width } = part;
   const size = height * width;
-  return (i + 1) * size <= all.length ? { height, width, channels: 1, pixels: all.subarray(i * size, (i + 1) * size) } : null;
+  return (i + 1) * size <= all.length
+    ? { height, width, channels: 1, pixels: all.subarray(i * size, (i + 1) * size) }
+    : null;
 }

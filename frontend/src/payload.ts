@@ -204,7 +204,8 @@ export class Data {
   async array(name: string): Promise<Numbers> {
     const { dtype, length } = this.meta.arrays[name];
     const values = new TYPES[dtype](await this.source.bytes(name));
-    if (values.length !== length) throw new Error(`The file is damaged: ${name} has ${values.length} of ${length} values.`);
+    if (values.length !== length)
+      throw new Error(`The file is damaged: ${name} has ${values.length} of ${length} values.`);
     return values;
   }
 

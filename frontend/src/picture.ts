@@ -197,5 +197,9 @@ export function svgOf(actions: Actions): { text: string; shapes: boolean } {
 export function saveDrawing(actions: Actions): void {
   const { text, shapes } = svgOf(actions);
   download(new Blob([text], { type: "image/svg+xml" }), fileName(actions.data, ".svg"));
-  actions.say(shapes ? "The drawing was saved." : `The drawing was saved; more than ${count(MOST_SHAPES)} points are in it as one picture.`);
+  actions.say(
+    shapes
+      ? "The drawing was saved."
+      : `The drawing was saved; more than ${count(MOST_SHAPES)} points are in it as one picture.`,
+  );
 }

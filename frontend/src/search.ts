@@ -61,7 +61,12 @@ export function makeSearch(actions: Actions): HTMLElement {
     const items = hits.map((hit, i) =>
       h(
         "li",
-        { role: "option", id: `hit-${i}`, "aria-selected": "false", onpointerdown: (event: Event) => (event.preventDefault(), choose(hit)) },
+        {
+          role: "option",
+          id: `hit-${i}`,
+          "aria-selected": "false",
+          onpointerdown: (event: Event) => (event.preventDefault(), choose(hit)),
+        },
         h("span", { class: "kind" }, hit.kind),
         said(hit.text, "name"),
         hit.extra ? h("span", { class: "count" }, hit.extra) : null,

@@ -11,7 +11,12 @@ const BANDS = 64;
  * The polygon is flat: x0, y0, x1, y1, … and closes itself. Edges are sorted into bands of y, so that a point is
  * compared only with those that could matter to it; the answer is the same as with all edges.
  */
-export function pointsInside(x: Float32Array, y: Float32Array, polygon: Float64Array, allowed: (i: number) => boolean): Int32Array {
+export function pointsInside(
+  x: Float32Array,
+  y: Float32Array,
+  polygon: Float64Array,
+  allowed: (i: number) => boolean,
+): Int32Array {
   const corners = polygon.length >> 1;
   if (corners < 3) return new Int32Array(0);
   let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -27,7 +32,8 @@ export function pointsInside(x: Float32Array, y: Float32Array, polygon: Float64A
   for (let c = 0, d = corners - 1; c < corners; d = c++) {
     const [yc, yd] = [polygon[2 * c + 1], polygon[2 * d + 1]];
     if (yc === yd) continue; // never crossed by a level line
-    for (let b = band(Math.min(yc, yd)); b <= band(Math.max(yc, yd)); b++) edges[b].push(polygon[2 * c], yc, polygon[2 * d], yd);
+    for (let b = band(Math.min(yc, yd)); b <= band(Math.max(yc, yd)); b++)
+      edges[b].push(polygon[2 * c], yc, polygon[2 * d], yd);
   }
   const flat = edges.map((list) => Float64Array.from(list));
   const found: number[] = [];
@@ -48,7 +54,12 @@ export function pointsInside(x: Float32Array, y: Float32Array, polygon: Float64A
 }
 
 /** Points inside a box; its edge belongs to it. */
-export function pointsInBox(x: Float32Array, y: Float32Array, corners: Float64Array, allowed: (i: number) => boolean): Int32Array {
+export function pointsInBox(
+  x: Float32Array,
+  y: Float32Array,
+  corners: Float64Array,
+  allowed: (i: number) => boolean,
+): Int32Array {
   const [ax, ay, bx, by] = corners;
   const [x0, x1, y0, y1] = [Math.min(ax, bx), Math.max(ax, bx), Math.min(ay, by), Math.max(ay, by)];
   const found: number[] = [];

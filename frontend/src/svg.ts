@@ -7,7 +7,9 @@ const measuring = document.createElement("canvas").getContext("2d")!;
 /** Text as XML: without the characters that no XML file may hold. */
 export function escaped(text: string): string {
   const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu, "\ufffd").replace(/[&<>"']/g, (sign) => signs[sign]);
+  return text
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu, "\ufffd")
+    .replace(/[&<>"']/g, (sign) => signs[sign]);
 }
 
 /** Hundredths of a pixel are enough. */
@@ -46,7 +48,9 @@ export class SvgPen implements Pen {
 
   /** Whole circles only: the overlay draws no other arcs. */
   arc(x: number, y: number, r: number): void {
-    this.path.push(`M${short(x + r)} ${short(y)}A${short(r)} ${short(r)} 0 1 1 ${short(x - r)} ${short(y)}A${short(r)} ${short(r)} 0 1 1 ${short(x + r)} ${short(y)}`);
+    this.path.push(
+      `M${short(x + r)} ${short(y)}A${short(r)} ${short(r)} 0 1 1 ${short(x - r)} ${short(y)}A${short(r)} ${short(r)} 0 1 1 ${short(x + r)} ${short(y)}`,
+    );
   }
 
   stroke(): void {

@@ -63,7 +63,8 @@ function makeLayers(actions: Actions): HTMLElement | null {
   if (neighbors) {
     const box = h("input", { type: "checkbox", onchange: () => store.set({ links: box.checked }) });
     const said = h("p", { class: "muted small", hidden: true });
-    const key = (className: string, text: string): HTMLElement => h("span", { class: "line-key" }, h("span", { class: className }), text);
+    const key = (className: string, text: string): HTMLElement =>
+      h("span", { class: "line-key" }, h("span", { class: className }), text);
     const update = (): void => {
       const { links, hover, pinned } = store.state;
       const i = hover >= 0 ? hover : pinned;
@@ -72,7 +73,11 @@ function makeLayers(actions: Actions): HTMLElement | null {
       const found = i >= 0 ? actions.map.neighbors?.of(i) : undefined;
       if (!found) return replace(said, "Point to a row, or open one.");
       const [missing, made] = [found.data.length - found.kept.size, found.map.length - found.kept.size];
-      return replace(said, key("missing-line", `${missing} missing: near in data`), key("false-line", `${made} false: near on map`));
+      return replace(
+        said,
+        key("missing-line", `${missing} missing: near in data`),
+        key("false-line", `${made} false: near on map`),
+      );
     };
     store.on(["hover", "pinned"], update);
     store.on(["links"], () => void actions.map.prepare().then(update));
@@ -86,7 +91,13 @@ export function makeChips(actions: Actions): HTMLElement {
   const { data, store } = actions;
   const chips = h("div", { class: "chips" });
   const chip = (before: string, text: string, label: string, onclick: () => void): HTMLElement =>
-    h("button", { class: "chip", type: "button", "aria-label": label, onclick }, before && h("span", { class: "muted" }, before), said(text), icon("close"));
+    h(
+      "button",
+      { class: "chip", type: "button", "aria-label": label, onclick },
+      before && h("span", { class: "muted" }, before),
+      said(text),
+      icon("close"),
+    );
   const filtered = (): HTMLElement | null => {
     const { filter } = store.state;
     if (!filter) return null;
@@ -119,7 +130,8 @@ export function makeModes(actions: Actions): HTMLElement {
   const { data, store } = actions;
   const modes = MODES.filter(([mode]) => mode !== "turn" || data.z);
   const buttons = modes.map(([mode, label, key]) => square(mode, label, key, () => store.set({ mode })));
-  const show = (): void => modes.forEach(([mode], i) => buttons[i].setAttribute("aria-pressed", String(store.state.mode === mode)));
+  const show = (): void =>
+    modes.forEach(([mode], i) => buttons[i].setAttribute("aria-pressed", String(store.state.mode === mode)));
   store.on(["mode"], show);
   show();
   return h("div", { class: "card modes", role: "group", "aria-label": "What a drag does" }, ...buttons);
@@ -127,7 +139,11 @@ export function makeModes(actions: Actions): HTMLElement {
 
 /** A button with an icon. */
 export function square(name: string, label: string, key: string, onclick: () => void): HTMLButtonElement {
-  return h("button", { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick }, icon(name));
+  return h(
+    "button",
+    { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick },
+    icon(name),
+  );
 }
 
 export function makeZoom(actions: Actions): HTMLElement {
@@ -143,7 +159,14 @@ export function makeZoom(actions: Actions): HTMLElement {
 
 export function makeDisplay(actions: Actions): HTMLElement {
   const { store } = actions;
-  const slider = (label: string, key: "size" | "opacity", min: number, max: number, step: number, unit: (v: number) => string): HTMLElement => {
+  const slider = (
+    label: string,
+    key: "size" | "opacity",
+    min: number,
+    max: number,
+    step: number,
+    unit: (v: number) => string,
+  ): HTMLElement => {
     const shown = h("output", {}, unit(store.state[key]));
     const input = h("input", {
       type: "range",
@@ -161,20 +184,38 @@ export function makeDisplay(actions: Actions): HTMLElement {
     return h("label", { class: "setting" }, h("span", {}, label), input, shown);
   };
   const check = (label: string, key: "labels" | "density", hint: string): HTMLElement => {
-    const box = h("input", { type: "checkbox", checked: store.state[key], "data-setting": key, onchange: () => store.set({ [key]: box.checked }) });
+    const box = h("input", {
+      type: "checkbox",
+      checked: store.state[key],
+      "data-setting": key,
+      onchange: () => store.set({ [key]: box.checked }),
+    });
     store.on([key], () => (box.checked = store.state[key]));
-    return h("label", { class: "setting check" }, box, h("span", {}, label, hint && h("span", { class: "muted small" }, hint)));
+    return h(
+      "label",
+      { class: "setting check" },
+      box,
+      h("span", {}, label, hint && h("span", { class: "muted small" }, hint)),
+    );
   };
   const themes: Theme[] = ["auto", "light", "dark"];
   const radios = themes.map((theme) =>
     h(
       "label",
       {},
-      h("input", { type: "radio", name: "theme", value: theme, checked: store.state.theme === theme, onchange: () => store.set({ theme }) }),
+      h("input", {
+        type: "radio",
+        name: "theme",
+        value: theme,
+        checked: store.state.theme === theme,
+        onchange: () => store.set({ theme }),
+      }),
       h("span", {}, theme[0].toUpperCase() + theme.slice(1)),
     ),
   );
-  store.on(["theme"], () => radios.forEach((label, i) => (label.querySelector("input")!.checked = themes[i] === store.state.theme)));
+  store.on(["theme"], () =>
+    radios.forEach((label, i) => (label.querySelector("input")!.checked = themes[i] === store.state.theme)),
+  );
   const body = h(
     "div",
     { class: "card popover" },
@@ -184,7 +225,12 @@ export function makeDisplay(actions: Actions): HTMLElement {
     check("Density", "density", "the stronger a colour, the more rows in one place; colours are averages"),
     h("fieldset", { class: "segmented" }, h("legend", {}, "Theme"), ...radios),
   );
-  const menu = h("details", { class: "menu display" }, h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")), body);
+  const menu = h(
+    "details",
+    { class: "menu display" },
+    h("summary", { class: "square", title: "Display", "aria-label": "Display" }, icon("display")),
+    body,
+  );
   closeOutside(menu);
   return menu;
 }
@@ -199,15 +245,35 @@ export function makeExport(actions: Actions): HTMLElement {
       menu.querySelector("summary")!.focus();
       go();
     };
-    return h("button", { type: "button", class: "action", "data-save": name, onclick: act }, h("span", {}, text), h("span", { class: "muted small" }, hint));
+    return h(
+      "button",
+      { type: "button", class: "action", "data-save": name, onclick: act },
+      h("span", {}, text),
+      h("span", { class: "muted small" }, hint),
+    );
   };
   const chosen = (use: (points: Int32Array) => void) => () => store.state.selection && use(store.state.selection);
   const ofRows = [
-    entry("csv", "Selected rows as a table (CSV)", "with all columns of this page", chosen((points) => void saveRows(data, points).then(() => actions.say("The rows were saved.")))),
-    entry("json", "Selection (JSON)", "the numbers of the selected rows", chosen((points) => saveSelection(data, points))),
+    entry(
+      "csv",
+      "Selected rows as a table (CSV)",
+      "with all columns of this page",
+      chosen((points) => void saveRows(data, points).then(() => actions.say("The rows were saved."))),
+    ),
+    entry(
+      "json",
+      "Selection (JSON)",
+      "the numbers of the selected rows",
+      chosen((points) => saveSelection(data, points)),
+    ),
   ];
   const none = h("p", { class: "muted small" }, "To save rows, select some: press L and draw around them.");
-  const input = h("input", { type: "file", accept: ".json,application/json", hidden: true, "aria-label": "Selection (JSON)" });
+  const input = h("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    "aria-label": "Selection (JSON)",
+  });
   input.addEventListener("change", () => void load(input.files?.[0]));
   const load = async (file: File | undefined): Promise<void> => {
     if (!file) return;
@@ -233,7 +299,8 @@ export function makeExport(actions: Actions): HTMLElement {
       entry("svg", "Drawing (SVG)", `shapes up to ${count(MOST_SHAPES)} points in view`, () => saveDrawing(actions)),
       ...ofRows,
       none,
-      window.parent === window && entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
+      window.parent === window &&
+        entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
       entry("open", "Open a selection…", "a JSON file that was saved here or in Python", () => input.click()),
       input,
     ),

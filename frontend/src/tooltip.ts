@@ -26,7 +26,10 @@ export function makeTooltip(data: Data, store: Store, map: MapView): HTMLElement
     card.hidden = i < 0;
     if (i < 0) return;
     const columns = cardColumns(data, store.state.colorBy);
-    const swatch = h("span", { class: data.isNew(i) ? "swatch diamond" : "swatch", style: { background: map.coloring.hex(i) } });
+    const swatch = h("span", {
+      class: data.isNew(i) ? "swatch diamond" : "swatch",
+      style: { background: map.coloring.hex(i) },
+    });
     const rows = columns.map((column) => {
       const text = column.ready ? cell(column, i) : "\u2026";
       const value = text === null ? h("dd", { class: "none" }, "missing") : h("dd", {}, said(text));

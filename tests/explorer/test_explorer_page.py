@@ -137,7 +137,7 @@ def test_the_build_needs_nothing_at_run_time():
     package = json.loads((FRONTEND / "package.json").read_text(encoding="utf-8"))
     assert package["private"] is True
     assert "dependencies" not in package
-    assert set(package["devDependencies"]) == {"esbuild", "typescript"}
+    assert set(package["devDependencies"]) == {"esbuild", "prettier", "typescript"}
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in package["devDependencies"].values())
     lock = (FRONTEND / "package-lock.json").read_text(encoding="utf-8")
     assert '"resolved"' not in lock  # no address of a registry
@@ -153,6 +153,16 @@ def test_the_committed_bundle_is_what_the_sources_build(tmp_path):
     for name in ("explorer.js", "explorer.css", "live.js", "widget.js"):
         fresh, committed = (tmp_path / name).read_bytes(), (STATIC / name).read_bytes()
         assert fresh == committed, f"{name} is not what frontend/ builds: run `make frontend` and commit it"
+
+
+def test_the_sources_of_the_page_are_formatted():
+    prettier = FRONTEND / "node_modules" / "prettier" / "bin" / "prettier.cjs"
+    if not shutil.which("node") or not prettier.is_file():
+        pytest.skip("Node or frontend/node_modules is not there: run `make frontend` to check the format")
+    done = subprocess.run(
+        ["node", str(prettier), "--check", "."], cwd=FRONTEND, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr + "run `npm run format` in frontend/"
 
 
 def test_a_failed_write_leaves_the_old_page(tmp_path, monkeypatch):

@@ -23,7 +23,9 @@ function words(effect: Effect): [figure: string, sentence: string] {
     return [points, `${column.spec.levels![level]}: ${percent(shares[0][level])} against ${percent(shares[1][level])}`];
   }
   const mean = column.kind === "date" ? (value: number) => amount(column, value) : (value: number) => number(value, 3);
-  const size = Number.isFinite(effect.d) ? `d ${plus(Math.abs(effect.d).toFixed(2), effect.d)}` : `AUC ${effect.auc.toFixed(2)}`;
+  const size = Number.isFinite(effect.d)
+    ? `d ${plus(Math.abs(effect.d).toFixed(2), effect.d)}`
+    : `AUC ${effect.auc.toFixed(2)}`;
   return [size, `mean ${mean(effect.means[0])} against ${mean(effect.means[1])} \u00b7 AUC ${effect.auc.toFixed(2)}`];
 }
 
@@ -52,9 +54,27 @@ function numbers(effects: Effect[]): HTMLElement {
     const used = `${count(effect.rows[0])} / ${count(effect.rows[1])}`;
     if (effect.kind === "class") {
       const { level, shares } = effect;
-      return [effect.column.name, effect.column.spec.levels![level], shares[0][level], shares[1][level], "", "", effect.rank, used];
+      return [
+        effect.column.name,
+        effect.column.spec.levels![level],
+        shares[0][level],
+        shares[1][level],
+        "",
+        "",
+        effect.rank,
+        used,
+      ];
     }
-    return [effect.column.name, "", effect.means[0], effect.means[1], Number.isFinite(effect.d) ? effect.d : "", effect.auc, "", used];
+    return [
+      effect.column.name,
+      "",
+      effect.means[0],
+      effect.means[1],
+      Number.isFinite(effect.d) ? effect.d : "",
+      effect.auc,
+      "",
+      used,
+    ];
   });
   return table("Selection against the rest", heads, rows);
 }
@@ -73,7 +93,11 @@ export function selectionSection(actions: Actions): HTMLElement {
     if (!selection) {
       asked++;
       done = null;
-      return replace(section, title, h("p", { class: "muted" }, "Draw around rows on the map: what sets them apart from the others comes here."));
+      return replace(
+        section,
+        title,
+        h("p", { class: "muted" }, "Draw around rows on the map: what sets them apart from the others comes here."),
+      );
     }
     if (selection === done || panel !== "features") return;
     const mine = ++asked;
@@ -82,7 +106,8 @@ export function selectionSection(actions: Actions): HTMLElement {
     for (const i of selection) chosen[i] = 1;
     const outside = data.n - selection.reduce((sum, i) => sum + Number(i < data.n), 0);
     const sizes = `${plural(selection.length, "row")} selected, ${plural(outside, "other row")}.`;
-    if (!outside) return replace(section, title, h("p", { class: "muted" }, sizes, " There is nothing to compare with."));
+    if (!outside)
+      return replace(section, title, h("p", { class: "muted" }, sizes, " There is nothing to compare with."));
     const status = h("p", { class: "muted", role: "status" }, `Comparing ${plural(columns.length, "column")}\u2026`);
     replace(section, title, status);
     const effects: Effect[] = [];
@@ -104,7 +129,11 @@ export function selectionSection(actions: Actions): HTMLElement {
     const more = (): void => replace(list, ...effects.map((effect) => entry(actions, effect, chosen)));
     list.append(...effects.slice(0, SHOWN).map((effect) => entry(actions, effect, chosen)));
     const rest = effects.length - SHOWN;
-    const button = h("button", { type: "button", class: "link", onclick: () => (more(), button.remove()) }, `Show ${plural(rest, "more column")}`);
+    const button = h(
+      "button",
+      { type: "button", class: "link", onclick: () => (more(), button.remove()) },
+      `Show ${plural(rest, "more column")}`,
+    );
     replace(
       section,
       figure("Selection against the rest", h("div", {}, list, rest > 0 && button), () => numbers(effects)),
@@ -115,7 +144,9 @@ export function selectionSection(actions: Actions): HTMLElement {
         "the larger value (0.5: no difference); points are differences of shares in per cent. The rows were picked by looking at the map, so these figures describe them; they are no test.",
       ),
     );
-    actions.say(effects.length ? `${sizes} ${effects[0].column.name} sets it apart most: ${words(effects[0])[1]}.` : sizes);
+    actions.say(
+      effects.length ? `${sizes} ${effects[0].column.name} sets it apart most: ${words(effects[0])[1]}.` : sizes,
+    );
   };
   store.on(["selection", "panel", "mode"], () => void update());
   // Whoever has read the overview and draws a lasso wants to know what is in it.

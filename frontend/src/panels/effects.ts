@@ -94,11 +94,20 @@ function ofCodes(column: Column, chosen: Uint8Array, n: number): NumberEffect | 
   if (!a || !b) return null;
   const [m1, m2] = [sum1 / a, sum2 / b];
   let squares = 0;
-  for (let code = 0; code < missing; code++) squares += inside[code] * (code - m1) ** 2 + outside[code] * (code - m2) ** 2;
+  for (let code = 0; code < missing; code++)
+    squares += inside[code] * (code - m1) ** 2 + outside[code] * (code - m2) ** 2;
   const spread = Math.sqrt(squares / (a + b - 2));
   const d = spread > 0 ? (m1 - m2) / spread : NaN; // offset and scale leave it as it is
   const chance = wins / (a * b);
-  return { kind: "number", column, rank: 2 * chance - 1, auc: chance, d, means: [offset + scale * m1, offset + scale * m2], rows: [a, b] };
+  return {
+    kind: "number",
+    column,
+    rank: 2 * chance - 1,
+    auc: chance,
+    d,
+    means: [offset + scale * m1, offset + scale * m2],
+    rows: [a, b],
+  };
 }
 
 function ofClasses(column: Column, chosen: Uint8Array, n: number): ClassEffect | null {
@@ -118,7 +127,10 @@ function ofClasses(column: Column, chosen: Uint8Array, n: number): ClassEffect |
   levels.forEach((_, i) => {
     const difference = shares[0][i] - shares[1][i];
     // Of two classes that differ alike, as all pairs do, the one that the selection has more of.
-    if (Math.abs(difference) > Math.abs(rank) + 1e-9 || (Math.abs(difference) > Math.abs(rank) - 1e-9 && difference > rank)) {
+    if (
+      Math.abs(difference) > Math.abs(rank) + 1e-9 ||
+      (Math.abs(difference) > Math.abs(rank) - 1e-9 && difference > rank)
+    ) {
       [level, rank] = [i, difference];
     }
   });

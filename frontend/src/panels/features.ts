@@ -43,12 +43,16 @@ function lazily(actions: Actions): (place: HTMLElement, column: Column) => void 
 export const features: MakePanel = (actions) => {
   const { data, store } = actions;
   const { importances } = data.meta;
-  const index = new Map(data.columns.filter((column) => column.spec.role === "value").map((column) => [column.name, column.index]));
+  const index = new Map(
+    data.columns.filter((column) => column.spec.role === "value").map((column) => [column.name, column.index]),
+  );
   const arrows = partOf(data, "arrows");
   const ranked = importances.map((item) => ({ name: item.name, importance: item }));
   const listed = new Set(ranked.map((item) => item.name));
   // Features with arrows come in the order of their importance too, but without a figure.
-  const drawn = (arrows?.features ?? []).filter((name) => !listed.has(name)).map((name) => ({ name, importance: null }));
+  const drawn = (arrows?.features ?? [])
+    .filter((name) => !listed.has(name))
+    .map((name) => ({ name, importance: null }));
   for (const { name } of drawn) listed.add(name);
   const others = data.columns
     .filter(({ kind, name, spec }) => kind !== "text" && spec.role === "value" && !listed.has(name))
@@ -66,7 +70,12 @@ export const features: MakePanel = (actions) => {
     if (known) spread(place, data.columns[column]);
     const element = h(
       "button",
-      { type: "button", class: "feature", disabled: !known && field === null, onclick: () => choose(actions, name, known ? column : -1) },
+      {
+        type: "button",
+        class: "feature",
+        disabled: !known && field === null,
+        onclick: () => choose(actions, name, known ? column : -1),
+      },
       said(name, "name"),
       field !== null && h("span", { class: "has-arrows", title: "Has arrows" }, "\u2197"),
       place,
@@ -76,10 +85,13 @@ export const features: MakePanel = (actions) => {
     entries.push({ name, column, arrows: field, importance, element });
     return h("li", {}, element);
   };
-  const list = (items: Pick<Entry, "name" | "importance">[]): HTMLElement => h("ul", { class: "features" }, ...items.map(entry));
+  const list = (items: Pick<Entry, "name" | "importance">[]): HTMLElement =>
+    h("ul", { class: "features" }, ...items.map(entry));
 
   const element = h("div", { class: "sections" }, selectionSection(actions));
-  const hint = arrows ? "Click to colour the map and to see where the feature grows (\u2197)." : "Click to colour the map.";
+  const hint = arrows
+    ? "Click to colour the map and to see where the feature grows (\u2197)."
+    : "Click to colour the map.";
   const nothing = h("p", { class: "muted", hidden: true }, "No feature has that in its name.");
   if (ranked.length + drawn.length + others.length > SEARCH_FROM) {
     const only = (event: Event): void => {
@@ -92,17 +104,43 @@ export const features: MakePanel = (actions) => {
       }
       nothing.hidden = left > 0;
     };
-    element.append(h("input", { type: "search", class: "narrow", placeholder: "Filter the list", "aria-label": "Filter the list", oninput: only }), nothing);
+    element.append(
+      h("input", {
+        type: "search",
+        class: "narrow",
+        placeholder: "Filter the list",
+        "aria-label": "Filter the list",
+        oninput: only,
+      }),
+      nothing,
+    );
   }
   if (ranked.length) {
     const heads = ["Feature", "Importance", "Standard error"];
     const rows = importances.map(({ name, value, error }) => [name, value, error ?? ""]);
     element.append(
-      h("section", {}, figure("By importance", list(ranked), () => table("Importance of features", heads, rows)), h("p", { class: "muted small" }, hint)),
+      h(
+        "section",
+        {},
+        figure("By importance", list(ranked), () => table("Importance of features", heads, rows)),
+        h("p", { class: "muted small" }, hint),
+      ),
     );
   }
-  if (drawn.length) element.append(h("section", {}, h("h2", {}, ranked.length ? "More with arrows" : "With arrows, most important first"), h("p", { class: "muted small" }, arrows!.note), list(drawn)));
-  if (others.length) element.append(h("section", {}, h("h2", {}, ranked.length || drawn.length ? "Other columns" : "Columns"), list(others)));
+  if (drawn.length)
+    element.append(
+      h(
+        "section",
+        {},
+        h("h2", {}, ranked.length ? "More with arrows" : "With arrows, most important first"),
+        h("p", { class: "muted small" }, arrows!.note),
+        list(drawn),
+      ),
+    );
+  if (others.length)
+    element.append(
+      h("section", {}, h("h2", {}, ranked.length || drawn.length ? "Other columns" : "Columns"), list(others)),
+    );
 
   const mark = (): void => {
     const { colorBy, arrows: current } = store.state;
@@ -133,4 +171,3 @@ function shown({ value, error }: { value: number; error: number | null }): strin
 function ends({ value, error }: { value: number; error: number | null }): { low?: number; high?: number } {
   return error === null ? {} : { low: value - error, high: value + error };
 }
-

@@ -46,7 +46,11 @@ export async function imageSection(data: Data, i: number): Promise<HTMLElement |
   const [picture, saliency] = await Promise.all([loadPicture(data, i), loadSaliency(data, i)]);
   if (!picture && !saliency) return null;
   const stack = (label: string, ...layers: (HTMLElement | null)[]): HTMLElement =>
-    h("div", { class: picture ? "stack" : "stack plain", role: "img", "aria-label": `${label} ${data.title(i)}` }, ...layers);
+    h(
+      "div",
+      { class: picture ? "stack" : "stack plain", role: "img", "aria-label": `${label} ${data.title(i)}` },
+      ...layers,
+    );
   const pictures = h("div", { class: "pictures" }, picture && stack("Picture of", drawn(picture)));
   if (!saliency) return h("section", {}, h("h2", {}, "Picture"), pictures);
   const over = glaze(saliency);

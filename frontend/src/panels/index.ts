@@ -19,13 +19,26 @@ export function makePanels(actions: Actions): HTMLElement {
   const { store } = actions;
   const panels = PANELS.map((make) => make(actions)).filter((panel): panel is Panel => panel !== null);
   const tabs = panels.map(({ id, title }) =>
-    h("button", { type: "button", role: "tab", id: `tab-${id}`, "aria-controls": `panel-${id}`, onclick: () => store.set({ panel: id }) }, title),
+    h(
+      "button",
+      {
+        type: "button",
+        role: "tab",
+        id: `tab-${id}`,
+        "aria-controls": `panel-${id}`,
+        onclick: () => store.set({ panel: id }),
+      },
+      title,
+    ),
   );
   const bodies = panels.map(({ id, element }) =>
     h("div", { role: "tabpanel", id: `panel-${id}`, "aria-labelledby": `tab-${id}`, tabindex: "0" }, element),
   );
   const update = (): void => {
-    const at = Math.max(0, panels.findIndex(({ id }) => id === store.state.panel)); // a panel that is not there: the first
+    const at = Math.max(
+      0,
+      panels.findIndex(({ id }) => id === store.state.panel),
+    ); // a panel that is not there: the first
     panels.forEach((_, i) => {
       tabs[i].setAttribute("aria-selected", String(i === at));
       tabs[i].tabIndex = i === at ? 0 : -1;
@@ -34,7 +47,8 @@ export function makePanels(actions: Actions): HTMLElement {
     const { offsetLeft, offsetWidth } = tabs[at];
     const { scrollLeft, clientWidth } = list;
     if (offsetLeft < scrollLeft + FADE) list.scrollLeft = offsetLeft - FADE;
-    else if (offsetLeft + offsetWidth > scrollLeft + clientWidth - FADE) list.scrollLeft = offsetLeft + offsetWidth - clientWidth + FADE;
+    else if (offsetLeft + offsetWidth > scrollLeft + clientWidth - FADE)
+      list.scrollLeft = offsetLeft + offsetWidth - clientWidth + FADE;
   };
   /** Tabs that do not fit fade out, so that one sees that there are more. */
   const fade = (): void => {
@@ -45,7 +59,12 @@ export function makePanels(actions: Actions): HTMLElement {
   list.addEventListener("keydown", (event) => {
     const at = tabs.indexOf(event.target as HTMLButtonElement);
     const last = tabs.length - 1;
-    const to: Record<string, number> = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last };
+    const to: Record<string, number> = {
+      ArrowRight: at < last ? at + 1 : 0,
+      ArrowLeft: at > 0 ? at - 1 : last,
+      Home: 0,
+      End: last,
+    };
     const next = to[event.key] as number | undefined;
     if (at < 0 || next === undefined) return;
     store.set({ panel: panels[next].id });
@@ -58,8 +77,19 @@ export function makePanels(actions: Actions): HTMLElement {
   update();
   const close = h(
     "button",
-    { type: "button", class: "square close", "aria-label": "Close the panel", title: "Close the panel (P)", onclick: () => store.set({ panelOpen: false }) },
+    {
+      type: "button",
+      class: "square close",
+      "aria-label": "Close the panel",
+      title: "Close the panel (P)",
+      onclick: () => store.set({ panelOpen: false }),
+    },
     icon("close"),
   );
-  return h("aside", { class: "panel", "aria-label": "About the map" }, h("div", { class: "panel-head" }, list, close), ...bodies);
+  return h(
+    "aside",
+    { class: "panel", "aria-label": "About the map" },
+    h("div", { class: "panel-head" }, list, close),
+    ...bodies,
+  );
 }

@@ -35,7 +35,11 @@ function entry(actions: Actions, point: number, good: boolean, lost: string): HT
         onpointerenter: () => store.set({ hover: point }),
         onpointerleave: () => store.set({ hover: -1 }),
       },
-      picture ?? h("span", { class: data.isNew(point) ? "swatch diamond" : "swatch", style: { background: map.coloring.hex(point) } }),
+      picture ??
+        h("span", {
+          class: data.isNew(point) ? "swatch diamond" : "swatch",
+          style: { background: map.coloring.hex(point) },
+        }),
       said(data.title(point), "name"),
       good ? h("span", { class: "visually-hidden" }, "kept") : h("span", { class: "badge" }, lost),
     ),
@@ -45,7 +49,12 @@ function entry(actions: Actions, point: number, good: boolean, lost: string): HT
 export function neighborsSection(actions: Actions, neighbors: Neighbors, toggle: HTMLElement, i: number): HTMLElement {
   const { data, map, kept, share } = neighbors.of(i);
   const column = (title: string, points: number[], good: (p: number) => boolean, lost: string): HTMLElement =>
-    h("div", {}, h("h3", {}, title), h("ol", { class: "neighbors" }, ...points.map((p) => entry(actions, p, good(p), lost))));
+    h(
+      "div",
+      {},
+      h("h3", {}, title),
+      h("ol", { class: "neighbors" }, ...points.map((p) => entry(actions, p, good(p), lost))),
+    );
   const own = new Set(data);
   const { metric, note } = neighbors.part;
   return h(
@@ -53,14 +62,23 @@ export function neighborsSection(actions: Actions, neighbors: Neighbors, toggle:
     { class: "neighborhood" },
     h("h2", {}, "Nearest rows"),
     data.length > 0 &&
-      h("p", { class: "share" }, `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest in the data: ${Math.round(share * 100)}\u00a0%.`),
+      h(
+        "p",
+        { class: "share" },
+        `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest in the data: ${Math.round(share * 100)}\u00a0%.`,
+      ),
     h(
       "div",
       { class: "sides" },
       column("In the data", data, (p) => kept.has(p), "missing"),
       column("In the map", map, (p) => own.has(p), "false"),
     ),
-    h("p", { class: "muted small" }, `Missing: near in the data${metric ? ` by ${metric}` : ""}, but not in the map. False: near in the map only. `, note),
+    h(
+      "p",
+      { class: "muted small" },
+      `Missing: near in the data${metric ? ` by ${metric}` : ""}, but not in the map. False: near in the map only. `,
+      note,
+    ),
     toggle,
   );
 }

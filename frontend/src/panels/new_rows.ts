@@ -45,11 +45,19 @@ function listSection(actions: Actions): HTMLElement {
       const value = column ? column.number(i) : NaN;
       return Number.isFinite(value) ? sign * value : -Infinity;
     };
-    points.sort((a, b) => Number(flagged(b)) - Number(flagged(a)) || (novelty(a) === novelty(b) ? a - b : novelty(b) - novelty(a)));
+    points.sort(
+      (a, b) =>
+        Number(flagged(b)) - Number(flagged(a)) || (novelty(a) === novelty(b) ? a - b : novelty(b) - novelty(a)),
+    );
     const n = points.filter(flagged).length;
     if (part) {
-      const level = Number.isFinite(part.level) ? ` (novelty of ${number(part.level, 3)} or ${sign > 0 ? "more" : "less"})` : "";
-      replace(summary, `${plural(data.meta.n_new, "new row")}, of which ${n === 0 ? "none is" : n === 1 ? "1 is" : `${n} are`} unlike the rows of the map${level}.`);
+      const level = Number.isFinite(part.level)
+        ? ` (novelty of ${number(part.level, 3)} or ${sign > 0 ? "more" : "less"})`
+        : "";
+      replace(
+        summary,
+        `${plural(data.meta.n_new, "new row")}, of which ${n === 0 ? "none is" : n === 1 ? "1 is" : `${n} are`} unlike the rows of the map${level}.`,
+      );
       summary.after(h("p", { class: "muted small" }, part.note, " ", part.far));
     }
     const entry = (i: number): HTMLElement => {
@@ -96,7 +104,8 @@ function listSection(actions: Actions): HTMLElement {
     section.append(list, more);
     store.on(["pinned"], mark);
     store.on(["colorBy", "dark"], () => {
-      for (const [i, item] of items) item.querySelector<HTMLElement>(".swatch")!.style.background = actions.map.coloring.hex(i);
+      for (const [i, item] of items)
+        item.querySelector<HTMLElement>(".swatch")!.style.background = actions.map.coloring.hex(i);
     });
   };
   void ready();
@@ -105,7 +114,9 @@ function listSection(actions: Actions): HTMLElement {
 
 /** The first reasons of a row in the list, and the way to all that is known of it. */
 function details(actions: Actions, reasons: Reasons | null, i: number): HTMLElement {
-  const told = (reasons?.of(i) ?? []).slice(0, WHY).flatMap(({ name, sign }, at) => [at ? ", " : "Because of ", said(name), signed(sign)]);
+  const told = (reasons?.of(i) ?? [])
+    .slice(0, WHY)
+    .flatMap(({ name, sign }, at) => [at ? ", " : "Because of ", said(name), signed(sign)]);
   return h(
     "div",
     { class: "new-details", hidden: true },

@@ -30,7 +30,9 @@ function finding(actions: Actions, { text, rows, columns }: Finding): HTMLElemen
     h("button", { type: "button", class: "link", title, onclick }, said(name));
   const show = (): void => {
     const named = [
-      ...rows.map((row) => data.pointOfRow[row]).map((point) => link(data.title(point), "Show this row", () => actions.pin(point))),
+      ...rows
+        .map((row) => data.pointOfRow[row])
+        .map((point) => link(data.title(point), "Show this row", () => actions.pin(point))),
       ...columns
         .filter((i) => data.columns[i].kind !== "text")
         .map((i) => link(data.columns[i].name, "Colour by this", () => void actions.colorBy(i))),
@@ -47,14 +49,30 @@ function questions({ data, store }: Actions): HTMLElement {
   const { source, meta } = data;
   const has = (name: Parameters<typeof partOf>[1]): boolean => partOf(data, name) !== undefined;
   const ask = (question: string, how: string, to: Partial<State>): HTMLElement =>
-    h("li", {}, h("button", { type: "button", class: "question", onclick: () => store.set(to) }, h("span", {}, question), h("span", { class: "muted small" }, how)));
-  const many = meta.importances.length > 0 || meta.columns.filter(({ kind, role }) => kind !== "text" && role === "value").length > 1;
+    h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "question", onclick: () => store.set(to) },
+        h("span", {}, question),
+        h("span", { class: "muted small" }, how),
+      ),
+    );
+  const many =
+    meta.importances.length > 0 ||
+    meta.columns.filter(({ kind, role }) => kind !== "text" && role === "value").length > 1;
   const asked = [
-    ask(has("reasons") ? "Why is a row where it is?" : "What is known of a row?", "Click a point of the map.", { panel: "row" }),
+    ask(has("reasons") ? "Why is a row where it is?" : "What is known of a row?", "Click a point of the map.", {
+      panel: "row",
+    }),
     many && ask("What sets a group apart?", "Draw around it with the lasso.", { panel: "features", mode: "lasso" }),
-    has("arrows") && ask("Where does a feature grow?", "Click a feature to see its colours and arrows.", { panel: "features" }),
-    has("quality") && ask("How far can the map be trusted?", "See what it keeps, and where it is good.", { panel: "quality" }),
-    (meta.n_new > 0 || source.placing) && ask("Where do new rows belong?", "And are any unlike all others?", { panel: "new" }),
+    has("arrows") &&
+      ask("Where does a feature grow?", "Click a feature to see its colours and arrows.", { panel: "features" }),
+    has("quality") &&
+      ask("How far can the map be trusted?", "See what it keeps, and where it is good.", { panel: "quality" }),
+    (meta.n_new > 0 || source.placing) &&
+      ask("Where do new rows belong?", "And are any unlike all others?", { panel: "new" }),
     has("tuning") && ask("Which settings were tried?", "And which of them matter?", { panel: "tuning" }),
   ];
   return h("section", {}, h("h2", {}, "Ask the map"), h("ul", { class: "questions" }, ...asked));
@@ -64,7 +82,15 @@ export const overview: MakePanel = (actions) => {
   const { data } = actions;
   const { findings, notes, left_out } = data.meta;
   const element = h("div", { class: "sections" });
-  if (findings.length) element.append(h("section", {}, h("h2", {}, "Findings"), h("ul", { class: "findings" }, ...findings.map((found) => finding(actions, found)))));
+  if (findings.length)
+    element.append(
+      h(
+        "section",
+        {},
+        h("h2", {}, "Findings"),
+        h("ul", { class: "findings" }, ...findings.map((found) => finding(actions, found))),
+      ),
+    );
   element.append(
     questions(actions),
     h(
@@ -77,9 +103,14 @@ export const overview: MakePanel = (actions) => {
     ),
   );
   if (notes.length) element.append(h("section", {}, h("h2", {}, "How it was made"), list(notes, "plain")));
-  if (left_out.length) element.append(h("section", { class: "left-out" }, h("h2", {}, "Not on this page"), list(left_out, "plain")));
+  if (left_out.length)
+    element.append(h("section", { class: "left-out" }, h("h2", {}, "Not on this page"), list(left_out, "plain")));
   element.append(
-    h("p", { class: "muted small foot" }, "This file is complete in itself. It loads nothing and sends nothing, so the data stay where the file is."),
+    h(
+      "p",
+      { class: "muted small foot" },
+      "This file is complete in itself. It loads nothing and sends nothing, so the data stay where the file is.",
+    ),
   );
   return { id: "overview", title: "Overview", element };
 };

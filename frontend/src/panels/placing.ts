@@ -14,7 +14,9 @@ export function placeSection(actions: Actions): HTMLElement {
   const { data } = actions;
   const { source } = data;
   const target = partOf(data, "model")?.columns.target ?? data.meta.color_by;
-  const names = data.columns.filter(({ spec, index }) => spec.role === "value" && index !== target).map((column) => column.name);
+  const names = data.columns
+    .filter(({ spec, index }) => spec.role === "value" && index !== target)
+    .map((column) => column.name);
   const sample = names.slice(0, 3).join(",");
   const answer = h("div", { "aria-live": "polite" });
   const box = h("textarea", {
@@ -79,7 +81,11 @@ export function placeSection(actions: Actions): HTMLElement {
     "section",
     {},
     h("h2", {}, "Place new rows"),
-    h("p", { class: "muted small" }, "Paste or drop rows with the columns of this map, as CSV or JSON. They go to the Python process on this machine and nowhere else."),
+    h(
+      "p",
+      { class: "muted small" },
+      "Paste or drop rows with the columns of this map, as CSV or JSON. They go to the Python process on this machine and nowhere else.",
+    ),
     form,
     answer,
   );
@@ -93,15 +99,22 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
   const { names, novelty, flagged, reasons, notes, columns, n } = answer;
   const { refresh } = actions.data.source;
   // What was pasted is known; what the model adds is news.
-  const given = new Set(actions.data.columns.filter((column) => column.spec.role === "value").map((column) => column.name));
+  const given = new Set(
+    actions.data.columns.filter((column) => column.spec.role === "value").map((column) => column.name),
+  );
   const added = Object.entries(columns).filter(([name]) => !given.has(name));
   const order = names.map((_, i) => i);
   const rank = (i: number): number => Number(flagged?.[i] ?? false);
   order.sort((a, b) => rank(b) - rank(a) || (novelty?.[b] ?? 0) - (novelty?.[a] ?? 0));
   const strange = order.filter((i) => flagged?.[i]).length;
   const entry = (i: number): HTMLElement => {
-    const says = added.map(([name, values]) => `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`);
-    const why = (reasons?.[i] ?? []).slice(0, WHY).flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]);
+    const says = added.map(
+      ([name, values]) =>
+        `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`,
+    );
+    const why = (reasons?.[i] ?? [])
+      .slice(0, WHY)
+      .flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]);
     const value = novelty?.[i];
     return h(
       "li",
@@ -122,7 +135,13 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
     { class: "answer" },
     h("p", {}, `${plural(n, "row")} placed${flagged ? `, ${strange || "none"} unlike the rows of the map` : ""}.`),
     ...notes.map((note) => h("p", { class: "muted small" }, note)),
-    refresh ? h("button", { type: "button", class: "primary", onclick: () => refresh.call(actions.data.source) }, "Show them on the map") : null,
+    refresh
+      ? h(
+          "button",
+          { type: "button", class: "primary", onclick: () => refresh.call(actions.data.source) },
+          "Show them on the map",
+        )
+      : null,
     h("ol", { class: "new-list" }, ...order.slice(0, PAGE).map(entry)),
     order.length > PAGE && h("p", { class: "muted small" }, `and ${plural(order.length - PAGE, "more row")}.`),
   );

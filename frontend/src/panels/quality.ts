@@ -16,7 +16,12 @@ function curve(part: QualityPart): HTMLElement | null {
   const low = Math.min(0, ...points.map(([, r]) => r));
   const high = Math.min(1, Math.max(0.1, ...points.map(([, r]) => r)) * 1.08);
   const chart = field(
-    { label: "size of the neighbourhood K, log scale", low: points[0][0], high: points[points.length - 1][0], log: true },
+    {
+      label: "size of the neighbourhood K, log scale",
+      low: points[0][0],
+      high: points[points.length - 1][0],
+      log: true,
+    },
     { label: "share kept beyond chance", low, high },
   );
   const { x, y, left, right } = chart;
@@ -28,8 +33,15 @@ function curve(part: QualityPart): HTMLElement | null {
     svg("text", { x: left + 4, y: y(0) - 5, class: "note" }, "a random map"),
     path(places, "line"),
   );
-  const spots = points.map(([k, r], i) => ({ x: places[i][0], y: places[i][1], text: `K = ${count(k)}: R_NX ${r.toFixed(3)}` }));
-  const hint = part.auc === null ? "Point at the curve to read it." : `Area under the curve (AUC): ${part.auc.toFixed(3)}. Point at it to read values.`;
+  const spots = points.map(([k, r], i) => ({
+    x: places[i][0],
+    y: places[i][1],
+    text: `K = ${count(k)}: R_NX ${r.toFixed(3)}`,
+  }));
+  const hint =
+    part.auc === null
+      ? "Point at the curve to read it."
+      : `Area under the curve (AUC): ${part.auc.toFixed(3)}. Point at it to read values.`;
   return figure(CURVE, reader(chart, CURVE, spots, hint, true), () => table(CURVE, ["K", "R_NX"], points));
 }
 
@@ -44,7 +56,12 @@ function line({ label, name, value, low, high, k, direction, means, note }: Qual
     "li",
     { class: "metric", "data-metric": name },
     said(label, "name"),
-    h("span", { class: "figure-number" }, shown, between && h("span", { class: "muted small" }, ` ${number(low, 3)} to ${number(high, 3)}`)),
+    h(
+      "span",
+      { class: "figure-number" },
+      shown,
+      between && h("span", { class: "muted small" }, ` ${number(low, 3)} to ${number(high, 3)}`),
+    ),
     h("p", { class: "muted small" }, [means, note, details && `(${details})`].filter(Boolean).join(" ")),
   );
 }
@@ -52,11 +69,16 @@ function line({ label, name, value, low, high, k, direction, means, note }: Qual
 function colors(actions: Actions, columns: Record<string, number>): HTMLElement | null {
   const { store } = actions;
   const buttons = Object.entries(columns).map(([label, index]) =>
-    h("button", { type: "button", class: "pill", "data-column": index, onclick: () => void actions.colorBy(index) }, said(label)),
+    h(
+      "button",
+      { type: "button", class: "pill", "data-column": index, onclick: () => void actions.colorBy(index) },
+      said(label),
+    ),
   );
   if (!buttons.length) return null;
   const mark = (): void => {
-    for (const button of buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.column) === store.state.colorBy));
+    for (const button of buttons)
+      button.setAttribute("aria-pressed", String(Number(button.dataset.column) === store.state.colorBy));
   };
   store.on(["colorBy"], mark);
   mark();
@@ -78,7 +100,10 @@ export const quality: MakePanel = (actions) => {
   const drawn = curve(part);
   const guided = partOf(data, "model")?.columns.predicted !== undefined;
   if (drawn) {
-    const sampled = part.sample > 0 && part.sample < data.n ? ` Measured on ${count(part.sample)} of the ${plural(data.n, "row")}, drawn at random.` : "";
+    const sampled =
+      part.sample > 0 && part.sample < data.n
+        ? ` Measured on ${count(part.sample)} of the ${plural(data.n, "row")}, drawn at random.`
+        : "";
     element.append(
       h(
         "section",
@@ -89,7 +114,9 @@ export const quality: MakePanel = (actions) => {
           { class: "muted small" },
           "For each K: how many of a row's K nearest rows in the data are also its K nearest in the map. 1 is all of them, 0 as many as in a random map. ",
           `The AUC averages the curve and counts small neighbourhoods most. ${part.note ?? ""}${sampled}`,
-          guided ? " This map was guided by a target: it keeps what matters for that, and a low curve is then no fault." : null,
+          guided
+            ? " This map was guided by a target: it keeps what matters for that, and a low curve is then no fault."
+            : null,
         ),
       ),
     );
@@ -102,7 +129,11 @@ export const quality: MakePanel = (actions) => {
         "section",
         {},
         h("h2", {}, "Torn and glued"),
-        h("p", { class: "muted small" }, "Point at a row, or click one: lines lead to its nearest rows in the data that the map tore away (missing), and to those that it put beside it without reason (false)."),
+        h(
+          "p",
+          { class: "muted small" },
+          "Point at a row, or click one: lines lead to its nearest rows in the data that the map tore away (missing), and to those that it put beside it without reason (false).",
+        ),
         linksToggle(actions),
       ),
     );

@@ -24,9 +24,13 @@ export function showFeature(actions: Actions, name: string, column: number): voi
   if (column >= 0) void actions.colorBy(column);
 }
 
-const SIGNS: Record<string, [string, string]> = { "1": ["\u25b2", "above the median"], "-1": ["\u25bc", "below the median"] };
+const SIGNS: Record<string, [string, string]> = {
+  "1": ["\u25b2", "above the median"],
+  "-1": ["\u25bc", "below the median"],
+};
 
-const glyph = (sign: number): HTMLElement => h("span", { class: sign > 0 ? "sign above" : "sign below", "aria-hidden": "true" }, SIGNS[String(sign)][0]);
+const glyph = (sign: number): HTMLElement =>
+  h("span", { class: sign > 0 ? "sign above" : "sign below", "aria-hidden": "true" }, SIGNS[String(sign)][0]);
 
 export function signed(sign: number): HTMLElement | null {
   const words = SIGNS[String(sign)]?.[1];
@@ -55,8 +59,18 @@ function line(actions: Actions, reason: Reason, most: number, i: number): HTMLEl
         onclick: () => showFeature(actions, reason.name, reason.column),
       },
       said(reason.name, "name"),
-      h("span", { class: "raw" }, signed(reason.sign), column ? (value === null ? h("span", { class: "none" }, "missing") : said(value)) : unknown()),
-      h("span", { class: "with-number" }, bar({ value: reason.weight, most, sign: reason.sign }), h("span", { class: "count" }, number(reason.weight, 2))),
+      h(
+        "span",
+        { class: "raw" },
+        signed(reason.sign),
+        column ? (value === null ? h("span", { class: "none" }, "missing") : said(value)) : unknown(),
+      ),
+      h(
+        "span",
+        { class: "with-number" },
+        bar({ value: reason.weight, most, sign: reason.sign }),
+        h("span", { class: "count" }, number(reason.weight, 2)),
+      ),
     ),
   );
 }
@@ -70,10 +84,15 @@ export function reasonsSection(actions: Actions, reasons: Reasons, i: number): H
 
 function told(actions: Actions, part: Reasons["part"], found: Reason[], i: number): HTMLElement {
   const { data } = actions;
-  if (!found.length) return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
+  if (!found.length)
+    return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
   const most = Math.max(...found.map((reason) => reason.weight)) || 1;
   // What has no part in it is in the table.
-  const list = h("ul", { class: "features" }, ...found.filter(({ weight }) => weight > 0).map((reason) => line(actions, reason, most, i)));
+  const list = h(
+    "ul",
+    { class: "features" },
+    ...found.filter(({ weight }) => weight > 0).map((reason) => line(actions, reason, most, i)),
+  );
   const directed = part.kind === "gradient" && found.some(({ dx, dy }) => dx !== 0 || dy !== 0);
   const numbers = (): HTMLElement =>
     table(
@@ -103,7 +122,12 @@ function told(actions: Actions, part: Reasons["part"], found: Reason[], i: numbe
 }
 
 /** Reasons that a served page has worked out, for a row that was not in the sample. */
-function askedSection(actions: Actions, part: Reasons["part"], i: number, why: NonNullable<Source["why"]>): HTMLElement {
+function askedSection(
+  actions: Actions,
+  part: Reasons["part"],
+  i: number,
+  why: NonNullable<Source["why"]>,
+): HTMLElement {
   const text = h("p", { class: "muted" }, "Working it out\u2026");
   const section = h("section", { class: "why" }, h("h2", {}, part.title), text);
   const show = (answer: NewRowReason[]): void => {
@@ -123,7 +147,17 @@ export function reliabilityLine(value: number, note: string | undefined): HTMLEl
   return h(
     "div",
     {},
-    h("div", { class: "meter" }, h("span", {}, "Reliability"), bar({ value, most: 1 }), h("span", { class: "count" }, `${value.toFixed(2)}, ${words}`)),
-    h("p", { class: "muted small" }, note ?? "How far the place of this row, and the reasons for it, can be trusted: 1 is best."),
+    h(
+      "div",
+      { class: "meter" },
+      h("span", {}, "Reliability"),
+      bar({ value, most: 1 }),
+      h("span", { class: "count" }, `${value.toFixed(2)}, ${words}`),
+    ),
+    h(
+      "p",
+      { class: "muted small" },
+      note ?? "How far the place of this row, and the reasons for it, can be trusted: 1 is best.",
+    ),
   );
 }

@@ -29,7 +29,8 @@ export const row: MakePanel = (actions) => {
       return;
     }
     // Large files take a moment when the first row is opened.
-    if (last < 0) replace(element, h("p", { class: "muted", role: "status" }, "Reading what is known of this row\u2026"));
+    if (last < 0)
+      replace(element, h("p", { class: "muted", role: "status" }, "Reading what is known of this row\u2026"));
     const [reasons, neighbors, image] = await Promise.all([
       loadReasons(data),
       loadNeighbors(data),
@@ -71,10 +72,14 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", {}, "Values"),
         lines(cut ? values.slice(0, MANY) : values),
-        cut && h("button", { type: "button", class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
+        cut &&
+          h("button", { type: "button", class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
       ),
       group("Quality of its place", of("quality")),
-      group("Novelty", of("novelty").filter((column) => Number.isFinite(column.number(i)))),
+      group(
+        "Novelty",
+        of("novelty").filter((column) => Number.isFinite(column.number(i))),
+      ),
     );
     // What was clicked is made anew: whoever came by keyboard stays on it, or, with another row, in the panel.
     if (focused !== null) (element.querySelector<HTMLElement>(`[data-key="${CSS.escape(focused)}"]`) ?? body)?.focus();
@@ -96,7 +101,14 @@ function prediction(actions: Actions, i: number, measured: boolean): HTMLElement
   const { predicted, target, ...others } = part.columns as Partial<Record<string, number>>;
   const lines: HTMLElement[] = [];
   const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
-    lines.push(h("div", {}, h("dt", {}, name), h("dd", {}, text === null ? h("span", { class: "none" }, "not known") : said(text), extra)));
+    lines.push(
+      h(
+        "div",
+        {},
+        h("dt", {}, name),
+        h("dd", {}, text === null ? h("span", { class: "none" }, "not known") : said(text), extra),
+      ),
+    );
   };
   if (predicted !== undefined) {
     const says = cell(data.columns[predicted], i);
@@ -121,11 +133,28 @@ function line(actions: Actions, column: Column, i: number, ranges: Map<Column, R
     if (!ranges.has(column)) ranges.set(column, rangeOf(column, actions.data.n));
     const { low, high } = ranges.get(column)!;
     const share = high > low ? Math.max(0, Math.min(1, (column.number(i) - low) / (high - low))) : 0.5;
-    value.append(h("span", { class: "where", "aria-hidden": "true" }, h("span", { style: { left: `${share * 100}%` } })));
+    value.append(
+      h("span", { class: "where", "aria-hidden": "true" }, h("span", { style: { left: `${share * 100}%` } })),
+    );
   }
   const usable = column.kind !== "text";
   const name = usable
-    ? h("button", { class: "link", type: "button", title: "Colour by this", "data-key": `value-${column.index}`, onclick: () => void actions.colorBy(column.index) }, said(column.name))
+    ? h(
+        "button",
+        {
+          class: "link",
+          type: "button",
+          title: "Colour by this",
+          "data-key": `value-${column.index}`,
+          onclick: () => void actions.colorBy(column.index),
+        },
+        said(column.name),
+      )
     : said(column.name);
-  return h("tr", { class: column.index === actions.store.state.colorBy ? "current" : undefined }, h("th", { scope: "row" }, name), value);
+  return h(
+    "tr",
+    { class: column.index === actions.store.state.colorBy ? "current" : undefined },
+    h("th", { scope: "row" }, name),
+    value,
+  );
 }

@@ -10,8 +10,10 @@ type Metric = TuningPart["metrics"][number];
 
 const figures = (row: Row, name: string): number => (typeof row[name] === "number" ? row[name] : NaN);
 const worked = (part: TuningPart): Row[] => part.trials.filter((row) => !row.error);
-const value = (plain: Plain | undefined): string => (plain === null || plain === undefined ? "not known" : typeof plain === "number" ? number(plain, 4) : String(plain));
-const setting = (part: TuningPart, row: Row): string => part.parameters.map((name) => `${name} ${value(row[name])}`).join(", ");
+const value = (plain: Plain | undefined): string =>
+  plain === null || plain === undefined ? "not known" : typeof plain === "number" ? number(plain, 4) : String(plain);
+const setting = (part: TuningPart, row: Row): string =>
+  part.parameters.map((name) => `${name} ${value(row[name])}`).join(", ");
 const called = (metric: Metric): string => `${metric.name} (${metric.direction} is better)`;
 
 /** Ends of an axis with a little air. */
@@ -33,9 +35,16 @@ function answer(part: TuningPart): HTMLElement {
   const lines = part.metrics.map((metric, i) => {
     const [score, error] = [scores[i], part.best_score_error[i]];
     const spread = typeof error === "number" && error > 1e-12 ? ` \u00b1 ${number(error, 2)}` : "";
-    return h("div", {}, h("dt", {}, said(metric.name)), h("dd", {}, (typeof score === "number" ? number(score, 4) : "not known") + spread));
+    return h(
+      "div",
+      {},
+      h("dt", {}, said(metric.name)),
+      h("dd", {}, (typeof score === "number" ? number(score, 4) : "not known") + spread),
+    );
   });
-  const chosen = part.parameters.map((name) => h("div", {}, h("dt", {}, said(name)), h("dd", {}, said(value(part.best_setting[name])))));
+  const chosen = part.parameters.map((name) =>
+    h("div", {}, h("dt", {}, said(name)), h("dd", {}, said(value(part.best_setting[name])))),
+  );
   const failed = part.trials.length - worked(part).length;
   const remarks = [
     part.flat ? "The trials hardly differ: within their noise, no setting is better than another." : "",
@@ -48,7 +57,12 @@ function answer(part: TuningPart): HTMLElement {
     {},
     h("h2", {}, part.pareto ? "Chosen: the knee of the front" : "Best setting"),
     h("dl", { class: "facts" }, ...chosen, ...lines),
-    h("p", { class: "muted small" }, `${plural(part.trials.length, "setting")} tried in ${plural(part.n_runs, "run")}. `, remarks.join(" ")),
+    h(
+      "p",
+      { class: "muted small" },
+      `${plural(part.trials.length, "setting")} tried in ${plural(part.n_runs, "run")}. `,
+      remarks.join(" "),
+    ),
   );
 }
 
@@ -76,8 +90,10 @@ function front(part: TuningPart): HTMLElement | null {
     const rows = worked(part).filter((row) => Number.isFinite(figures(row, x.name) + figures(row, y.name)));
     const on = new Set(pareto.map((row) => row.slot));
     const chance = new Map(pareto.map((row) => [row.slot, figures(row, "chance")]));
-    const sure = (row: Row): string => (Number.isFinite(chance.get(row.slot)) ? `${Math.round(chance.get(row.slot)! * 100)}\u00a0%` : "");
-    const knee = (row: Row): boolean => part.knee !== null && part.parameters.every((name) => row[name] === part.knee![name]);
+    const sure = (row: Row): string =>
+      Number.isFinite(chance.get(row.slot)) ? `${Math.round(chance.get(row.slot)! * 100)}\u00a0%` : "";
+    const knee = (row: Row): boolean =>
+      part.knee !== null && part.parameters.every((name) => row[name] === part.knee![name]);
     const [xl, xh] = span(rows.map((row) => figures(row, x.name)));
     const [yl, yh] = span(rows.map((row) => figures(row, y.name)));
     const chart = field({ label: called(x), low: xl, high: xh }, { label: called(y), low: yl, high: yh }, 210);
@@ -89,24 +105,49 @@ function front(part: TuningPart): HTMLElement | null {
     const spots: Spot[] = [];
     for (const row of [...rows.filter((one) => !on.has(one.slot)), ...chosen]) {
       const [cx, cy] = place(row);
-      chart.marks.append(svg("circle", { cx, cy, r: on.has(row.slot) ? 4 : 2.8, class: on.has(row.slot) ? "dot front" : "dot" }));
+      chart.marks.append(
+        svg("circle", { cx, cy, r: on.has(row.slot) ? 4 : 2.8, class: on.has(row.slot) ? "dot front" : "dot" }),
+      );
       if (knee(row)) {
-        chart.marks.append(svg("circle", { cx, cy, r: 8, class: "ring" }), svg("text", { x: cx, y: cy - 12, "text-anchor": cx > 260 ? "end" : "middle", class: "note strong" }, "knee"));
+        chart.marks.append(
+          svg("circle", { cx, cy, r: 8, class: "ring" }),
+          svg("text", { x: cx, y: cy - 12, "text-anchor": cx > 260 ? "end" : "middle", class: "note strong" }, "knee"),
+        );
       }
       const extra = `${on.has(row.slot) ? `, on the front${sure(row) && ` (chance ${sure(row)})`}` : ""}${knee(row) ? ", the knee" : ""}`;
-      spots.push({ x: cx, y: cy, text: `Trial ${figures(row, "slot") + 1}${extra}: ${setting(part, row)}. ${x.name} ${value(row[x.name])}, ${y.name} ${value(row[y.name])}` });
+      spots.push({
+        x: cx,
+        y: cy,
+        text: `Trial ${figures(row, "slot") + 1}${extra}: ${setting(part, row)}. ${x.name} ${value(row[x.name])}, ${y.name} ${value(row[y.name])}`,
+      });
     }
     const heads = ["Trial", ...part.parameters, x.name, y.name, "Chance", "Front"];
-    const cells = rows.map((row) => [count(figures(row, "slot") + 1), ...part.parameters.map((name) => value(row[name])), figures(row, x.name), figures(row, y.name), sure(row), knee(row) ? "knee" : on.has(row.slot) ? "yes" : ""]);
+    const cells = rows.map((row) => [
+      count(figures(row, "slot") + 1),
+      ...part.parameters.map((name) => value(row[name])),
+      figures(row, x.name),
+      figures(row, y.name),
+      sure(row),
+      knee(row) ? "knee" : on.has(row.slot) ? "yes" : "",
+    ]);
     const drawn = reader(chart, "Front of two metrics", spots, "Point at a trial to read it.");
     const pickers =
       metrics.length > 2 &&
-      h("div", { class: "picks" }, picker("Across", metrics, a, (to) => ((a = to), show())), picker("Up", metrics, b, (to) => ((b = to), show())));
+      h(
+        "div",
+        { class: "picks" },
+        picker("Across", metrics, a, (to) => ((a = to), show())),
+        picker("Up", metrics, b, (to) => ((b = to), show())),
+      );
     replace(
       section,
       figure("What one metric costs the other", drawn, () => table("Trials by two metrics", heads, cells)),
       pickers,
-      h("p", { class: "muted small" }, "Blue, the front: settings that no other is expected to beat in every metric. Dots show what was measured, noise included. Beyond the knee a little more of one metric costs much of the other."),
+      h(
+        "p",
+        { class: "muted small" },
+        "Blue, the front: settings that no other is expected to beat in every metric. Dots show what was measured, noise included. Beyond the knee a little more of one metric costs much of the other.",
+      ),
     );
   };
   show();
@@ -136,7 +177,10 @@ function convergence(part: TuningPart): HTMLElement | null {
       if (i) line.push([x(step.row), chart.y(steps[i - 1].best)]);
       line.push([x(step.row), chart.y(step.best)]);
     });
-    chart.marks.append(path(line, "line"), ...steps.map(({ row, own }) => svg("circle", { cx: x(row), cy: chart.y(own), r: 2.6, class: "dot" })));
+    chart.marks.append(
+      path(line, "line"),
+      ...steps.map(({ row, own }) => svg("circle", { cx: x(row), cy: chart.y(own), r: 2.6, class: "dot" })),
+    );
     const spots = steps.map(({ row, own, best: so }) => ({
       x: x(row),
       y: chart.y(own),
@@ -165,21 +209,43 @@ function sensitivity(part: TuningPart): HTMLElement {
     const [own, low, high] = [figures(row, key), figures(row, `${key} low`), figures(row, `${key} high`)];
     const ends = Number.isFinite(low + high) ? { low, high } : {};
     const between = Number.isFinite(low + high) ? `, ${low.toFixed(2)} to ${high.toFixed(2)}` : "";
-    return h("div", { class: "share-bar" }, h("span", { class: "muted small" }, words), bar({ value: own, most: 1, ...ends }), h("span", { class: "count" }, `${own.toFixed(2)}${between}`));
+    return h(
+      "div",
+      { class: "share-bar" },
+      h("span", { class: "muted small" }, words),
+      bar({ value: own, most: 1, ...ends }),
+      h("span", { class: "count" }, `${own.toFixed(2)}${between}`),
+    );
   };
   const list = h(
     "ul",
     { class: "sensitivities" },
-    ...rows.map((row) => h("li", {}, said(String(row.parameter), "name"), one(row, "S1", "alone"), one(row, "ST", "in all"))),
+    ...rows.map((row) =>
+      h("li", {}, said(String(row.parameter), "name"), one(row, "S1", "alone"), one(row, "ST", "in all")),
+    ),
   );
-  const keys = Object.keys(rows[0] ?? {}).filter((key) => key !== "parameter" && rows.some((row) => Number.isFinite(figures(row, key))));
-  const numbers = (): HTMLElement => table(title, ["Parameter", ...keys], rows.map((row) => [String(row.parameter), ...keys.map((key) => figures(row, key))]));
-  const fit = typeof found.r2 === "number" ? ` The model behind it explains ${Math.round(found.r2 * 100)} % of the differences between trials it had not seen.` : "";
+  const keys = Object.keys(rows[0] ?? {}).filter(
+    (key) => key !== "parameter" && rows.some((row) => Number.isFinite(figures(row, key))),
+  );
+  const numbers = (): HTMLElement =>
+    table(
+      title,
+      ["Parameter", ...keys],
+      rows.map((row) => [String(row.parameter), ...keys.map((key) => figures(row, key))]),
+    );
+  const fit =
+    typeof found.r2 === "number"
+      ? ` The model behind it explains ${Math.round(found.r2 * 100)} % of the differences between trials it had not seen.`
+      : "";
   return h(
     "section",
     {},
     figure(title, list, numbers),
-    h("p", { class: "muted small" }, `Share of the differences between settings that a parameter makes alone (S1), and together with others (ST), with 90 % intervals.${fit}`),
+    h(
+      "p",
+      { class: "muted small" },
+      `Share of the differences between settings that a parameter makes alone (S1), and together with others (ST), with 90 % intervals.${fit}`,
+    ),
   );
 }
 
@@ -190,11 +256,19 @@ function trials(part: TuningPart): HTMLElement {
   const titles: Record<string, string> = { slot: "trial", n_runs: "runs" };
   let [by, down] = ["slot", false];
   const body = h("tbody", {});
-  const buttons = heads.map((head) => h("button", { type: "button", onclick: () => ((down = by === head ? !down : names.includes(head)), (by = head), show()) }, titles[head] ?? head));
+  const buttons = heads.map((head) =>
+    h(
+      "button",
+      { type: "button", onclick: () => ((down = by === head ? !down : names.includes(head)), (by = head), show()) },
+      titles[head] ?? head,
+    ),
+  );
   const cells = buttons.map((button) => h("th", { scope: "col", dir: "auto" }, button));
   const best = (row: Row): boolean => part.parameters.every((name) => row[name] === part.best_setting[name]);
   const show = (): void => {
-    cells.forEach((cell, i) => cell.setAttribute("aria-sort", heads[i] === by ? (down ? "descending" : "ascending") : "none"));
+    cells.forEach((cell, i) =>
+      cell.setAttribute("aria-sort", heads[i] === by ? (down ? "descending" : "ascending") : "none"),
+    );
     const rows = [...part.trials].sort((p, q) => {
       const [a, b] = [p[by], q[by]];
       const missing = Number(a === null || a === undefined) - Number(b === null || b === undefined);
@@ -210,7 +284,12 @@ function trials(part: TuningPart): HTMLElement {
           { class: best(row) ? "best" : undefined },
           ...heads.map((head) => {
             const plain = row[head];
-            const text = head === "slot" && typeof plain === "number" ? count(plain + 1) : plain === null || plain === undefined || plain === "" ? "" : value(plain);
+            const text =
+              head === "slot" && typeof plain === "number"
+                ? count(plain + 1)
+                : plain === null || plain === undefined || plain === ""
+                  ? ""
+                  : value(plain);
             const error = names.includes(head) ? figures(row, `${head}_error`) : NaN;
             const spread = error > 1e-12 && text ? ` \u00b1 ${number(error, 1)}` : "";
             return h("td", { class: typeof plain === "number" ? "number" : undefined, dir: "auto" }, text + spread);
@@ -227,7 +306,13 @@ function trials(part: TuningPart): HTMLElement {
     h(
       "div",
       { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table: all trials" },
-      h("table", { class: "data trials" }, h("caption", { class: "visually-hidden" }, "All trials"), h("thead", {}, h("tr", {}, ...cells)), body),
+      h(
+        "table",
+        { class: "data trials" },
+        h("caption", { class: "visually-hidden" }, "All trials"),
+        h("thead", {}, h("tr", {}, ...cells)),
+        body,
+      ),
     ),
     h("p", { class: "muted small" }, "Click a heading to sort. The chosen setting is set in bold."),
   );

@@ -14,7 +14,15 @@ export interface Cloud {
 }
 
 /** Mix the mean colour of the points of each cell of a layer into the picture, by the logarithm of how many there are. */
-export function drawDensity(pixels: Int32Array, width: number, height: number, frame: Frame, ratio: number, cloud: Cloud, layer: number): void {
+export function drawDensity(
+  pixels: Int32Array,
+  width: number,
+  height: number,
+  frame: Frame,
+  ratio: number,
+  cloud: Cloud,
+  layer: number,
+): void {
   const { x, y, colors, states } = cloud;
   const cell = Math.max(1, Math.round(2 * frame.radius * ratio));
   const across = Math.ceil(width / cell);
@@ -47,9 +55,11 @@ export function drawDensity(pixels: Int32Array, width: number, height: number, f
       if (!n) continue;
       const t = full * strengths[Math.min(COUNTS, n)];
       let mixed = -0x1000000;
-      for (let c = 0; c < 3; c++) mixed |= Math.round((1 - t) * ((background >> (8 * c)) & 255) + (t * sums[at + c]) / n) << (8 * c);
+      for (let c = 0; c < 3; c++)
+        mixed |= Math.round((1 - t) * ((background >> (8 * c)) & 255) + (t * sums[at + c]) / n) << (8 * c);
       const end = Math.min(height, (cy + 1) * cell);
-      for (let py = cy * cell; py < end; py++) pixels.fill(mixed, py * width + cx * cell, Math.min((py + 1) * width, py * width + (cx + 1) * cell));
+      for (let py = cy * cell; py < end; py++)
+        pixels.fill(mixed, py * width + cx * cell, Math.min((py + 1) * width, py * width + (cx + 1) * cell));
     }
   }
 }
@@ -64,7 +74,7 @@ function strengthsOf(sums: Float32Array): Float32Array {
     used++;
   }
   let full = COUNTS;
-  for (let above = cells[COUNTS]; full > 1 && above <= used / 200; ) above += cells[--full];
+  for (let above = cells[COUNTS]; full > 1 && above <= used / 200;) above += cells[--full];
   const span = Math.log(Math.max(2, full));
   return Float32Array.from(cells, (_, n) => (n ? Math.min(1, PALEST + ((1 - PALEST) * Math.log(n)) / span) : 0));
 }

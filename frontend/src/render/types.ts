@@ -40,7 +40,13 @@ export interface Renderer {
 
 /** How opaque the points of a layer are. */
 export function opacityOf(layer: number, opacity: number): number {
-  return layer === FAINT ? Math.min(FAINTNESS, opacity) : layer === DIMMED ? opacity * DIMNESS : layer === CHOSEN ? Math.max(0.8, opacity) : opacity;
+  return layer === FAINT
+    ? Math.min(FAINTNESS, opacity)
+    : layer === DIMMED
+      ? opacity * DIMNESS
+      : layer === CHOSEN
+        ? Math.max(0.8, opacity)
+        : opacity;
 }
 
 /** What surrounds a point of a layer: a thin rim in the colour of the background, or a ring that says it is chosen. */

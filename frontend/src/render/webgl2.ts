@@ -60,7 +60,10 @@ export class WebGl2Renderer implements Renderer {
     if (!gl) throw new Error("no WebGL2");
     this.gl = gl;
     const program = gl.createProgram();
-    for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]] as const) {
+    for (const [kind, text] of [
+      [gl.VERTEX_SHADER, VERTEX],
+      [gl.FRAGMENT_SHADER, FRAGMENT],
+    ] as const) {
       const shader = gl.createShader(kind)!;
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
@@ -80,7 +83,9 @@ export class WebGl2Renderer implements Renderer {
       return made;
     };
     this.buffers = { x: buffer("x"), y: buffer("y"), color: buffer("color"), state: buffer("state") };
-    this.at = Object.fromEntries(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, name)])) as typeof this.at;
+    this.at = Object.fromEntries(
+      UNIFORMS.map((name) => [name, gl.getUniformLocation(program, name)]),
+    ) as typeof this.at;
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }
@@ -131,7 +136,10 @@ export class WebGl2Renderer implements Renderer {
       gl.uniform1f(at.opacity, opacity);
       gl.uniform1f(at.size, 2 * (radius + width + 1));
       gl.uniform2f(at.edge, width ? radius + width : 0, (ring ? 1 : 0.75) * opacity);
-      gl.uniform3fv(at.edgeColor, rgb(ring ? frame.ring : frame.background).map((v) => v / 255));
+      gl.uniform3fv(
+        at.edgeColor,
+        rgb(ring ? frame.ring : frame.background).map((v) => v / 255),
+      );
       gl.uniform4fv(at.shadow, [...rgb(frame.shadow).map((v) => v / 255), layer === FAINT ? 1 : 0]);
       gl.drawArrays(gl.POINTS, 0, count);
     }
