@@ -20,20 +20,37 @@ __all__ = [
 class ManifoliaError(Exception):
     """Base of every error that only manifolia raises."""
 
-    parameter: str | None = None  #: Parameter that is at fault; None if none is, or several are
+    parameter: str | None = None
 
+
+class _OfParameter(ManifoliaError):
     def __init__(self, *args: object, parameter: str | None = None) -> None:
         super().__init__(*args)
-        if parameter is not None:
-            self.parameter = parameter
+        self.parameter = parameter
 
 
-class ParameterError(ManifoliaError, ValueError):
-    """A parameter has a value that is not allowed; `parameter` is its name."""
+class ParameterError(_OfParameter, ValueError):
+    """A parameter has a value that is not allowed.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    parameter : str, default=None
+        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+    """
 
 
-class ParameterTypeError(ManifoliaError, TypeError):
-    """A parameter has a value of the wrong kind; `parameter` is its name."""
+class ParameterTypeError(_OfParameter, TypeError):
+    """A parameter has a value of the wrong kind.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    parameter : str, default=None
+        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+    """
 
 
 # MemoryError first: it has a constructor of its own, which tools that send errors between processes call.
@@ -57,8 +74,16 @@ class DataHomeError(ManifoliaError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
-class TableError(ManifoliaError, ValueError):
-    """A table cannot be read, or lacks what a step needs; the message says what to change."""
+class TableError(_OfParameter, ValueError):
+    """A table cannot be read, or lacks what a step needs; the message says what to change.
+
+    Parameters
+    ----------
+    *args : object
+        The message.
+    parameter : str, default=None
+        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+    """
 
 
 class ModelFileError(ManifoliaError, ValueError):
