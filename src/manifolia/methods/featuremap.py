@@ -63,8 +63,8 @@ _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions captu
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 
 
-class NewRows(NamedTuple):
-    """New rows, described by the training rows about them."""
+class _Beside(NamedTuple):
+    """New rows and the training rows beside them."""
 
     Q: Any  # (m, q): the rows, in the features in which neighbours are searched
     neighbors: Neighbors  # Their k nearest training rows; one that equals the row itself does not count
@@ -581,7 +581,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             back = embedded_pullback(placed, back.reliability)
         return spaces, new.Q, back
 
-    def _describe(self, X: Any) -> NewRows:
+    def _describe(self, X: Any) -> _Beside:
         """Find the neighbours of checked new rows. A training row that equals the row does not count as one."""
         Q = self._project(X)
         k = self._spaces.indices.shape[1]
@@ -591,7 +591,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         distances = np.where(same[:, None], near.distances[:, 1:], near.distances[:, :-1])
         weights = memberships(distances, mean_distance=self._mean_distance).weights
         where = np.where(same, near.indices[:, 0], -1).astype(np.intp)
-        return NewRows(Q, Neighbors(indices, distances), weights, where)
+        return _Beside(Q, Neighbors(indices, distances), weights, where)
 
     def _project(self, X: Any) -> Any:
         """Bring checked rows into the features, kind and dtype in which neighbours are searched."""
