@@ -91,7 +91,6 @@ class FeatureFieldDisplay(OverMap):
     'petal length (cm)'
     """
 
-    Y: FloatArray
     positions: FloatArray
     arrows: FloatArray
     _: KW_ONLY
@@ -99,7 +98,6 @@ class FeatureFieldDisplay(OverMap):
     name: str | None = None
     reach: float = 1.0
     n_hidden: int = 0
-    axis_names: list[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -262,7 +260,7 @@ class FeatureFieldDisplay(OverMap):
         """
         check_option(lengths, "lengths", ("slope", "equal"))
         options = {"legend": legend, "name": self.name, "kind": "continuous"} | points
-        ax, chosen = self._open_map(ax, theme, self.Y, self.values, self.axis_names, **options)
+        ax, chosen = self._open_map(ax, theme, self.values, **options)
         drawn = self._drawn(lengths)
         self.arrows_ = _draw_arrows(ax, self.positions, drawn, color=color, theme=chosen, width=0.0028, zorder=6)
         return self
@@ -355,11 +353,9 @@ class TopArrowsDisplay(OverMap):
     ('row 3', 2)
     """
 
-    Y: FloatArray
     groups: list[ArrowGroup]
     _: KW_ONLY
     color: ArrayLike | None = None
-    axis_names: list[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -543,7 +539,7 @@ class TopArrowsDisplay(OverMap):
         """
         check_number(reach, "reach", low=0.0, open_low=True)
         options = {"alpha": 0.35, "labels": False, "legend": legend} | points
-        ax, chosen = self._open_map(ax, theme, self.Y, self.color, self.axis_names, **options)
+        ax, chosen = self._open_map(ax, theme, self.color, **options)
         accent = class_colors(2, dark=chosen is DARK)[1]
         longest = max(float(np.linalg.norm(group.arrows, axis=1).max()) for group in self.groups)
         scale = reach * float(np.ptp(self.Y, axis=0).max()) / (longest or 1.0)

@@ -277,13 +277,11 @@ class GaugeDisplay(OverMap):
     (2, 2)
     """
 
-    Y: FloatArray
     rows: IntArray
     frames: FloatArray
     radii: FloatArray
     _: KW_ONLY
     color: ArrayLike | None = None
-    axis_names: list[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -371,7 +369,7 @@ class GaugeDisplay(OverMap):
         if scale is not None:
             check_number(scale, "scale", low=0.0, open_low=True)
         options = {"alpha": 0.4, "labels": False, "legend": legend} | points
-        ax, chosen = self._open_map(ax, theme, self.Y, self.color, self.axis_names, **options)
+        ax, chosen = self._open_map(ax, theme, self.color, **options)
         collections = matplotlib_part("collections")
         unit = self._unit() if scale is None else scale
         centres = self.Y[self.rows]

@@ -324,26 +324,22 @@ class MapDisplay(Display):
         return 7.0, float(np.clip(0.9 + 0.35 * n_lanes, 2.0, 10.0))
 
 
+@dataclass(eq=False, repr=False)
 class OverMap(Display):
     """A picture that stands on the rows of a map."""
 
+    Y: FloatArray  # (n, 2): the map
+    _: KW_ONLY
+    axis_names: list[str] | None = None  # What the axes are called
+
     def _open_map(
-        self,
-        ax: Any,
-        theme: str,
-        Y: FloatArray,
-        color: ArrayLike | None,
-        axis_names: list[str] | None,
-        *,
-        name: str | None = None,
-        kind: str = "auto",
-        **options: Any,
+        self, ax: Any, theme: str, color: ArrayLike | None, *, name: str | None = None, kind: str = "auto", **look: Any
     ) -> tuple[Any, Theme]:
         """Draw the rows, grey without a colour, and return the axes with their theme."""
         self._need_matplotlib()
-        self.map_ = MapDisplay.from_data(Y, color, name=name, kind=kind)
-        self.map_.axis_names = axis_names
-        self.map_.plot(ax, theme=theme, **options)
+        self.map_ = MapDisplay.from_data(self.Y, color, name=name, kind=kind)
+        self.map_.axis_names = self.axis_names
+        self.map_.plot(ax, theme=theme, **look)
         self.ax_, self.figure_ = self.map_.ax_, self.map_.figure_
         chosen = resolve_theme(theme, self.ax_)
         if color is None:
