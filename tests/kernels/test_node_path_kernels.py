@@ -76,8 +76,10 @@ def test_shared_paths(kind):
     table, X = grown(kind)
     leaf, _ = find_leaves(table, X)
     low, high = table.low, table.high
-    outputs = np.zeros(table.n_leaves + 1, np.int64), np.zeros(leaf.size, np.int32), np.zeros(leaf.size, np.int32)
-    starts, members, lengths = both("sort_members", outputs, leaf, low, table.depth)
+    order = np.argsort(low[leaf], axis=None, kind="stable")
+    members = (order % len(X)).astype(np.int32)
+    starts = np.searchsorted(low[leaf].ravel()[order], np.arange(table.n_leaves + 1))
+    lengths = table.depth[leaf].ravel()[order]
     for shown in (lengths, lengths[:0]):
         ours, twin = np.zeros((7, len(X))), np.zeros((7, len(X)))
         rest = starts, members, shown, low, high, table.parent, table.depth

@@ -76,13 +76,6 @@ def fold_rows(indptr, nodes, weights, columns, signs, n_columns, out_indptr, out
     return used
 
 
-def sort_members(leaf, low, depth, starts, members, lengths):
-    found = sorted((int(low[leaf[t, i]]), i, int(depth[leaf[t, i]])) for t, i in np.ndindex(leaf.shape))
-    for place, (rank, i, length) in enumerate(found):
-        starts[rank + 1 :] += 1
-        members[place], lengths[place] = i, length
-
-
 def shared_paths(leaf, starts, members, lengths, low, high, parent, depth, out):
     rank_of = {int(low[node]): node for node in range(len(low)) if high[node] == low[node] + 1}
     for node in range(len(low)):  # of the nodes with one leaf below them the leaf is the deepest

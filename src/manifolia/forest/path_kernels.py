@@ -93,15 +93,18 @@ def path_kernel(
 def _of_paths(
     trees: Trees, X: Any, Z: Any, how: dict[str, Any], *, longest: bool
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    from manifolia.kernels.node_paths import shared_paths, sort_members
+    from manifolia.kernels.forest import fill_leaves
+    from manifolia.kernels.node_paths import shared_paths
 
     walk: dict[str, Any] = {"by_chance": how["missing"] == "random", "key": how["key"]}
     leaf, own = find_leaves(trees, X, **walk)
     to_leaf, theirs = (leaf, own) if Z is X else find_leaves(trees, Z, **walk)
     low, high = trees.low, trees.high
-    starts = np.zeros(trees.n_leaves + 1, dtype=np.int64)
-    members, lengths = np.empty(to_leaf.size, dtype=np.int32), np.empty(to_leaf.size, dtype=np.int32)
-    sort_members(to_leaf, low, trees.depth, starts, members, lengths)
+    ids, everyone = low[to_leaf], np.ones(to_leaf.shape, dtype=np.uint8)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(ids.ravel(), minlength=trees.n_leaves))])
+    members = np.empty(to_leaf.size, dtype=np.int32)
+    fill_leaves(ids, trees.first_leaf, everyone, np.empty(0), 0, trees.n_trees, starts, members, np.empty(0))
+    lengths = np.repeat(trees.depth[trees.leaf_node], np.diff(starts))
     out = np.zeros((X.shape[0], Z.shape[0]))
     shown = lengths if longest else lengths[:0]
 

@@ -36,7 +36,6 @@ __all__ = [
     "fold_rows",
     "hash_nodes",
     "shared_paths",
-    "sort_members",
     "split_paths",
 ]
 
@@ -133,23 +132,6 @@ def fold_rows(indptr, nodes, weights, columns, signs, n_columns, out_indptr, out
                     total[column] = 0.0
         out_indptr[i + 1] = used
     return used
-
-
-@kernel()
-def sort_members(leaf, low, depth, starts, members, lengths):
-    """List the members of each leaf in row order, with the lengths of their paths; counts them into ``starts``."""
-    for t in range(leaf.shape[0]):
-        for i in range(leaf.shape[1]):
-            starts[low[leaf[t, i]] + 1] += 1
-    for rank in range(1, starts.shape[0]):
-        starts[rank] += starts[rank - 1]
-    cursor = starts.copy()
-    for t in range(leaf.shape[0]):
-        for i in range(leaf.shape[1]):
-            rank = low[leaf[t, i]]
-            members[cursor[rank]] = i
-            lengths[cursor[rank]] = depth[leaf[t, i]]
-            cursor[rank] += 1
 
 
 @kernel()
