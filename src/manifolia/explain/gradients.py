@@ -294,7 +294,7 @@ def arrow_grid(
     check_same_length(Y=coordinates, gradients=arrows)
     if arrows.ndim not in (2, 3) or arrows.shape[-1] != coordinates.shape[1]:
         message = (
-            f"gradients must end in {coordinates.shape[1]} components, with one arrow a point or one for each point "
+            f"gradients must end in {coordinates.shape[1]} components, with one arrow per point or one for each point "
             f"and feature, got shape {arrows.shape}."
         )
         raise ParameterError(message, parameter="gradients")

@@ -130,7 +130,7 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
     checked: FloatArray = check_matrix(D, name=name)
     n, n_columns = checked.shape
     if n != n_columns:
-        message = f"{name} must be square, one row and one column a point, got shape {checked.shape}."
+        message = f"{name} must be square, one row and one column per point, got shape {checked.shape}."
         raise ParameterError(message, parameter=name)
     least, largest = float(checked.min()), float(checked.max())
     if least < 0:
@@ -244,9 +244,9 @@ def _centred(V: FloatArray) -> FloatArray:
     return V - V.mean(axis=0)
 
 
-def fix_signs(vectors: FloatArray) -> FloatArray:
+def fix_signs(vectors: FloatArray, *, tie: float = _TIE) -> FloatArray:
     """Return the vectors, each with the sign that makes its entry of largest size positive; the first of equals."""
     sizes = np.abs(vectors)
-    rows = np.argmax(sizes >= (1 - _TIE) * sizes.max(axis=0, initial=0.0), axis=0)
+    rows = np.argmax(sizes >= (1 - tie) * sizes.max(axis=0, initial=0.0), axis=0)
     signs = np.where(vectors[rows, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
     return vectors * signs

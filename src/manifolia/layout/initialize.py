@@ -73,7 +73,7 @@ def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
             V = V @ turn[:, ::-1]
         else:
             V = np.linalg.qr(product)[0]
-    return fix_signs(V[:, :n_axes])
+    return fix_signs(V[:, :n_axes], tie=0.0)
 
 
 def spectral_start(

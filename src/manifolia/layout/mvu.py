@@ -111,7 +111,7 @@ def unfold(
         with threads(1):
             V, error = _ascend(V, edges, heard)
             U, s, _ = np.linalg.svd(V, full_matrices=False)
-    U = fix_signs(U)
+    U = fix_signs(U, tie=0.0)
     Y = np.zeros((n, n_components))
     width = min(n_components, len(s))
     Y[:, :width] = U[:, :width] * (s[:width] * unit)

@@ -539,7 +539,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _require_directions(self, spaces: TangentSpaces) -> None:
         if spaces.coordinates.shape[2] < self.n_components:
             message = (
-                f"gauge='embedded' needs at least n_components={self.n_components} neighbours a row, there are "
+                f"gauge='embedded' needs at least n_components={self.n_components} neighbours per row, there are "
                 f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours."
             )
             raise ParameterError(message, parameter="gauge")
