@@ -34,7 +34,7 @@ def sentence(error: BaseException) -> str:
     elif option is not None and option not in text:
         text = f"{option}: {text}"
     if isinstance(error, _EXPECTED) and text:
-        return text if text.endswith((".", "!", "?", ")")) else f"{text}."
+        return text if text.endswith((".", "!", "?", ")", "…")) else f"{text}."
     return f"this should not have happened ({type(error).__name__}: {text}). --debug shows where; please report it."
 
 

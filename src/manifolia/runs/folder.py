@@ -2,11 +2,11 @@
 
 =======================  ===========================================================
 ``model.mfa``            preparation and method, without pickle: `manifolia.load`
-``coordinates.csv``      a line a row; or ``coordinates.parquet``
+``coordinates.csv``      one line per row; or ``coordinates.parquet``
 ``map.html``             the page
 ``map.png``, ``.svg``    the picture
 ``payload.npz``          what the page was made of
-``rows.npz``             the prepared rows, unless told not to keep them
+``rows.npz``             the prepared rows, unless they are not to be kept
 ``report.json``          parameters, seeds, versions, timings, scores, findings
 =======================  ===========================================================
 """
