@@ -274,10 +274,11 @@ def _findings(context: Context) -> list[Finding]:
         scores = {line["metric"]: line["value"] for line in context.scores}
     elif quality is not None:
         scores = {line["name"]: line["value"] for line in quality.meta["lines"]}
-    # Novelty is a share of the rows of the fit, so spread evenly among these: it names none of them.
+    # Novelty is a share of the rows of the fit, so spread evenly among these: it names none of them. A page that is to
+    # tell nothing of neighbours does not look for them.
     isolation = None
-    if context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
-        isolation = context.nearest(min(10, context.n - 1)).distances.mean(axis=1)
+    if scores is not None and context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
+        isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
     found = findings_of(
         context.Y,

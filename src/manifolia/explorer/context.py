@@ -24,9 +24,10 @@ from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts import check_parts
 from manifolia.explorer.parts.effects import Effects, Groups, bare_dense, effects_of, plane_of
 from manifolia.explorer.parts.images import check_shape
+from manifolia.explorer.parts.neighbors import N_NEAREST
 from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
-from manifolia.neighbors import NeighborIndex
+from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame
 from manifolia.tables.preparer import PlainRows
@@ -223,9 +224,10 @@ class Context:
         names = [str(name) for name in self.target.columns]
         return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
-    def nearest(self, k: int) -> Any:
-        """Find the k nearest rows of each, in what the map is compared with."""
-        return self.index.neighbors(k, n_jobs=self.n_jobs)
+    @cached_property
+    def nearest(self) -> Neighbors:
+        """The nearest rows of each, in what the map is compared with."""
+        return self.index.neighbors(min(N_NEAREST, self.n - 1), n_jobs=self.n_jobs)
 
     def framed(self, X: Any) -> Any:
         """Give rows the names that the method knows columns by: it would warn of names that are missing."""

@@ -19,9 +19,9 @@ from manifolia.neighbors import NeighborIndex
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["FOREST_SPACE", "for_new", "make", "uses_forest"]
+__all__ = ["FOREST_SPACE", "N_NEAREST", "for_new", "make", "uses_forest"]
 
-_K = 10
+N_NEAREST = 10  #: Neighbours of a row that the page tells.
 _BLOCK = 16_384  # rows whose neighbours are compared at once
 _MOST_FOREST_ROWS = 6000  # up to here the forest's proximities of all pairs are computed
 FOREST_SPACE = "forest proximity"
@@ -30,14 +30,14 @@ FOREST_SPACE = "forest proximity"
 def make(context: Context) -> Part | None:
     """Find the neighbours of every row."""
     n = context.n
-    k = min(_K, n - 1)
+    k = min(N_NEAREST, n - 1)
     if k < 2 or context.space is None:
         return None
     by_forest = uses_forest(context)
     if by_forest:
         data = _strongest(context.method.proximity_matrix(), k, own=False)
     else:
-        data = context.nearest(k).indices
+        data = context.nearest.indices
     around = _map_index(context).neighbors(k, n_jobs=context.n_jobs).indices
     kept = np.empty(n)
     for rows in row_blocks(n, _BLOCK):
