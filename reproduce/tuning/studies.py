@@ -12,7 +12,7 @@ from reproduce.tuning.data import Pool, Pooled, carried
 
 from manifolia import Normalized, Tuner
 from manifolia.tune.answer import expected_losses
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.surrogate import Observations
 
 FRACTIONS = (0.02, 0.03, 0.05, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -185,7 +185,7 @@ def steps(n, every):
 
 def history(pool, figure, tuner, after):
     """After some trials: runs so far, the least loss seen, and the true loss of what the surrogate expects most of."""
-    trials, space = tuner.trials_, Space(tuner.space)
+    trials, space = tuner.trials_, SearchSpace(tuner.space)
     settings = trials[space.names].to_dict("records")
     losses = trials[f"{figure}_loss"].to_numpy()
     values = [group[figure].to_numpy() for _, group in tuner.runs_.groupby("slot")]

@@ -25,7 +25,7 @@ from manifolia.tune.presets import (
     with_forest,
 )
 from manifolia.tune.runner import Bench, Job
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 
 needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is None, reason="openTSNE is not installed")
 
@@ -86,21 +86,23 @@ def test_a_map_that_tells_it_was_capped_does_not_count() -> None:
 
 
 def test_ranges_are_cut_with_a_warning() -> None:
-    space = Space({"n_neighbors": Integer(2, 100, log=True), "p": (0.0, 1.0)})
+    space = SearchSpace({"n_neighbors": Integer(2, 100, log=True), "p": (0.0, 1.0)})
     with pytest.warns(ManifoliaWarning, match=r"space\['n_neighbors'\] reaches 100, and on 60 rows .* up to 59"):
         cut = cut_to_limits(space, Isomap(), (60, 3))
     assert cut.parameters == {"n_neighbors": Integer(2, 59, log=True), "p": Real(0.0, 1.0)}
     assert cut_to_limits(space, Isomap(), (200, 3)).parameters == space.parameters
-    space = Space({"perplexity": Normalized(0.01, 1.0)})
+    space = SearchSpace({"perplexity": Normalized(0.01, 1.0)})
     with pytest.warns(ManifoliaWarning, match=r"reaches 1 of n"):
         cut = cut_to_limits(space, TSNE(), (60, 3))
     assert cut.parameters["perplexity"].high == pytest.approx(59 / 60)
     with pytest.raises(ValueError, match=r"begins at 70, but on 60 rows it can be 59 at most"):
-        cut_to_limits(Space({"n_neighbors": (70, 90)}), Isomap(), (60, 3))
+        cut_to_limits(SearchSpace({"n_neighbors": (70, 90)}), Isomap(), (60, 3))
 
 
 def test_conditions_outlive_a_cut() -> None:
-    space = Space({"metric": ["euclidean", "cosine"], "n_neighbors": When((5, 90), on="metric", among=["cosine"])})
+    space = SearchSpace(
+        {"metric": ["euclidean", "cosine"], "n_neighbors": When((5, 90), on="metric", among=["cosine"])}
+    )
     with pytest.warns(ManifoliaWarning, match="reaches 90"):
         cut = cut_to_limits(space, Isomap(), (60, 3))
     assert cut.conditions["n_neighbors"].parameter == Integer(5, 59)
@@ -124,8 +126,8 @@ def test_presets_of_forests_can_be_run(layout: str) -> None:
     X, y = iris.data[::3], iris.target[::3]
     estimator, space = preset(ForestMap(layout=layout, n_trees=10))
     with pytest.warns(ManifoliaWarning) if layout in ("isomap", "lle", "umap") else _nothing():
-        whole = cut_to_limits(Space({**space, **forest_space(estimator)}), with_forest(estimator, ["forest__a"], y, 50),
-                              (50, 4))  # fmt: skip
+        wanted = SearchSpace({**space, **forest_space(estimator)})
+        whole = cut_to_limits(wanted, with_forest(estimator, ["forest__a"], y, 50), (50, 4))
     model = with_forest(estimator, whole.names, y, 50)
     for u in (0.0, 1.0):
         setting = whole.at(np.full(len(whole.names), u))

@@ -9,7 +9,7 @@ import pytest
 
 from manifolia.tune.parameters import Normalized
 from manifolia.tune.proposal import pilot_design, propose
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.surrogate import Observations, ProcessSurrogate, expected_improvement
 
 
@@ -20,7 +20,7 @@ def branin(x: float, y: float) -> float:
 
 
 def tuned(kind: str, seed: int, n: int = 20) -> float:
-    space = Space({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
+    space = SearchSpace({"x": (-5.0, 10.0), "y": (0.0, 15.0)})
     settings = pilot_design(space, 5, seed)
     losses = [branin(**s) for s in settings]
     for slot in range(5, n):
@@ -39,14 +39,14 @@ def test_proposals_find_the_minimum_of_branin(kind: str) -> None:
 
 
 def test_the_lower_bound_explores_more_than_the_expected_gain() -> None:
-    space = Space({"x": (0.0, 1.0)})
+    space = SearchSpace({"x": (0.0, 1.0)})
     xs = np.array([0.1, 0.15, 0.2, 0.25, 0.3])  # the right of the space is unknown
     observed = Observations([{"x": x} for x in xs], (0.5 + (xs - 0.2) ** 2)[:, None], np.full((5, 1), 1e-3))
     assert propose(space, observed, "gp-lcb", 0).setting["x"] > 0.4
 
 
 def test_a_proposal_is_near_the_best_of_a_dense_grid() -> None:
-    space = Space({"x": (0.0, 1.0)})
+    space = SearchSpace({"x": (0.0, 1.0)})
     xs = np.array([0.05, 0.3, 0.55, 0.8, 0.95])
     loss = (xs - 0.42) ** 2
     noise = np.full((5, 1), 1e-3)
@@ -61,7 +61,7 @@ def test_a_proposal_is_near_the_best_of_a_dense_grid() -> None:
 
 
 def test_pending_settings_are_not_proposed_again() -> None:
-    space = Space({"x": (0.0, 1.0)})
+    space = SearchSpace({"x": (0.0, 1.0)})
     xs = np.array([0.0, 0.3, 0.6, 1.0])
     observed = Observations([{"x": x} for x in xs], ((xs - 0.42) ** 2)[:, None], np.full((4, 1), 1e-3))
     first = propose(space, observed, "gp-ei", 0).setting
@@ -71,7 +71,7 @@ def test_pending_settings_are_not_proposed_again() -> None:
 
 @pytest.mark.parametrize("kind", ["gp-ei", "forest", "random", "nsga2"])
 def test_a_small_space_is_gone_through_without_repeating(kind: str) -> None:
-    space = Space({"n": (1, 6)})
+    space = SearchSpace({"n": (1, 6)})
     settings = [{"n": n} for n in (1, 3, 4, 5, 6)]
     losses = np.arange(5.0)[:, None]
     assert propose(space, Observations(settings, losses, None), kind, 0).setting == {"n": 2}
@@ -82,7 +82,7 @@ def test_a_small_space_is_gone_through_without_repeating(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["gp-ei", "nsga2"])
 def test_several_losses_are_tried_along_the_front(kind: str) -> None:
     """x² against (x − 1)²: the whole of [0, 1] is the front, [−1, 0) and (1, 2] are not."""
-    space = Space({"x": (-1.0, 2.0)})
+    space = SearchSpace({"x": (-1.0, 2.0)})
     settings = pilot_design(space, 5, 0)
     for slot in range(5, 20):
         losses = np.array([[s["x"] ** 2, (s["x"] - 1) ** 2] for s in settings])
@@ -93,14 +93,14 @@ def test_several_losses_are_tried_along_the_front(kind: str) -> None:
 
 
 def test_designs_fill_every_row_and_column() -> None:
-    points = np.array([[s["a"], s["b"]] for s in pilot_design(Space({"a": (0.0, 1.0), "b": (0.0, 1.0)}), 8, 3)])
+    points = np.array([[s["a"], s["b"]] for s in pilot_design(SearchSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)}), 8, 3)])
     for column in points.T:
         assert sorted((column * 8).astype(int)) == list(range(8))
-    assert len(pilot_design(Space({"a": (0.0, 1.0)}), 5, 3, design="sobol")) == 5
+    assert len(pilot_design(SearchSpace({"a": (0.0, 1.0)}), 5, 3, design="sobol")) == 5
 
 
 def test_fractions_that_give_the_same_number_are_one_setting() -> None:
-    space = Space({"p": Normalized(0.1, 0.9)}, (10, 2), {"p": 30})
+    space = SearchSpace({"p": Normalized(0.1, 0.9)}, (10, 2), {"p": 30})
     tried = [{"p": p} for p in (0.12, 0.2, 0.31, 0.4, 0.6, 0.7, 0.8, 0.9)]  # of ten rows: all but 5
 
     observed = Observations(tried, np.linspace(0, 1, 8)[:, None], np.full((8, 1), 0.01))
@@ -109,7 +109,7 @@ def test_fractions_that_give_the_same_number_are_one_setting() -> None:
 
 
 def test_pilots_of_a_small_space_are_all_different() -> None:
-    space = Space({"kind": ["a", "b", "c"], "n": (1, 2)})
+    space = SearchSpace({"kind": ["a", "b", "c"], "n": (1, 2)})
     for seed in range(5):
         for design in ("lhs", "sobol"):
             found = pilot_design(space, 5, seed, design=design)
@@ -119,7 +119,7 @@ def test_pilots_of_a_small_space_are_all_different() -> None:
 
 def test_children_have_an_option_of_a_parent_or_a_mutant() -> None:
     """Of the first and the last of nine options the middle is no blend."""
-    space = Space({"kind": list("abcdefghi"), "x": (0.0, 1.0)})
+    space = SearchSpace({"kind": list("abcdefghi"), "x": (0.0, 1.0)})
     settings = [{"kind": kind, "x": x} for kind, x in zip("aiaiai", np.linspace(0, 1, 6), strict=True)]
     losses = np.linspace(0, 1, 6)[:, None]
     children = [

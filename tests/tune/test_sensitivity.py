@@ -9,7 +9,7 @@ import pytest
 
 from manifolia.tune.proposal import pilot_design
 from manifolia.tune.sensitivity import SensitivityRefusedError, effects, r_squared, sensitivity
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.surrogate import Observations
 
 # Ishigami and Homma (1990), a = 7, b = 0.1: the indices are known in closed form.
@@ -64,8 +64,8 @@ def test_a_constant_has_nothing_to_share() -> None:
     assert not found.total.any()
 
 
-def observed_of(function: object, n: int, noise: float, seed: int = 0) -> tuple[Space, Observations]:
-    space = Space({"a": (0.0, 1.0), "b": (0.0, 1.0)})
+def observed_of(function: object, n: int, noise: float, seed: int = 0) -> tuple[SearchSpace, Observations]:
+    space = SearchSpace({"a": (0.0, 1.0), "b": (0.0, 1.0)})
     settings = pilot_design(space, n, seed)
     rng = np.random.default_rng(seed)
     loss = np.array([function(s["a"], s["b"]) for s in settings]) + noise * rng.normal(size=n)  # type: ignore[operator]
@@ -113,7 +113,7 @@ def test_no_table_where_trials_leave_everything_open() -> None:
 
 
 def test_one_parameter_has_all_of_it() -> None:
-    space = Space({"a": (0.0, 1.0)})
+    space = SearchSpace({"a": (0.0, 1.0)})
     settings = pilot_design(space, 8, 0)
     loss = np.array([[s["a"] ** 2] for s in settings])
     table = sensitivity(space, Observations(settings, loss, np.full((8, 1), 0.01)), n_bootstrap=10).table

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manifolia.tune import Choice, Integer, Normalized, Real, When
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 
 UNIT = st.floats(0.0, 1.0)
 
@@ -41,14 +41,14 @@ def test_a_logarithmic_range_has_its_middle_at_the_geometric_mean() -> None:
 
 
 def test_shorthand() -> None:
-    space = Space({"a": (1, 5), "b": (0.0, 1.0), "c": ["x", "y"], "d": (1, 5.0)})
+    space = SearchSpace({"a": (1, 5), "b": (0.0, 1.0), "c": ["x", "y"], "d": (1, 5.0)})
     assert [type(one).__name__ for one in space.parameters.values()] == ["Integer", "Real", "Choice", "Real"]
     assert space.n_points == math.inf
-    assert Space({"a": (1, 5), "c": ["x", "y"]}).n_points == 10
+    assert SearchSpace({"a": (1, 5), "c": ["x", "y"]}).n_points == 10
 
 
 def test_options_are_one_hot_and_what_does_not_apply_is_in_the_middle() -> None:
-    space = Space({"kind": ["a", "b"], "width": When((0.0, 2.0), on="kind", among=["b"])})
+    space = SearchSpace({"kind": ["a", "b"], "width": When((0.0, 2.0), on="kind", among=["b"])})
     assert space.at(np.array([0.1, 0.9])) == {"kind": "a"}
     assert space.at(np.array([0.9, 0.75])) == {"kind": "b", "width": 1.5}
     features = space.features([{"kind": "a"}, {"kind": "b", "width": 1.5}])
@@ -57,13 +57,13 @@ def test_options_are_one_hot_and_what_does_not_apply_is_in_the_middle() -> None:
 
 
 def test_features_of_points_and_of_settings_agree() -> None:
-    space = Space({"x": (0.0, 3.0), "kind": ["a", "b", "c"], "y": Real(1.0, 100.0, log=True)})
+    space = SearchSpace({"x": (0.0, 3.0), "kind": ["a", "b", "c"], "y": Real(1.0, 100.0, log=True)})
     points = np.random.default_rng(0).random((20, 3))
     np.testing.assert_allclose(space.features([space.at(u) for u in points]), space.features_at(points))
 
 
 def test_fractions_become_numbers_that_fit_the_sample() -> None:
-    space = Space(
+    space = SearchSpace(
         {
             "perplexity": Normalized(0.01, 0.9),
             "n_neighbors": Normalized(0.01, 0.9),
@@ -83,16 +83,16 @@ def test_fractions_become_numbers_that_fit_the_sample() -> None:
 
 
 def test_options_that_no_database_holds_are_kept_by_their_text() -> None:
-    space = Space({"metric": [("a", 1), None]})
+    space = SearchSpace({"metric": [("a", 1), None]})
     assert space.at(np.array([0.2])) == {"metric": "('a', 1)"}
     assert space.resolve({"metric": "('a', 1)"}) == {"metric": ("a", 1)}
 
 
 def test_a_grid_has_its_points_once() -> None:
-    grid = Space({"n": (1, 3), "kind": ["a", "b"]}).grid(60)
+    grid = SearchSpace({"n": (1, 3), "kind": ["a", "b"]}).grid(60)
     assert len(grid) == 6
-    assert Space({"x": (0.0, 1.0)}).grid(5) == [{"x": value} for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    assert len(Space({"x": (0.0, 1.0), "y": (0.0, 1.0)}).grid(60)) == 49  # 7 × 7, not more than asked for
+    assert SearchSpace({"x": (0.0, 1.0)}).grid(5) == [{"x": value} for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert len(SearchSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)}).grid(60)) == 49  # 7 × 7, not more than asked for
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_a_grid_has_its_points_once() -> None:
         (lambda: Normalized(0.1, 3.0), "high must be above 0 and at most 1"),
         (lambda: Choice(["a"]), "at least two options"),
         (lambda: Choice(["a", "a"]), "must differ"),
-        (lambda: Space({}), "non-empty mapping"),
-        (lambda: Space({"a": 3}), "must be a pair"),
-        (lambda: Space({"a": When((0, 1), on="b", among=["x"])}), "depends on 'b'"),
-        (lambda: Space({"b": ["x", "y"], "a": When((0, 1), on="b", among=["z"])}), "which is not among"),
-        (lambda: Space({"a": (0, 3)}).check({"a": 7}), "lies outside 0 to 3"),
-        (lambda: Space({"a": (0, 3)}).check({"c": 7}), "is not part of the space"),
+        (lambda: SearchSpace({}), "non-empty mapping"),
+        (lambda: SearchSpace({"a": 3}), "must be a pair"),
+        (lambda: SearchSpace({"a": When((0, 1), on="b", among=["x"])}), "depends on 'b'"),
+        (lambda: SearchSpace({"b": ["x", "y"], "a": When((0, 1), on="b", among=["z"])}), "which is not among"),
+        (lambda: SearchSpace({"a": (0, 3)}).check({"a": 7}), "lies outside 0 to 3"),
+        (lambda: SearchSpace({"a": (0, 3)}).check({"c": 7}), "is not part of the space"),
     ],
 )
 def test_errors_say_what_to_do(make: object, message: str) -> None:
@@ -119,7 +119,7 @@ def test_errors_say_what_to_do(make: object, message: str) -> None:
 def test_a_row_of_a_table_is_a_setting() -> None:
     import pandas as pd
 
-    space = Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "x": (0.0, 1.0)})
+    space = SearchSpace({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "x": (0.0, 1.0)})
     table = pd.DataFrame([{"slot": 3, "kind": "b", "n": 4, "x": 0.5}, {"slot": 4, "kind": "a", "x": 0.25}])
     assert space.picked(table.iloc[0]) == {"kind": "b", "n": 4, "x": 0.5}
     assert isinstance(space.picked(table.iloc[0])["n"], int)  # the gap below made it 4.0
@@ -135,11 +135,11 @@ def test_a_row_of_a_table_is_a_setting() -> None:
 
 
 def test_settings_are_counted_with_their_conditions() -> None:
-    assert Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"])}).n_points == 1 + 8
-    assert Space({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "m": (1, 3)}).n_points == 3 + 24
+    assert SearchSpace({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"])}).n_points == 1 + 8
+    assert SearchSpace({"kind": ["a", "b"], "n": When((2, 9), on="kind", among=["b"]), "m": (1, 3)}).n_points == 3 + 24
 
 
 def test_a_condition_may_name_an_option_that_no_database_holds() -> None:
-    space = Space({"metric": [("a", 1), None], "x": When((0.0, 1.0), on="metric", among=[("a", 1)])})
+    space = SearchSpace({"metric": [("a", 1), None], "x": When((0.0, 1.0), on="metric", among=[("a", 1)])})
     assert space.at(np.array([0.2, 0.5])) == {"metric": "('a', 1)", "x": 0.5}
     assert space.at(np.array([0.9, 0.5])) == {"metric": None}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from manifolia.tune import study
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import TrialStore
 from tune.toys import RUN, store
 
@@ -66,5 +66,5 @@ def test_a_storage_that_is_none_is_said_without_its_password(tmp_path: Path) -> 
     with pytest.raises(ValueError, match=r"cannot be opened as a study: .*not a database"):
         store(tmp_path / "s.db")
     with pytest.raises(ValueError, match=r"nosuch://…@host/name.* cannot be opened") as failure:
-        TrialStore(Space({"x": (0.0, 1.0)}), ["a"], storage="nosuch://me:secret@host/name", signature={})
+        TrialStore(SearchSpace({"x": (0.0, 1.0)}), ["a"], storage="nosuch://me:secret@host/name", signature={})
     assert "secret" not in str(failure.value)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import TrialRun, TrialStore
 
 RUN = TrialRun((0.5,), (0.5,))
@@ -20,7 +20,7 @@ RUN = TrialRun((0.5,), (0.5,))
 
 def store(path: Path) -> TrialStore:
     """A study with one parameter and one metric."""
-    return TrialStore(Space({"x": (0.0, 1.0)}), ["closeness"], storage=path, signature={"seed": 0})
+    return TrialStore(SearchSpace({"x": (0.0, 1.0)}), ["closeness"], storage=path, signature={"seed": 0})
 
 
 def closeness(Y: np.ndarray) -> float:

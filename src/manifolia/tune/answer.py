@@ -19,7 +19,7 @@ from manifolia._core.types import FloatArray
 from manifolia.tune.parameters import label_of
 from manifolia.tune.pareto import knee, non_dominated, widths
 from manifolia.tune.search import Search
-from manifolia.tune.space import Setting, Space, key_of
+from manifolia.tune.space import SearchSpace, Setting, key_of
 from manifolia.tune.study import Trial, mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
@@ -55,14 +55,14 @@ class Answer(NamedTuple):
         return np.array([run.values for run in trial.runs if not run.error]) if trial else np.empty((0, 0))
 
 
-def expected_losses(space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
+def expected_losses(space: SearchSpace, observed: Observations, kind: str, seed: int) -> FloatArray:
     """Return what the surrogate expects of the tried settings."""
     if len(observed.settings) < 3:
         return observed.losses
     return _expected_at(space.features(observed.settings), space, observed, kind, seed)
 
 
-def _expected_at(features: FloatArray, space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
+def _expected_at(features: FloatArray, space: SearchSpace, observed: Observations, kind: str, seed: int) -> FloatArray:
     columns = range(observed.losses.shape[1])
     return np.stack([fit_surrogate(space, observed, kind, seed, j).predict(features)[0] for j in columns], axis=1)
 
@@ -126,7 +126,7 @@ def is_flat(observed: Observations) -> bool:
     return bool(np.sum(weights * (loss - mean) ** 2) < chi2.ppf(_FLAT, loss.size - 1))
 
 
-def front_chances(space: Space, observed: Observations, kind: str, seed: int) -> FloatArray:
+def front_chances(space: SearchSpace, observed: Observations, kind: str, seed: int) -> FloatArray:
     """Estimate how likely each tried setting is on the front."""
     features = space.features(observed.settings)
     rng = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ def front_chances(space: Space, observed: Observations, kind: str, seed: int) ->
 
 
 def surrogate_front(
-    space: Space, observed: Observations, kind: str, seed: int, *, n_points: int = 4096
+    space: SearchSpace, observed: Observations, kind: str, seed: int, *, n_points: int = 4096
 ) -> tuple[list[Setting], FloatArray]:
     """Find the front of the surrogates' means over the whole space, by dense sampling."""
     points = np.random.default_rng(seed).random((n_points, len(space.parameters)))

@@ -20,7 +20,7 @@ from manifolia._core.warnings import warn
 from manifolia.forest.grow import default_forest
 from manifolia.forest.targets import read_target
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, Real, When
-from manifolia.tune.space import Space, as_argument
+from manifolia.tune.space import SearchSpace, as_argument
 
 __all__ = ["check_limits", "check_used", "cut_to_limits", "forest_space", "limit_of", "preset", "with_forest"]
 
@@ -100,7 +100,7 @@ def check_used(model: Any) -> None:
             raise ValueError(message)
 
 
-def cut_to_limits(space: Space, model: Any, shape: tuple[int, int]) -> Space:
+def cut_to_limits(space: SearchSpace, model: Any, shape: tuple[int, int]) -> SearchSpace:
     """Fit a space to a sample: ranges that reach beyond what the estimator takes on this many rows are cut."""
     current = model.get_params()
     out: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def cut_to_limits(space: Space, model: Any, shape: tuple[int, int]) -> Space:
             kept = _cut(name, one, limit, shape, current.get(name))
         condition = space.conditions.get(name)
         out[name] = kept if condition is None else When(kept, on=condition.on, among=condition.among)
-    return Space(out, shape, current)
+    return SearchSpace(out, shape, current)
 
 
 def _cut(name: str, one: Any, limit: tuple[float, str], shape: tuple[int, int], current: Any) -> Parameter:

@@ -26,7 +26,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.tune.parameters import Choice
 from manifolia.tune.pareto import crowding, layers, widths
-from manifolia.tune.space import Setting, Space, key_of
+from manifolia.tune.space import SearchSpace, Setting, key_of
 from manifolia.tune.surrogate import (
     Observations,
     expected_improvement,
@@ -59,7 +59,7 @@ class Proposal(NamedTuple):
     best_sd: float = math.nan  # How far that may be off
 
 
-def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> list[Setting]:
+def pilot_design(space: SearchSpace, n: int, seed: int, *, design: str = "lhs") -> list[Setting]:
     """Spread the first settings over the space."""
     d = len(space.parameters)
     if design == "sobol":
@@ -80,7 +80,9 @@ def pilot_design(space: Space, n: int, seed: int, *, design: str = "lhs") -> lis
 
 
 @threads(1)  # a BLAS with several threads takes ten times as long for matrices of this size
-def propose(space: Space, observed: Observations, kind: str, seed: int, *, pending: Sequence[Setting] = ()) -> Proposal:
+def propose(
+    space: SearchSpace, observed: Observations, kind: str, seed: int, *, pending: Sequence[Setting] = ()
+) -> Proposal:
     """Choose the next setting."""
     rng = np.random.default_rng(seed)
     known = {space.key(setting) for setting in (*observed.settings, *pending)}
@@ -104,12 +106,8 @@ def propose(space: Space, observed: Observations, kind: str, seed: int, *, pendi
     candidates = _candidates(space, observed, loss, known, rng)
     mean, sd = model.predict(space.features(candidates))
     gain = expected_improvement(mean, sd, best)
-    worth = gain
-    if kind == "gp-pi":
-        worth = probability_of_improvement(mean, sd, best)
-    elif kind == "gp-lcb":
-        worth = lower_confidence_bound(mean, sd)
-    chosen = int(np.argmax(worth))
+    worth = {"gp-pi": probability_of_improvement(mean, sd, best), "gp-lcb": lower_confidence_bound(mean, sd)}
+    chosen = int(np.argmax(worth.get(kind, gain)))
     return Proposal(candidates[chosen], float(gain[chosen]), best, float(doubt[at]))
 
 
@@ -130,7 +128,7 @@ def _one_loss(observed: Observations, rng: np.random.Generator) -> tuple[FloatAr
 
 
 def _candidates(
-    space: Space, observed: Observations, loss: FloatArray, known: set[str], rng: np.random.Generator
+    space: SearchSpace, observed: Observations, loss: FloatArray, known: set[str], rng: np.random.Generator
 ) -> list[Setting]:
     """Sobol points over the space and points around the best settings, without those that were tried."""
     d = len(space.parameters)
@@ -146,7 +144,7 @@ def _candidates(
     return list(fresh.values()) or [space.at(point) for point in spread[:64]]
 
 
-def _bred(space: Space, observed: Observations, rng: np.random.Generator) -> Setting:
+def _bred(space: SearchSpace, observed: Observations, rng: np.random.Generator) -> Setting:
     """One child of NSGA-II: two tournaments by front and crowding, a blend of the parents, now and then a mutation."""
     losses = observed.losses
     number = layers(losses)
@@ -171,7 +169,7 @@ def _bred(space: Space, observed: Observations, rng: np.random.Generator) -> Set
     return space.at(child)
 
 
-def _untried(space: Space, known: set[str], draw: Callable[[], Setting]) -> Setting:
+def _untried(space: SearchSpace, known: set[str], draw: Callable[[], Setting]) -> Setting:
     setting = draw()
     for _ in range(_TRIES if len(known) < space.n_points else 0):
         if space.key(setting) not in known:

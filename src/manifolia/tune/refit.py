@@ -16,7 +16,7 @@ import pandas as pd
 from manifolia._core.warnings import warn
 from manifolia.tune.parameters import Normalized
 from manifolia.tune.search import Search
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.study import Trial, run_seed
 
 __all__ = ["Refit", "carried", "carried_table", "on_all_rows"]
@@ -24,7 +24,7 @@ __all__ = ["Refit", "carried", "carried_table", "on_all_rows"]
 _WAYS = ("same fraction", "between", "same number")  # in the order of `carried`
 
 
-def carried(space: Space, setting: Setting, whole: tuple[int, int]) -> list[dict[str, Any]]:
+def carried(space: SearchSpace, setting: Setting, whole: tuple[int, int]) -> list[dict[str, Any]]:
     """Carry a setting from the sample to all rows: at the same fraction, at the same number, and between."""
     first, fixed = space.resolve(setting, whole), space.resolve(setting)
     parameters = {name: space.parameters[name] for name in setting}

@@ -23,7 +23,7 @@ from manifolia._core.types import RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.tune.parameters import Choice, Integer
 from manifolia.tune.proposal import SURROGATES, pilot_design, propose
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations
 
@@ -35,7 +35,7 @@ class SurrogateSampler(BaseSampler):
 
     Parameters
     ----------
-    space : Space or mapping
+    space : SearchSpace or mapping
         The space of settings; suggestions must use the same names and limits.
     surrogate : str, default="gp-ei"
         One of ``"gp-ei"``, ``"gp-pi"``, ``"gp-lcb"``, ``"forest"``, ``"random"`` and ``"nsga2"``.
@@ -57,13 +57,13 @@ class SurrogateSampler(BaseSampler):
 
     def __init__(
         self,
-        space: Space | Mapping[str, Any],
+        space: SearchSpace | Mapping[str, Any],
         surrogate: str = "gp-ei",
         *,
         n_pilot: int = 5,
         random_state: RandomState = None,
     ) -> None:
-        self.space = space if isinstance(space, Space) else Space(space)
+        self.space = space if isinstance(space, SearchSpace) else SearchSpace(space)
         self.surrogate = check_option(surrogate, "surrogate", [kind for kind in SURROGATES if kind != "grid"])
         self.n_pilot = check_number(n_pilot, "n_pilot", low=1, integer=True)
         self._seed = as_seed(random_state)
@@ -149,7 +149,7 @@ class SurrogateSampler(BaseSampler):
         return Observations([dict(t.params) for t in usable], losses, noise)
 
 
-def distributions(space: Space, names: Sequence[str] | None = None) -> dict[str, BaseDistribution]:
+def distributions(space: SearchSpace, names: Sequence[str] | None = None) -> dict[str, BaseDistribution]:
     """Write parameters as Optuna's distributions."""
     out: dict[str, BaseDistribution] = {}
     for name in space.names if names is None else names:

@@ -28,7 +28,7 @@ from manifolia._core.warnings import warn
 from manifolia.tune.noise import aggregate, choose_aggregate, local_spread, standard_error
 from manifolia.tune.pareto import widths
 from manifolia.tune.proposal import pilot_design, propose
-from manifolia.tune.space import Setting, Space, key_of
+from manifolia.tune.space import SearchSpace, Setting, key_of
 from manifolia.tune.study import SEARCHED_STAGES, Task, Trial, TrialRun, TrialStore, mixed_seed
 from manifolia.tune.surrogate import Observations
 
@@ -55,7 +55,7 @@ class Search:
     def __init__(
         self,
         tuner: Tuner,
-        space: Space,
+        space: SearchSpace,
         store: TrialStore,
         run: Callable[[list[Task]], list[TrialRun]],
         begun: float,  # when the fit began, by ``time.monotonic``

@@ -29,7 +29,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError
 from manifolia.tune.parameters import Choice
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
@@ -50,7 +50,7 @@ class SensitivityRefusedError(ManifoliaError, ValueError):
     """The trials do not support a table of sensitivities; the message says why."""
 
 
-class Effects(NamedTuple):
+class Shares(NamedTuple):
     """Shares of the variance."""
 
     first: FloatArray  # (p,): S1
@@ -70,7 +70,7 @@ class Sensitivity(NamedTuple):
     noise: float  # Mean variance of a trial's figure
 
 
-def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | None = None, seed: int = 0) -> Effects:
+def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | None = None, seed: int = 0) -> Shares:
     """Split the variance of a function on the unit cube."""
     if n_parameters <= _MOST_EXACT:
         return _by_quadrature(function, levels or [0] * n_parameters)
@@ -83,7 +83,7 @@ def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | No
     unknown = np.full((n_parameters, n_parameters), math.nan)
     variance = float(np.var(function(np.random.default_rng(seed).random((_N_SALTELLI, n_parameters)))))
     first, total = np.asarray(indices.first_order), np.asarray(indices.total_order)
-    return Effects(first, total, unknown[0], unknown, variance)
+    return Shares(first, total, unknown[0], unknown, variance)
 
 
 def _axis(n_options: int) -> tuple[FloatArray, FloatArray]:
@@ -94,7 +94,7 @@ def _axis(n_options: int) -> tuple[FloatArray, FloatArray]:
     return (nodes + 1) / 2, weights / 2
 
 
-def _by_quadrature(function: Function, levels: Sequence[int]) -> Effects:
+def _by_quadrature(function: Function, levels: Sequence[int]) -> Shares:
     p = len(levels)
     nodes, weights = zip(*[_axis(n_options) for n_options in levels], strict=True)
     points = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1).reshape(-1, p)
@@ -110,7 +110,7 @@ def _by_quadrature(function: Function, levels: Sequence[int]) -> Effects:
     whole = closed[tuple(range(p))]
     if whole <= 1e-24 * max(1.0, float(mean) ** 2):  # rounding of a constant
         nothing = np.zeros(p)
-        return Effects(nothing, nothing.copy(), nothing.copy(), np.zeros((p, p)), 0.0)
+        return Shares(nothing, nothing.copy(), nothing.copy(), np.zeros((p, p)), 0.0)
     first = np.array([closed[(i,)] for i in range(p)]) / whole
     total = np.array([1.0 - closed[tuple(j for j in range(p) if j != i)] / whole for i in range(p)])
     second = np.zeros((p, p))
@@ -121,7 +121,7 @@ def _by_quadrature(function: Function, levels: Sequence[int]) -> Effects:
         for place, i in enumerate(order):
             before = tuple(sorted(order[:place]))
             shapley[i] += closed[tuple(sorted((*before, i)))] - closed[before]
-    return Effects(first, total, shapley / (math.factorial(p) * whole), second, whole)
+    return Shares(first, total, shapley / (math.factorial(p) * whole), second, whole)
 
 
 def _integral(values: FloatArray, weights: Sequence[FloatArray], axes: Sequence[int] | range) -> FloatArray:
@@ -131,7 +131,7 @@ def _integral(values: FloatArray, weights: Sequence[FloatArray], axes: Sequence[
     return out
 
 
-def r_squared(observed: Observations, space: Space, kind: str, seed: int, column: int = 0) -> float:
+def r_squared(observed: Observations, space: SearchSpace, kind: str, seed: int, column: int = 0) -> float:
     """Measure how well the surrogate predicts a trial from the others."""
     loss, _ = observed.of_metric(column)
     model = fit_surrogate(space, observed, kind, seed, column)
@@ -143,7 +143,7 @@ def r_squared(observed: Observations, space: Space, kind: str, seed: int, column
 
 @threads(1)
 def sensitivity(
-    space: Space,
+    space: SearchSpace,
     observed: Observations,
     *,
     kind: str = "gp-ei",
@@ -224,7 +224,7 @@ def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray,
     raise SensitivityRefusedError(message)
 
 
-def _effects_of(space: Space, observed: Observations, kind: str, seed: int, column: int = 0) -> Effects:
+def _effects_of(space: SearchSpace, observed: Observations, kind: str, seed: int, column: int = 0) -> Shares:
     model = fit_surrogate(space, observed, kind, seed, column)
     levels = [len(one.options) if isinstance(one, Choice) else 0 for one in space.parameters.values()]
     return effects(lambda points: model.predict(space.features_at(points))[0], len(levels), levels=levels, seed=seed)

@@ -6,13 +6,13 @@ Three forms of one setting:
 form      what it is                                                  made by
 ========  ==========================================================  ===========================================
 point     one number of [0, 1] per parameter, for designs             scipy's Latin hypercube and Sobol sequences
-setting   name → value; what is stored and shown                      `Space.at`
-features  numbers a regressor can compare: numeric ones on [0, 1],    `Space.features`
+setting   name → value; what is stored and shown                      `SearchSpace.at`
+features  numbers a regressor can compare: numeric ones on [0, 1],    `SearchSpace.features`
           options one-hot, a parameter that does not apply at 0.5
 ========  ==========================================================  ===========================================
 
-A setting becomes arguments of the estimator by `Space.resolve`, which turns fractions of the sample into numbers; so a
-space that is searched knows the shape of the sample and the estimator's own values.
+A setting becomes arguments of the estimator by `SearchSpace.resolve`, which turns fractions of the sample into numbers;
+so a space that is searched knows the shape of the sample and the estimator's own values.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ import numpy as np
 from manifolia._core.types import BoolArray, FloatArray
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter, label_of
 
-__all__ = ["Setting", "Space", "as_argument", "key_of"]
+__all__ = ["Setting", "SearchSpace", "as_argument", "key_of"]
 
 Setting: TypeAlias = dict[str, Any]
 
 _INACTIVE = 0.5  # where a parameter that does not apply stands among the features: the middle says least
 
 
-class Space:
+class SearchSpace:
     """Named parameters, and the three forms of a setting."""
 
     def __init__(

@@ -34,7 +34,7 @@ from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
 from manifolia.exceptions import ManifoliaError, ParameterError
 from manifolia.tune.parameters import label_of
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.subsample import take_rows
 from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
@@ -144,7 +144,7 @@ class TrialStore:
 
     def __init__(
         self,
-        space: Space,
+        space: SearchSpace,
         metric_names: list[str],
         *,
         storage: Any = None,

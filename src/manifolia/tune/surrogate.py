@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from manifolia._core.types import FloatArray
 from manifolia.forest.bags import in_bag_counts
-from manifolia.tune.space import Setting, Space
+from manifolia.tune.space import SearchSpace, Setting
 
 __all__ = [
     "ForestSurrogate",
@@ -159,7 +159,7 @@ def make_surrogate(kind: str, seed: int) -> Surrogate:
     return ForestSurrogate(seed) if kind == "forest" else ProcessSurrogate(seed)
 
 
-def fit_surrogate(space: Space, observed: Observations, kind: str, seed: int, column: int = 0) -> Surrogate:
+def fit_surrogate(space: SearchSpace, observed: Observations, kind: str, seed: int, column: int = 0) -> Surrogate:
     """Fit the surrogate of one metric to finished trials."""
     return make_surrogate(kind, seed).fit(space.features(observed.settings), *observed.of_metric(column))
 

@@ -52,7 +52,7 @@ from manifolia.tune.refit import carried, carried_table, on_all_rows
 from manifolia.tune.runner import Bench, Job, Runner, check_metrics
 from manifolia.tune.search import Search
 from manifolia.tune.sensitivity import Sensitivity, r_squared, sensitivity
-from manifolia.tune.space import Space
+from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import STAGES, Trial, TrialStore, mixed_seed, study_signature
 from manifolia.tune.subsample import SAMPLINGS, sample_size
 from manifolia.tune.surrogate import fit_surrogate
@@ -517,7 +517,7 @@ class Tuner(BaseEstimator):
             )
 
 
-def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, Space, list[Metric]]:
+def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpace, list[Metric]]:
     """Check the parameters of a tuner at the door."""
     usable = hasattr(tuner.estimator, "fit_transform") and hasattr(tuner.estimator, "set_params")
     if isinstance(tuner.estimator, type) or not usable:
@@ -526,7 +526,7 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, Space, lis
             "Pass an instance, such as mf.FeatureMAP(); openTSNE's is openTSNE.sklearn.TSNE."
         )
         raise TypeError(message)
-    space = Space(tuner.space)
+    space = SearchSpace(tuner.space)
     estimator = with_forest(tuner.estimator, space.names, y, n)
     known = estimator.get_params()
     for name in space.names:
@@ -564,7 +564,7 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, Space, lis
     return estimator, space, metrics
 
 
-def _check_plan(tuner: Tuner, space: Space) -> None:
+def _check_plan(tuner: Tuner, space: SearchSpace) -> None:
     """What cannot be done together."""
     if tuner.surrogate == "grid":
         least = len(space.grid(tuner.n_trials))
