@@ -44,16 +44,7 @@ _IMPORTANCE_REPEATS = 5
 _DENSITY_NEIGHBORS = 15
 
 
-class _Row(NamedTuple):
-    """One line of the table."""
-
-    metric: Metric
-    k: int | None
-    value: float
-    low: float
-    high: float
-    sample: str
-    note: str = ""
+_Row = dict[str, Any]  # one line of the table
 
 
 class _Inputs(NamedTuple):
@@ -164,38 +155,24 @@ def report(
     )
     reporter = Reporter(callback, verbose=verbose)
     jobs = _jobs(chosen, inputs)
-    lines: list[tuple[_Row, float]] = []
+    lines: list[_Row] = []
     done = 0
     for members, run in jobs:
         start = time.perf_counter()
         rows = run()
         seconds = (time.perf_counter() - start) / max(len(rows), 1)
-        lines += [(row, seconds) for row in rows]
+        lines += [{**row, "seconds": seconds} for row in rows]
         done += len(members)
         if reporter.update("report", done, len(chosen)):
             break
-    order = {metric.name: place for place, metric in enumerate(chosen)}
-    lines.sort(key=lambda line: order[line[0].metric.name])
-    table = pd.DataFrame([_cells(row, seconds) for row, seconds in lines])
+    by_name = {metric.name: metric for metric in chosen}
+    lines.sort(key=lambda line: list(by_name).index(line["metric"]))
+    table = pd.DataFrame(lines)
     table["k"] = table["k"].astype("Int64")
     if normalized:
-        scaled = [row.metric.normalize(row.value) for row, _ in lines]
+        scaled = [by_name[line["metric"]].normalize(line["value"]) for line in lines]
         table.insert(table.columns.tolist().index("direction") + 1, "normalized", scaled)
     return table
-
-
-def _cells(row: _Row, seconds: float) -> dict[str, Any]:
-    return {
-        "metric": row.metric.name,
-        "k": row.k,
-        "value": row.value,
-        "low": row.low,
-        "high": row.high,
-        "direction": row.metric.direction,
-        "sample": row.sample,
-        "seconds": seconds,
-        "note": row.note,
-    }
 
 
 def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task: str) -> list[Metric]:
@@ -322,18 +299,25 @@ def _once(metric: Metric, size_name: str | None, size: int | None, inputs: _Inpu
     try:
         found = metric(**inputs.given, **options)
     except ValueError as error:
-        return _refused(metric, size, error, inputs)
+        if inputs.strict:
+            raise
+        return _row(metric, size, math.nan, math.nan, math.nan, note=str(error))
     value, (low, high) = found if "return_ci" in options else (found, (math.nan, math.nan))
     text = metric.judged_on or ("all" if rows is None or "sample" not in options else f"{rows} rows")
     return _row(metric, size, value, low, high, sample=text)
 
 
-def _row(metric: Metric, k: int | None, value: Any, low: Any, high: Any, *, sample: str) -> _Row:
+def _row(metric: Metric, k: int | None, value: Any, low: Any, high: Any, *, sample: str = "", note: str = "") -> _Row:
+    """Write a line of the table; an exact value has no interval."""
     exact = low == value == high
-    return _Row(metric, k, float(value), math.nan if exact else float(low), math.nan if exact else float(high), sample)
-
-
-def _refused(metric: Metric, k: int | None, error: ValueError, inputs: _Inputs) -> _Row:
-    if inputs.strict:
-        raise error
-    return _Row(metric, k, math.nan, math.nan, math.nan, "", str(error))
+    return {
+        "metric": metric.name,
+        "k": k,
+        "value": float(value),
+        "low": math.nan if exact else float(low),
+        "high": math.nan if exact else float(high),
+        "direction": metric.direction,
+        "sample": sample,
+        "seconds": math.nan,
+        "note": note,
+    }

@@ -271,10 +271,6 @@ def _rank_correlation(x: FloatArray, y: FloatArray) -> float:
     return _correlation(rankdata(x), rankdata(y))
 
 
-def _sample_stress(x: FloatArray, y: FloatArray, *, scale: str, squared: bool) -> float:
-    return _sample_moments(x, y).stress(scale, squared=squared)
-
-
 def _sample_ratio(x: FloatArray, y: FloatArray, *, scale: str) -> float:
     scaled = _sample_moments(x, y).scale(scale) * y
     high = np.maximum(x, scaled)
@@ -354,7 +350,7 @@ def distance_scores(
         statistics: dict[str, Callable[[FloatArray, FloatArray], float]] = {
             "shepard_goodness": _rank_correlation,
             "distance_correlation": _correlation,
-            "normalized_stress": partial(_sample_stress, scale=scale, squared=squared),
+            "normalized_stress": lambda x, y: _sample_moments(x, y).stress(scale, squared=squared),
             "distance_ratio": partial(_sample_ratio, scale=scale),
         }
         found = _from_sample(data, plane, size, random_state, {name: statistics[name] for name in names})

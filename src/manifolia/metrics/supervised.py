@@ -97,11 +97,8 @@ def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float
     """
     from scipy.spatial.distance import cdist
 
-    data = check_matrix(X, min_rows=3)
-    coordinates = check_map(Y, n_rows=data.shape[0])
-    labels = classes(y, n_rows=data.shape[0], at_least=3, purpose="centroid_triplet_accuracy")
-    high_centres, low_centres = _centroids(data, labels), _centroids(coordinates, labels)
-    high, low = cdist(high_centres, high_centres), cdist(low_centres, low_centres)
+    spaces, labels = _three_classes(X, Y, y, purpose="centroid_triplet_accuracy")
+    high, low = (cdist(centres, centres) for centres in (_centroids(space, labels) for space in spaces))
     agreeing, ordered = 0.0, 0
     for anchor in range(labels.names.shape[0]):
         others = np.arange(labels.names.shape[0]) != anchor
@@ -153,17 +150,24 @@ def class_distance_correlation(X: ArrayLike, Y: ArrayLike, y: ArrayLike, *, kind
     from scipy.spatial.distance import pdist
 
     check_option(kind, "kind", ("inter", "intra"))
+    spaces, labels = _three_classes(X, Y, y, purpose="class_distance_correlation")
+    if kind == "inter":
+        return correlation(*(pdist(_centroids(space, labels)) for space in spaces))
+    return correlation(*(_widths(space, labels) for space in spaces))
+
+
+def _three_classes(
+    X: ArrayLike, Y: ArrayLike, y: ArrayLike, *, purpose: str
+) -> tuple[tuple[FloatArray, FloatArray], Classes]:
+    """Check data, map and the labels of at least three classes."""
     data = check_matrix(X, min_rows=3)
     coordinates = check_map(Y, n_rows=data.shape[0])
-    labels = classes(y, n_rows=data.shape[0], at_least=3, purpose="class_distance_correlation")
-    high_centres, low_centres = _centroids(data, labels), _centroids(coordinates, labels)
-    if kind == "inter":
-        return correlation(pdist(high_centres), pdist(low_centres))
-    return correlation(_widths(data, high_centres, labels), _widths(coordinates, low_centres, labels))
+    return (data, coordinates), classes(y, n_rows=data.shape[0], at_least=3, purpose=purpose)
 
 
-def _widths(X: FloatArray, centres: FloatArray, labels: Classes) -> FloatArray:
+def _widths(X: FloatArray, labels: Classes) -> FloatArray:
     """Root mean squared distance of each class's rows to their centre."""
+    centres = _centroids(X, labels)
     squares = [
         ((X[labels.codes == code].astype(np.float64) - centres[code]) ** 2).sum(axis=1).mean()
         for code in range(labels.names.shape[0])
