@@ -29,7 +29,7 @@ from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.tables import Table, TablePreparer, read
-from manifolia.tables.frames import as_frame
+from manifolia.tables.frames import as_frame, as_pandas
 from manifolia.tables.preparer import PlainRows
 
 __all__ = [
@@ -424,8 +424,7 @@ def _take_target(context: Context, y: Any, task: str) -> None:
         context.target = pd.DataFrame(index=pd.RangeIndex(n))
         context.is_classes = task in ("classification", "multilabel")
         return
-    if hasattr(y, "to_pandas"):
-        y = y.to_pandas()
+    y = as_pandas(y)
     if isinstance(y, pd.DataFrame):
         target = y.reset_index(drop=True)
     elif isinstance(y, pd.Series):

@@ -18,7 +18,16 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, complex_numbers
 from manifolia.tables.table import Table
 
-__all__ = ["Source", "as_frame", "is_text", "open_source", "read_columnar", "take_source", "write_columnar"]
+__all__ = [
+    "Source",
+    "as_frame",
+    "as_pandas",
+    "is_text",
+    "open_source",
+    "read_columnar",
+    "take_source",
+    "write_columnar",
+]
 
 _PARQUET = (".parquet", ".pq")
 
@@ -95,6 +104,11 @@ def write_columnar(frame: pd.DataFrame, path: Path, suffix: str) -> None:
     """Write a Parquet or Arrow file."""
     import_extra("pyarrow", extra="parquet", purpose=f"Writing {suffix} files")
     (frame.to_parquet if suffix in _PARQUET else frame.to_feather)(path)
+
+
+def as_pandas(values: Any) -> Any:
+    """Return a column or a table of another library as one of pandas; anything else as it is."""
+    return values.to_pandas() if hasattr(values, "to_pandas") else values
 
 
 def is_text(column: pd.Series) -> bool:
