@@ -172,8 +172,6 @@ EXCEPTIONS: dict[str, set[str]] = {
         # Checks of a parameter in layers below the registry: is this an estimator that can do what is asked of it?
         "explain/displacement.py: importance",
         "layout/embed.py: check_embedder",
-        "explorer/context.py: prepared",
-        "show/forest.py: from_estimator",
     },
 }
 

@@ -20,6 +20,8 @@ LARGE = 400  # lines of code that a file may have
 MODEL_NAMES = {"model", "estimator", "last", "self.model", "self.estimator", "owner", "embedder", "self.embedder"}
 #: Who may ask what a model can do: the registry, and the protocol that estimators themselves follow.
 MAY_PROBE = ("registry.py", "_core/", "persist/")
+#: What scikit-learn's protocol lets every estimator have or lack: no ability.
+PROTOCOL = {"feature_names_in_", "n_features_in_", "n_jobs"}
 NOT_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER
 }  # fmt: skip
@@ -185,6 +187,7 @@ def probes(modules: dict[str, Module]) -> list[str]:
                 and isinstance(node.func, ast.Name)
                 and (node.func.id == "hasattr" or (node.func.id == "getattr" and len(node.args) == 3))
                 and ast.unparse(node.args[0]) in MODEL_NAMES
+                and ast.unparse(node.args[1]).strip("'\"") not in PROTOCOL
             ]
             if asks:
                 found.append(f"{module.path}: {function.name} ({len(asks)})")

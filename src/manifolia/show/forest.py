@@ -737,7 +737,7 @@ class EntropyDisplay(Display):
 
         last = last_step(estimator)
         check_is_fitted(last, ("entropy_", "t_"))
-        chosen_by_curve = getattr(last, "t", "auto") == "auto"
+        chosen_by_curve = last.t == "auto"
         return cls(last.entropy_, int(last.t_), knee=choose_t(last.entropy_) if chosen_by_curve else None)
 
     @classmethod
