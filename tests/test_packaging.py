@@ -49,6 +49,7 @@ def test_the_wheel_holds_the_package_and_no_more(built):
     assert sources <= found
     assert "manifolia/py.typed" in found
     static = {f"manifolia/explorer/static/explorer.{suffix}" for suffix in ("js", "css")}
+    static.add("manifolia/datasets/catalogue.toml")
     assert static <= found  # the page works without Node
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in found)
     assert {name.split("/")[0] for name in found} == {"manifolia", f"manifolia-{manifolia.__version__}.dist-info"}
