@@ -19,8 +19,6 @@ import click
 
 from manifolia._version import __version__
 
-__all__ = ["main"]
-
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _FORMATS = ("csv", "parquet")
 _PATH = click.Path(path_type=Path)
@@ -111,8 +109,7 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     for value in values:
         name, equals, text = value.partition("=")
         if not equals or not name:
-            message = f"{value!r} is not of the form NAME=VALUE."
-            raise click.BadParameter(message, param=param)
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE.", param=param)
         found[name.strip()] = text.strip()
     return found
 
@@ -143,8 +140,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
         return None
     parts = value.lower().split("x")
     if len(parts) not in (2, 3) or not all(part.isdigit() for part in parts):
-        message = f"{value!r} is not of the form HEIGHTxWIDTH, such as 28x28."
-        raise click.BadParameter(message, param=param)
+        raise click.BadParameter(f"{value!r} is not of the form HEIGHTxWIDTH, such as 28x28.", param=param)
     return tuple(int(part) for part in parts)
 
 
@@ -196,8 +192,9 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             continue
         low, high, *more = (_literal(part) for part in text.split(":"))
         if more not in ([], ["log"]) or not all(isinstance(end, (int, float)) for end in (low, high)):
-            message = f"{text!r} is not a range. Write {name}=LOW:HIGH, {name}=LOW:HIGH:log, or {name}=A,B,C."
-            raise click.BadParameter(message, param=param)
+            raise click.BadParameter(
+                f"{text!r} is not a range. Write {name}=LOW:HIGH, {name}=LOW:HIGH:log, or {name}=A,B,C.", param=param
+            )
         from manifolia.tune import Integer, Real
 
         kind: Any = Integer if isinstance(low, int) and isinstance(high, int) else Real

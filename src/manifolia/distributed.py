@@ -22,8 +22,6 @@ from manifolia._core.optional import import_extra
 from manifolia._core.parallel import use_executor
 from manifolia._version import __version__
 
-__all__ = ["use"]
-
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
@@ -86,14 +84,12 @@ def use(client: Any) -> Iterator[Any]:
     """
     dask = import_extra("distributed", extra="dask", purpose="manifolia.distributed")
     if not isinstance(client, dask.Client):
-        message = (
+        raise TypeError(
             f"use() takes a dask.distributed.Client, got {type(client).__name__}. "
             f'Client("tcp://address:8786") connects to a cluster, Client() starts one on this machine.'
         )
-        raise TypeError(message)
     if client.asynchronous:
-        message = "use() takes a client that waits for its results: make it without asynchronous=True."
-        raise TypeError(message)
+        raise TypeError("use() takes a client that waits for its results: make it without asynchronous=True.")
     _check_workers(client)
     with joblib.parallel_config(backend="dask", client=client), use_executor(_Cluster(client, dask)):
         yield client
@@ -103,21 +99,18 @@ def _check_workers(client: Any) -> None:
     # A function of the standard library: one of ours could not be sent to a worker that has no manifolia.
     found = client.run(importlib.metadata.version, "manifolia", on_error="return")
     if not found:
-        message = "The cluster has no workers. client.wait_for_workers(1) waits until there is one."
-        raise ValueError(message)
+        raise ValueError("The cluster has no workers. client.wait_for_workers(1) waits until there is one.")
     for address, version in found.items():
         if isinstance(version, BaseException):
-            message = (
+            raise ValueError(
                 f"The worker {address} has no manifolia that can be found ({type(version).__name__}). Install "
                 f"manifolia {__version__} wherever workers run."
             )
-            raise ValueError(message)
         if version != __version__:
-            message = (
+            raise ValueError(
                 f"The worker {address} has manifolia {version} and this process {__version__}: they would not compute "
                 f"the same. Install the same version."
             )
-            raise ValueError(message)
 
 
 class _Cluster:
@@ -155,8 +148,9 @@ class _Cluster:
         try:
             self._client.wait_for_workers(1, timeout=_WAIT)
         except TimeoutError:
-            message = f"The cluster has lost all its workers, and none came back within {_WAIT} seconds."
-            raise RuntimeError(message) from error
+            raise RuntimeError(
+                f"The cluster has lost all its workers, and none came back within {_WAIT} seconds."
+            ) from error
 
     def _map(self, function: Callable[[Block], Result], blocks: list[Block]) -> list[Result]:
         n_threads = max(1, sum(self._client.nthreads().values()))

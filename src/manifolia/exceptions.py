@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "DataHomeError",
-    "HonestyWarning",
-    "ManifoliaError",
-    "ManifoliaWarning",
-    "MemoryLimitError",
-    "MissingExtraError",
-    "ModelFileError",
-    "ParameterError",
-    "ParameterTypeError",
-    "StoppedByCallbackError",
-    "TableError",
-]
-
 
 class ManifoliaError(Exception):
     """Base of every error that only manifolia raises."""

@@ -436,8 +436,7 @@ def find(name: str) -> Card:
     if plain not in _METHODS:
         near = difflib.get_close_matches(plain, _METHODS, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        message = f"there is no method {name!r}.{hint} Installed: {', '.join(names())}."
-        raise ParameterError(message, parameter="method")
+        raise ParameterError(f"there is no method {name!r}.{hint} Installed: {', '.join(names())}.", parameter="method")
     return _METHODS[plain]
 
 
@@ -505,7 +504,6 @@ def _dens_map() -> Any:
 
 def __getattr__(name: str) -> Any:
     if name != "DensMAP":
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = _dens_map()
     return globals()[name]

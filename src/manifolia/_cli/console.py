@@ -16,8 +16,6 @@ from manifolia._cli.errors import in_options
 from manifolia._core.progress import ProgressEvent
 from manifolia._core.warnings import collected_warnings
 
-__all__ = ["Console"]
-
 _EVERY = 10.0  # seconds between lines where the screen cannot be rewritten
 _FRESH = 0.1  # seconds between updates of a line that is rewritten
 _WIDTH = 78

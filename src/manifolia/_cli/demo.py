@@ -15,8 +15,6 @@ from manifolia.runs.folder import check_free
 from manifolia.runs.new_rows import place_new
 from manifolia.tables import read, write
 
-__all__ = ["SETS", "demo_table", "run_demo"]
-
 #: Name: scikit-learn's loader, target, title.
 SETS = {
     "wine": ("load_wine", "cultivar", "Wines by cultivar"),
@@ -36,8 +34,7 @@ def demo_table(name: str) -> tuple[pd.DataFrame, str, str]:
     import sklearn.datasets
 
     if name not in SETS:
-        message = f"there is no demo {name!r}. Use one of {', '.join(SETS)}."
-        raise ValueError(message)
+        raise ValueError(f"there is no demo {name!r}. Use one of {', '.join(SETS)}.")
     loader, target, title = SETS[name]
     data = getattr(sklearn.datasets, loader)(as_frame=True)
     frame = data.data.copy()

@@ -9,8 +9,6 @@ import click
 from manifolia._core.messages import Argument, Message
 from manifolia.exceptions import ManifoliaError
 
-__all__ = ["in_options", "sentence"]
-
 _EXPECTED = (ManifoliaError, ValueError, TypeError, OSError, ImportError, MemoryError)
 
 

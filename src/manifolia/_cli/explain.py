@@ -17,8 +17,6 @@ from manifolia.explorer.decode import decode
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
 
-__all__ = ["run_explain"]
-
 _COLUMNS = 60  # columns that are tried for a row: those of the greatest importance
 _LIKE = 5  # rows that are listed as most alike
 
@@ -48,11 +46,13 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
     coordinates, model, rows = folder.coordinates(), folder.model(), folder.rows()
     row = _find_row(coordinates, name)
     if rows is None:
-        message = f"{folder.path} did not keep its rows, so that one cannot be explained. Map again with --keep-rows."
-        raise TableError(message)
+        raise TableError(
+            f"{folder.path} did not keep its rows, so that one cannot be explained. Map again with --keep-rows."
+        )
     if not registry.card_of(model).places:
-        message = f"{folder.report['method']} places no rows, so that none can be moved to see what holds it in place."
-        raise TableError(message)
+        raise TableError(
+            f"{folder.report['method']} places no rows, so that none can be moved to see what holds it in place."
+        )
     line = coordinates.iloc[row]
     spread = float(np.sqrt(coordinates[folder.report["axes"]].var(ddof=0).sum()))
     shifts = {column: shift / spread for column, shift in _shifts(folder, model, rows, row)[:top]}
@@ -86,10 +86,10 @@ def _find_row(coordinates: pd.DataFrame, name: str) -> int:
         return names.index(name)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    message = (
-        f"there is no row {name!r}.{hint} Rows have the names in the first column of the coordinates: {names[0]} …"
+    raise TableError(
+        f"there is no row {name!r}.{hint} Rows have the names in the first column of the coordinates: {names[0]} …",
+        parameter="row",
     )
-    raise TableError(message, parameter="row")
 
 
 def _shifts(folder: Folder, model: Any, rows: Any, row: int) -> list[tuple[str, float]]:

@@ -12,8 +12,6 @@ from manifolia.explorer import LivePage, explore, write_page
 from manifolia.runs import Request, make_run, open_run
 from manifolia.tables import read
 
-__all__ = ["run_explore"]
-
 
 def run_explore(
     console: Console,
@@ -30,21 +28,20 @@ def run_explore(
     """Write a page, of a run or straight from a table; or serve it."""
     if live:
         if out is not None or target:
-            message = "--live serves the page of a run and writes none. Leave out -o and --target; map a table first."
-            raise ValueError(message)
+            raise ValueError(
+                "--live serves the page of a run and writes none. Leave out -o and --target; map a table first."
+            )
         _serve(console, run, open_browser=open_browser, port=port, **shown)
         return
     is_run = run.is_dir() or not run.exists()
     page = out or (run / "map.html" if is_run else run.with_suffix(".html"))
     replaces_own = is_run and out is None  # the run's own page is there to be made again
     if page.exists() and not force and not replaces_own:
-        message = f"{page} is there already. Choose another name with -o, or replace it with --force."
-        raise FileExistsError(message)
+        raise FileExistsError(f"{page} is there already. Choose another name with -o, or replace it with --force.")
     if is_run:
         open_run(run)
         if target:
-            message = f"{run} is a run: its target is set. Leave --target out, or give the table itself."
-            raise ValueError(message)
+            raise ValueError(f"{run} is a run: its target is set. Leave --target out, or give the table itself.")
         explore(run, path=page, **shown)
     else:
         began = time.perf_counter()

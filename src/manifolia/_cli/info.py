@@ -13,8 +13,6 @@ from manifolia._core.memory import available, format_bytes
 from manifolia.runs import open_run
 from manifolia.runs.report import versions
 
-__all__ = ["run_info"]
-
 #: Extras and the package that each brings.
 _EXTRAS = {
     "parquet": "pyarrow",

@@ -13,8 +13,6 @@ from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.tables import Table, read, write_anndata
 
-__all__ = ["read_table", "request_of", "run_map", "write_h5ad"]
-
 _READING = ("sep", "decimal", "na_values", "layer", "obsm")
 
 

@@ -10,8 +10,6 @@ from manifolia._cli.map import read_table
 from manifolia.runs import open_run
 from manifolia.runs.scores import Score, score_rows, score_run
 
-__all__ = ["run_score"]
-
 
 def run_score(console: Console, run: Path, data: Path | None, *, all_scores: bool, **reading: Any) -> None:
     """Print the scores of a run."""

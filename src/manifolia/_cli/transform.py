@@ -14,8 +14,6 @@ from manifolia.runs import open_run
 from manifolia.runs.new_rows import Placed, place_new
 from manifolia.tables import write
 
-__all__ = ["run_transform"]
-
 
 def run_transform(
     console: Console, run: Path, data: Path, *, out: Path | None, page: Path | None, force: bool, **reading: Any
@@ -24,8 +22,7 @@ def run_transform(
     folder = open_run(run)
     for file in (out, page):
         if file is not None and file.exists() and not force:
-            message = f"{file} is there already. Choose another name, or replace it with --force."
-            raise FileExistsError(message)
+            raise FileExistsError(f"{file} is there already. Choose another name, or replace it with --force.")
     table = read_table(data, reading)
     with console.noting_warnings():
         payload = folder.payload() if page is not None else None

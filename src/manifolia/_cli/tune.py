@@ -19,9 +19,6 @@ from manifolia.runs.folder import check_free
 from manifolia.runs.settings import tune_table
 from manifolia.show.tuning import write_study_picture
 
-__all__ = ["run_tune"]
-
-
 #: What is asked of the tuner.
 _TUNING = ("space", "n_trials", "n_repeats", "subsample", "timeout", "storage")
 

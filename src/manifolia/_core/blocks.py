@@ -20,8 +20,6 @@ import numpy as np
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, FloatArray
 
-__all__ = ["BLOCK_HEIGHT", "fixed_gemm", "map_rows", "row_blocks", "standard_project"]
-
 #: A multiple of the register tiles (2, 4, 6, 8, 12, 16, 24, 48) of the common BLAS kernels, so that no row of a block
 #: is computed by an edge kernel; high enough that BLAS reaches its speed.
 BLOCK_HEIGHT = 192

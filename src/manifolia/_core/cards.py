@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from manifolia._core.pipelines import last_step
 
-__all__ = ["LIMITS", "Card", "Limit", "Range"]
-
 
 class Range(NamedTuple):
     """What the tuner searches of one parameter."""
@@ -191,16 +189,14 @@ class Card:
         module, _, name = self.path.partition(":")
         command = f"pip install {self.distribution}"
         if not self.is_installed:
-            message = f"method {self.name!r} needs the package {self.distribution}: {command}"
-            raise ImportError(message)
+            raise ImportError(f"method {self.name!r} needs the package {self.distribution}: {command}")
         try:
             return getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
-            message = (
+            raise ImportError(
                 f"method {self.name!r} is in the package {self.distribution}, which is here but lacks something: "
                 f"{error}. Try: {command} --upgrade"
-            )
-            raise ImportError(message) from error
+            ) from error
 
     def figures_of(self, model: Any) -> dict[str, float]:
         """Read the figures of a fitted model.

@@ -8,8 +8,6 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["draft"]
-
 
 @contextlib.contextmanager
 def draft(path: str | os.PathLike[str]) -> Iterator[Path]:

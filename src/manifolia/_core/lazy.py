@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["attach"]
-
 
 def attach(
     package: str, *, submodules: Iterable[str] = (), names: Mapping[str, str] | None = None

@@ -19,8 +19,6 @@ from manifolia._core.messages import Message
 from manifolia._core.pipelines import last_step
 from manifolia.exceptions import MemoryLimitError, ParameterError
 
-__all__ = ["available", "estimate_memory", "format_bytes", "limit_now", "memory_limit", "parse_bytes", "require"]
-
 _ENVIRONMENT = "MANIFOLIA_MEMORY_LIMIT"
 _SHARE = 0.8  # leaves room for the interpreter, the allocator's slack and the user's other work
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
@@ -35,8 +33,9 @@ def parse_bytes(text: str | int, *, name: str = "size") -> int:
     unit = match.group(2).lower() if match else "?"
     size = int(float(match.group(1)) * _UNITS[unit]) if match and unit in _UNITS else 0
     if size <= 0:
-        message = f"{name} must be a positive size in bytes such as 8GiB, 500MB or 1000000, got {text!r}."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} must be a positive size in bytes such as 8GiB, 500MB or 1000000, got {text!r}.", parameter=name
+        )
     return size
 
 
@@ -148,13 +147,15 @@ def require(size: float, *, step: str, remedy: str) -> None:
     """Refuse a step that needs more memory than the limit, before it starts."""
     allowed = limit_now()
     if size > allowed:
-        message = Message(
-            f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. ",
-            remedy,
-            f" (The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the environment "
-            f"variable {_ENVIRONMENT}, sets another.)",
+        raise MemoryLimitError(
+            Message(
+                f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. ",
+                remedy,
+                " (The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the "
+                "environment "
+                f"variable {_ENVIRONMENT}, sets another.)",
+            )
         )
-        raise MemoryLimitError(message)
 
 
 def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
@@ -191,10 +192,9 @@ def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
     model = last_step(estimator)
     ask = getattr(model, "_memory_need", None)
     if ask is None:
-        message = (
+        raise TypeError(
             f"estimate_memory knows manifolia's own methods, such as RFPHATE, and pipelines that end in one; "
             f"{type(model).__name__} does not say what it needs."
         )
-        raise TypeError(message)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     return int(ask(n, y))

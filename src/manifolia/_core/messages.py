@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["Argument", "Message", "Word"]
-
 
 class Word(str):
     """A word that stands for what the user fills in: ``roles={column: 'drop'}``."""

@@ -8,8 +8,6 @@ from types import ModuleType
 
 from manifolia.exceptions import MissingExtraError
 
-__all__ = ["import_extra", "is_installed"]
-
 
 def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import an optional module or say which extra brings it."""
@@ -19,11 +17,10 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
         top = module.partition(".")[0]
         if error.name != top:
             raise
-        message = (
+        raise MissingExtraError(
             f"{purpose} needs the package {top!r}, which is not installed. "
             f"Install it with: pip install 'manifolia[{extra}]'"
-        )
-        raise MissingExtraError(message) from error
+        ) from error
 
 
 def is_installed(module: str) -> bool:

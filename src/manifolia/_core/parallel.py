@@ -32,17 +32,6 @@ from threadpoolctl import ThreadpoolController
 
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = [
-    "Executor",
-    "cpu_count",
-    "current_n_jobs",
-    "has_executor",
-    "map_blocks",
-    "resolve_n_jobs",
-    "threads",
-    "use_executor",
-]
-
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
@@ -77,11 +66,13 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     """Turn the user's ``n_jobs`` into a number of threads."""
     if n_jobs is not None:
         if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
-            message = f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores."
-            raise ParameterTypeError(message, parameter="n_jobs")
+            raise ParameterTypeError(
+                f"n_jobs must be an int or None, got {n_jobs!r}. None uses all cores.", parameter="n_jobs"
+            )
         if n_jobs == 0:
-            message = "n_jobs must not be 0. Use 1 for one thread, None or -1 for all cores."
-            raise ParameterError(message, parameter="n_jobs")
+            raise ParameterError(
+                "n_jobs must not be 0. Use 1 for one thread, None or -1 for all cores.", parameter="n_jobs"
+            )
     if _in_block.get():
         return 1
     if n_jobs is None:

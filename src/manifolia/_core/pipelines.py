@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["before_last", "last_step"]
-
 
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline; any other model is its own last step."""

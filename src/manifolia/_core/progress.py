@@ -17,8 +17,6 @@ import numpy as np
 from manifolia._core.types import Callback, IntArray
 from manifolia.exceptions import ParameterTypeError, StoppedByCallbackError
 
-__all__ = ["ProgressEvent", "Reporter", "TqdmCallback", "watch_kernel"]
-
 Result = TypeVar("Result")
 
 _POLL_SECONDS = 0.1  # ten looks a second: no cost that can be seen, and Ctrl-C feels immediate
@@ -74,8 +72,10 @@ class Reporter:
             self._listeners.append(TqdmCallback())
         if callback is not None:
             if not callable(callback):
-                message = f"callback must be callable or None, got {callback!r}. It takes one ProgressEvent."
-                raise ParameterTypeError(message, parameter="callback")
+                raise ParameterTypeError(
+                    f"callback must be callable or None, got {callback!r}. It takes one ProgressEvent.",
+                    parameter="callback",
+                )
             self._listeners.append(callback)
 
     @property
@@ -93,8 +93,9 @@ class Reporter:
     def step(self, stage: str, done: int, total: int | None = None, **metrics: float) -> None:
         """Report from a stage that has nothing usable to return before its end."""
         if self.update(stage, done, total, **metrics):
-            message = f"stopped by the callback in stage {stage!r}, which has no result before it ends"
-            raise StoppedByCallbackError(message)
+            raise StoppedByCallbackError(
+                f"stopped by the callback in stage {stage!r}, which has no result before it ends"
+            )
 
 
 def watch_kernel(

@@ -17,8 +17,6 @@ import numpy as np
 from manifolia._core.types import IntArray, RandomState
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["as_generator", "as_key", "as_seed", "draw_by_class", "spawn_seeds"]
-
 _MAX_SEED = 2**32 - 1  # the largest seed that RandomState, and so scikit-learn, accepts
 
 
@@ -33,14 +31,16 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng(words)
     if isinstance(random_state, numbers.Integral) and not isinstance(random_state, (bool, np.bool_)):
         if random_state < 0:
-            message = f"random_state must be at least 0, got {random_state!r}. Use a non-negative int, or None."
-            raise ParameterError(message, parameter="random_state")
+            raise ParameterError(
+                f"random_state must be at least 0, got {random_state!r}. Use a non-negative int, or None.",
+                parameter="random_state",
+            )
         return np.random.default_rng(int(random_state))
-    message = (
+    raise ParameterTypeError(
         f"random_state must be an int, a numpy RandomState, a numpy Generator or None, got {random_state!r} "
-        f"of type {type(random_state).__name__}. Pass an int to get the same result again."
+        f"of type {type(random_state).__name__}. Pass an int to get the same result again.",
+        parameter="random_state",
     )
-    raise ParameterTypeError(message, parameter="random_state")
 
 
 def as_seed(random_state: RandomState) -> int:

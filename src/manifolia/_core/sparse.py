@@ -6,8 +6,6 @@ import numpy as np
 
 from manifolia._core.types import FloatArray, IntArray, Sparse
 
-__all__ = ["largest_entries", "places_in_rows"]
-
 
 def places_in_rows(K: Sparse) -> IntArray:
     """Number each stored entry by its place in its row: 0 for the largest, of equal ones the lower column first."""

@@ -21,8 +21,6 @@ from typing import TypeVar
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import threads
 
-__all__ = ["Team", "team"]
-
 _SHARES = 4  # pieces per thread: more cost calls, fewer leave threads waiting for the last
 _FEWEST_ROWS, _MOST_ROWS = 128, 2048
 

@@ -54,11 +54,11 @@ def check_matrix(
 ) -> Any:
     """Check a two-dimensional numeric input and bring it into the house's form."""
     if sp.issparse(X) and not accept_sparse:
-        message = (
+        raise ParameterTypeError(
             f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is "
-            f"required here. Pass {name}.toarray() if it fits into memory."
+            f"required here. Pass {name}.toarray() if it fits into memory.",
+            parameter=_parameter(name),
         )
-        raise ParameterTypeError(message, parameter=_parameter(name))
     try:
         # scikit-learn looks for NaN and infinity by adding everything up, which warns where inf meets -inf.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -84,11 +84,11 @@ def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> Fl
     """Check map coordinates."""
     checked: FloatArray = check_matrix(Y, name=name)
     if n_rows is not None and checked.shape[0] != n_rows:
-        message = (
+        raise ParameterError(
             f"{name} has {checked.shape[0]} rows and the data has {n_rows}. "
-            f"Pass the coordinates of the same rows, in the same order."
+            f"Pass the coordinates of the same rows, in the same order.",
+            parameter=_parameter(name),
         )
-        raise ParameterError(message, parameter=_parameter(name))
     return checked
 
 
@@ -100,13 +100,14 @@ def check_same_length(**arrays: Any) -> int:
             continue
         shape = getattr(value, "shape", None)
         if shape == () or (shape is None and not hasattr(value, "__len__")):
-            message = f"{name} must have one entry a row, got the single value {value!r}. Pass an array or a list."
-            raise ParameterTypeError(message, parameter=_parameter(name))
+            raise ParameterTypeError(
+                f"{name} must have one entry a row, got the single value {value!r}. Pass an array or a list.",
+                parameter=_parameter(name),
+            )
         lengths[name] = len(value) if shape is None else int(shape[0])
     if len(set(lengths.values())) > 1:
         listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        message = f"the inputs must have equally many rows: {listing}. Pass the same rows in the same order."
-        raise ValueError(message)
+        raise ValueError(f"the inputs must have equally many rows: {listing}. Pass the same rows in the same order.")
     return next(iter(lengths.values()))
 
 
@@ -149,19 +150,23 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        message = f"{name} must be one-dimensional, got shape {values.shape}. Pass one label a row."
-        raise ParameterError(message, parameter=_parameter(name))
+        raise ParameterError(
+            f"{name} must be one-dimensional, got shape {values.shape}. Pass one label a row.",
+            parameter=_parameter(name),
+        )
     if n_rows is not None and values.shape[0] != n_rows:
-        message = f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row."
-        raise ParameterError(message, parameter=_parameter(name))
+        raise ParameterError(
+            f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row.",
+            parameter=_parameter(name),
+        )
     if not allow_missing:
         n_missing = int(missing_labels(y).sum())
         if n_missing:
-            message = (
+            raise ParameterError(
                 f"{name} has {n_missing} missing labels (NaN, None or NA) of {values.shape[0]} and none are allowed "
-                f"here. Drop those rows first."
+                f"here. Drop those rows first.",
+                parameter=_parameter(name),
             )
-            raise ParameterError(message, parameter=_parameter(name))
     return values
 
 
@@ -176,8 +181,7 @@ def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
     near = difflib.get_close_matches(str(value), texts, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     listing = ", ".join(repr(option) for option in allowed)
-    message = f"{name} must be one of {listing}, got {value!r}.{hint}"
-    raise ParameterError(message, parameter=_parameter(name))
+    raise ParameterError(f"{name} must be one of {listing}, got {value!r}.{hint}", parameter=_parameter(name))
 
 
 def check_number(
@@ -193,8 +197,10 @@ def check_number(
     """Check a number against a range. Infinity and NaN are never allowed."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
-        message = f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip()
-        raise ParameterTypeError(message, parameter=_parameter(name))
+        raise ParameterTypeError(
+            f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip(),
+            parameter=_parameter(name),
+        )
     number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
     infinite = not integer and not math.isfinite(number)
     if infinite or number < low or number > high or (open_low and number == low):
@@ -204,16 +210,14 @@ def check_number(
             "finite" if infinite else "",
         ]
         allowed = " and ".join(part for part in parts if part)
-        message = f"{name} must be {allowed}, got {value!r}. {hint}".rstrip()
-        raise ParameterError(message, parameter=_parameter(name))
+        raise ParameterError(f"{name} must be {allowed}, got {value!r}. {hint}".rstrip(), parameter=_parameter(name))
     return number
 
 
 def check_bool(value: Any, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
-        message = f"{name} must be True or False, got {value!r}."
-        raise ParameterTypeError(message, parameter=_parameter(name))
+        raise ParameterTypeError(f"{name} must be True or False, got {value!r}.", parameter=_parameter(name))
     return bool(value)
 
 
@@ -240,15 +244,13 @@ def check_pairwise(D: Any, *, square: bool, metric: str = "precomputed") -> Any:
     """Refuse distances or affinities of rows that are not square where they must be, or negative."""
     if square and D.shape[0] != D.shape[1]:
         what = "affinities" if metric == "affinity" else "distances"
-        message = (
+        raise ValueError(
             f"X must be square with metric={metric!r}, got shape {D.shape}. Pass the {what} of all rows to all rows."
         )
-        raise ValueError(message)
     least = float((D.data if is_sparse(D) else D).min(initial=0.0))
     if least < 0.0:
         what = "affinities, none below 0," if metric == "affinity" else "distances"
-        message = f"X must hold {what} with metric={metric!r}, got the negative value {least:.6g}."
-        raise ValueError(message)
+        raise ValueError(f"X must hold {what} with metric={metric!r}, got the negative value {least:.6g}.")
     return D
 
 
@@ -262,16 +264,15 @@ def row_numbers(rows: Any, n: int, name: str = "rows") -> IntArray:
     if chosen.size == 0:
         return np.empty(0, dtype=np.intp)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iub":
-        message = f"{name} must be numbers, a slice or a mask, got {chosen.dtype} values of shape {chosen.shape}."
-        raise TypeError(message)
+        raise TypeError(
+            f"{name} must be numbers, a slice or a mask, got {chosen.dtype} values of shape {chosen.shape}."
+        )
     if chosen.dtype.kind == "b":
         if chosen.shape[0] != n:
-            message = f"{name} is a mask of {chosen.shape[0]} and there are {n}. Pass one value for each."
-            raise ValueError(message)
+            raise ValueError(f"{name} is a mask of {chosen.shape[0]} and there are {n}. Pass one value for each.")
         return np.flatnonzero(chosen)
     if chosen.min() < -n or chosen.max() >= n:
-        message = f"{name} must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}."
-        raise ValueError(message)
+        raise ValueError(f"{name} must lie between 0 and {n - 1}, got {chosen.min()} to {chosen.max()}.")
     return np.where(chosen < 0, chosen + n, chosen).astype(np.intp)
 
 
@@ -283,9 +284,8 @@ def feature_numbers(features: Any, model: Any) -> IntArray:
     known = {name: number for number, name in enumerate(vars(model).get("feature_names_in_", ()))}
     unknown = [name for name in asked if name not in known]
     if unknown:
-        message = (
+        raise ValueError(
             f"features: there is no feature {str(unknown[0])!r}. Pass column numbers, or names of a DataFrame given to "
             f"fit."
         )
-        raise ValueError(message)
     return np.array([known[name] for name in asked], dtype=np.intp)

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from manifolia.exceptions import ManifoliaWarning
 
-__all__ = ["collected_warnings", "warn"]
-
 
 def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
     """Warn at the first frame outside manifolia and the libraries that call it back."""

@@ -33,8 +33,6 @@ from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix
 from manifolia.neighbors import NeighborIndex, Neighbors
 
-__all__ = ["Halves", "alpha_decay", "decay_rows", "symmetric_kernel"]
-
 _LEAST = 1e-4  # halves below it are left out
 _FIRST = 2  # neighbours searched at first, times k; rows whose neighbourhood is wider are searched again
 _MORE = 4  # times as many in each further search

@@ -47,19 +47,6 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest.targets import read_target
 
-__all__ = [
-    "RULES",
-    "ParzenClasses",
-    "check_bandwidth",
-    "class_codes",
-    "distances",
-    "fisher_memory",
-    "mixed",
-    "parzen_classes",
-    "path_distances",
-    "says_something",
-]
-
 #: Ways to add up a path.
 RULES = ("arcs", "midpoint", "left", "paper")
 
@@ -309,17 +296,17 @@ class ParzenClasses(NamedTuple):
 def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins: int = 5) -> IntArray:
     """Number the classes of a target from 0; numbers to regress on are cut into bins of equal counts."""
     if y is None:
-        message = (
+        raise ValueError(
             "the Fisher metric requires y to be passed, but the target y is None. Pass the classes of the rows; "
             "KernelTSNE makes a map without them."
         )
-        raise ValueError(message)
     check_option(task, "task", ("auto", "classification", "regression"))
     n_bins = check_number(n_bins, "n_bins", low=2, integer=True)
     target = read_target(y, n_rows, task)
     if target.y is None or target.task not in ("classification", "regression"):
-        message = f"y must be one column of classes or numbers, got shape {np.shape(y)}. Choose a column."
-        raise ParameterError(message, parameter="y")
+        raise ParameterError(
+            f"y must be one column of classes or numbers, got shape {np.shape(y)}. Choose a column.", parameter="y"
+        )
     values = target.y
     if target.task == "regression":
         cuts = np.unique(np.quantile(values, np.arange(1, n_bins) / n_bins))
@@ -327,8 +314,10 @@ def class_codes(y: ArrayLike | None, n_rows: int, *, task: str = "auto", n_bins:
     found, code = np.unique(values, return_inverse=True)
     if len(found) < 2:
         what = "one class" if target.task == "classification" else "one value"
-        message = f"y must have at least two classes, got {what}. The Fisher metric is about what tells classes apart."
-        raise ParameterError(message, parameter="y")
+        raise ParameterError(
+            f"y must have at least two classes, got {what}. The Fisher metric is about what tells classes apart.",
+            parameter="y",
+        )
     codes = np.full(n_rows, -1, dtype=np.intp)
     codes[target.labelled] = code
     return codes

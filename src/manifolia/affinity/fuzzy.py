@@ -29,8 +29,6 @@ from manifolia._core.types import Array, FloatArray, IntArray, Sparse
 from manifolia.exceptions import ParameterError
 from manifolia.neighbors import Neighbors
 
-__all__ = ["FuzzyGraph", "Memberships", "check_neighbors", "fuzzy_graph", "mean_neighbor_distance", "memberships"]
-
 _BLOCK = 4096
 
 
@@ -125,27 +123,28 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
     try:
         indices, distances = (np.asarray(part) for part in neighbors)
     except (TypeError, ValueError):
-        message = f"neighbors must be a pair (indices, distances), got {type(neighbors).__name__}."
-        raise ParameterError(message, parameter="neighbors") from None
+        raise ParameterError(
+            f"neighbors must be a pair (indices, distances), got {type(neighbors).__name__}.", parameter="neighbors"
+        ) from None
     n = indices.shape[0] if n_rows is None else n_rows
     fits = indices.ndim == 2 and indices.shape == distances.shape and indices.shape[0] == n and indices.shape[1] > 0
     if not fits or indices.dtype.kind not in "iu" or distances.dtype.kind not in "iuf":
-        message = (
+        raise ParameterError(
             f"neighbors must be indices (ints) and distances of one shape ({n}, k), got {indices.dtype} of shape "
             f"{indices.shape} and {distances.dtype} of shape {distances.shape}. Pass what "
-            f"manifolia.neighbors.kneighbors returns for the same rows."
+            f"manifolia.neighbors.kneighbors returns for the same rows.",
+            parameter="neighbors",
         )
-        raise ParameterError(message, parameter="neighbors")
     if indices.min() < 0 or indices.max() >= n or (indices == np.arange(n)[:, None]).any():
-        message = (
+        raise ValueError(
             f"neighbors.indices must lie between 0 and {n - 1} and no row may be its own neighbour. Leave the row "
             f"itself out (umap-learn's first column)."
         )
-        raise ValueError(message)
     ordered = np.sort(indices, axis=1)
     if (ordered[:, 1:] == ordered[:, :-1]).any():
-        message = "neighbors.indices names a row twice among the neighbours of one row. Name every neighbour once."
-        raise ValueError(message)
+        raise ValueError(
+            "neighbors.indices names a row twice among the neighbours of one row. Name every neighbour once."
+        )
     checked = _check_distances(distances)
     return indices.astype(np.intp, copy=False), checked
 
@@ -153,6 +152,7 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
 def _check_distances(distances: Array) -> FloatArray:
     checked: FloatArray = distances if distances.dtype.kind == "f" else distances.astype(np.float64)
     if not np.isfinite(checked).all() or checked.min() < 0.0 or (np.diff(checked, axis=1) < 0.0).any():
-        message = "neighbors.distances must be finite, at least 0 and never fall along a row. Sort the neighbours."
-        raise ValueError(message)
+        raise ValueError(
+            "neighbors.distances must be finite, at least 0 and never fall along a row. Sort the neighbours."
+        )
     return checked

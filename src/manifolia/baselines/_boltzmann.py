@@ -15,8 +15,6 @@ import numpy as np
 from manifolia._core.types import FloatArray
 from manifolia.baselines._network import Network, logistic
 
-__all__ = ["train_machine", "train_stack"]
-
 # Of Hinton and Salakhutdinov: rates of logistic and of linear units, momentum at first and after some sweeps, decay.
 _RATES = (0.1, 0.001)
 _MOMENTUM, _FIRST_SWEEPS = (0.5, 0.9), 5

@@ -14,8 +14,6 @@ import numpy as np
 
 from manifolia._core.types import Array, FloatArray
 
-__all__ = ["classwise_distances", "mean_distance"]
-
 _LARGEST = 500.0  # exponents beyond overflow; such rows are far apart in any case
 
 

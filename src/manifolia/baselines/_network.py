@@ -18,8 +18,6 @@ from manifolia._core.blocks import fixed_gemm, map_rows, row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray
 
-__all__ = ["Adam", "Network", "backward", "forward", "gradient", "logistic", "outputs", "place"]
-
 _ROWS = 500  # of a block: enough for BLAS, few enough that threads share a batch
 _DECAY = (0.9, 0.999)  # of the means of the gradient and of its square: Adam's own
 _LEAST = 1e-7

@@ -10,8 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, validate_data
 
-__all__ = ["ClassMap", "PlacingMap", "TargetMap", "signs"]
-
 
 class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """A map with a formula for new rows; ``fit`` sets ``_n_features_out`` when it is done."""

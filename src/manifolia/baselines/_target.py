@@ -11,8 +11,6 @@ from manifolia._core.types import Array, ArrayLike, FloatArray
 from manifolia.exceptions import ParameterError
 from manifolia.forest.targets import read_target
 
-__all__ = ["Factor", "target_classes", "target_factor"]
-
 _MAX_RANK = 100
 _TOLERANCE = 1e-6  # of the trace: what is left of the kernel when the factor stops growing
 
@@ -30,8 +28,9 @@ def _complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
     if target.task in ("classification", "multilabel"):
         check_classification_targets(target.y)
     if len(target.y) < n:
-        message = f"y has {n - len(target.y)} missing values, and {name} needs all. Drop those rows first."
-        raise ParameterError(message, parameter="y")
+        raise ParameterError(
+            f"y has {n - len(target.y)} missing values, and {name} needs all. Drop those rows first.", parameter="y"
+        )
     return target
 
 
@@ -43,8 +42,10 @@ def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: st
         one_hot = np.eye(len(classes))[codes]
         return Factor(one_hot - one_hot.mean(axis=0), classes)
     if target.task not in ("classification", "regression", "multilabel", "multioutput") or kernel == "delta":
-        message = f"kernel='delta' compares classes, and the target was taken for {target.task}. Use 'linear' or 'rbf'."
-        raise ParameterError(message, parameter="kernel")
+        raise ParameterError(
+            f"kernel='delta' compares classes, and the target was taken for {target.task}. Use 'linear' or 'rbf'.",
+            parameter="kernel",
+        )
     numbers = np.asarray(target.y, dtype=np.float64).reshape(n, -1)
     spread = numbers.std(axis=0)
     numbers = (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -75,10 +76,10 @@ def target_classes(y: ArrayLike | None, n: int, *, name: str) -> tuple[Array, Ar
     """Return the classes and the number of each row's class; refuse numbers."""
     target = _complete_target(y, n, "auto", name)
     if target.task != "classification":
-        message = (
+        raise ParameterError(
             f"{name} compares classes, and y was taken for {target.task}. Pass one column of classes, cut numbers into "
-            "bins first, or use a method that takes numbers, such as SupervisedPCA."
+            "bins first, or use a method that takes numbers, such as SupervisedPCA.",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
     classes, codes = np.unique(target.y, return_inverse=True)
     return classes, codes

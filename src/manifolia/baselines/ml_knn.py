@@ -23,8 +23,6 @@ from manifolia._core.types import Array, ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, check_number, validate_data
 from manifolia.forest.targets import read_target
 
-__all__ = ["MLkNN"]
-
 
 class MLkNN(ClassifierMixin, BaseEstimator):
     """Multi-label classifier by the label counts of the nearest rows.
@@ -90,8 +88,9 @@ class MLkNN(ClassifierMixin, BaseEstimator):
         checked = validate_data(self, X, accept_sparse="csr", ensure_min_samples=2)
         given = None if y is None else np.asarray(y)
         if given is not None and given.dtype.kind == "f" and np.isinf(given).any():
-            message = "Input y contains infinity or a value too large for dtype('float64'). Pass classes, or 0 and 1."
-            raise ValueError(message)
+            raise ValueError(
+                "Input y contains infinity or a value too large for dtype('float64'). Pass classes, or 0 and 1."
+            )
         is_many = given is not None and given.ndim == 2 and given.shape[1] > 1
         target = read_target(y, checked.shape[0], "multilabel" if is_many else "classification").y
         if y is not None:

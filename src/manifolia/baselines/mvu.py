@@ -20,8 +20,6 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, validate_data
 from manifolia.layout.mvu import unfold, unfold_need
 
-__all__ = ["MVU"]
-
 
 class MVU(BaseEstimator):
     """Map of largest variance that keeps the distances of neighbours.

@@ -38,8 +38,6 @@ from manifolia.exceptions import ParameterError
 from manifolia.layout.tsne import perplexity_graph, tsne_neighbors
 from manifolia.neighbors import kneighbors
 
-__all__ = ["ParametricTSNE", "tsne_cost"]
-
 _PAPER, _SMALL = (500, 500, 2000), (50, 50, 200)  # hidden units: the paper's, and a tenth of them for few rows
 _MANY = 1000  # rows from which the paper's layers are worth their time
 _WINDOW = 50  # steps over which the cost is averaged before it is compared with the next
@@ -197,8 +195,10 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         sizes = self.hidden_layer_sizes
         if not (isinstance(sizes, str) and sizes == "auto"):
             if isinstance(sizes, str) or not isinstance(sizes, Iterable) or not tuple(sizes):
-                message = f"hidden_layer_sizes must be 'auto' or some numbers of units, got {sizes!r}. Try (100, 100)."
-                raise ParameterError(message, parameter="hidden_layer_sizes")
+                raise ParameterError(
+                    f"hidden_layer_sizes must be 'auto' or some numbers of units, got {sizes!r}. Try (100, 100).",
+                    parameter="hidden_layer_sizes",
+                )
             for size in sizes:
                 check_number(size, "hidden_layer_sizes", low=1, integer=True)
 

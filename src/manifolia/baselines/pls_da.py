@@ -20,8 +20,6 @@ from manifolia._core.validate import check_bool, check_number, validate_data
 from manifolia.baselines._placing import TargetMap
 from manifolia.baselines._target import target_factor
 
-__all__ = ["PLSDA"]
-
 
 class PLSDA(TargetMap, BaseEstimator):
     """Map by the scores of partial least squares.

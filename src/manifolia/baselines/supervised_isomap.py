@@ -29,8 +29,6 @@ from manifolia.baselines._target import target_classes
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.layout.classical_mds import classical_mds
 
-__all__ = ["EnhancedSupervisedIsomap"]
-
 
 class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
     """Isomap on distances that are shrunk within classes and stretched between them.

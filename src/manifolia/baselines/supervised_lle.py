@@ -28,8 +28,6 @@ from manifolia.baselines._placing import ClassMap, signs
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
 
-__all__ = ["EnhancedSupervisedLLE"]
-
 
 class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
     """Locally linear embedding with neighbours chosen by distances that know the classes.

@@ -27,8 +27,6 @@ from manifolia._core.validate import check_number, validate_data
 from manifolia.baselines._placing import ClassMap
 from manifolia.baselines._target import target_classes
 
-__all__ = ["SupervisedNMF"]
-
 _HOLD = 0.001  # ρ, per row
 _EPSILON = 1e-12  # keeps ratios finite where a part vanishes
 

@@ -33,8 +33,6 @@ from manifolia.baselines._placing import TargetMap, signs
 from manifolia.baselines._target import target_factor
 from manifolia.exceptions import ParameterError
 
-__all__ = ["KernelSupervisedPCA", "SupervisedPCA"]
-
 _KERNELS = ("rbf", "linear", "poly")
 _TARGET_KERNELS = ("auto", "delta", "linear", "rbf")
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
@@ -250,8 +248,9 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         vectors = vectors - vectors.mean(axis=0)
         more = (vectors - beta @ (along.T @ vectors)) / np.sqrt(np.maximum(values, np.finfo(float).eps * n))
         if more.shape[1] < missing:
-            message = f"n_components={self.n_components} is more than {n} rows can span. Lower it."
-            raise ParameterError(message, parameter="n_components")
+            raise ParameterError(
+                f"n_components={self.n_components} is more than {n} rows can span. Lower it.", parameter="n_components"
+            )
         return np.asarray(more)
 
     def _width(self) -> float:

@@ -21,7 +21,6 @@ from manifolia.exceptions import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["from_arrays", "from_counts", "from_table"]
 
 _SPLIT = "split"
 _NAMES_SHOWN = 20  # a message that lists thousands of genes helps nobody
@@ -95,15 +94,18 @@ def from_arrays(
     per_row = {key: value for key, value in named.items() if value.ndim and value.shape[0] == n_rows}
     for key in ("y", _SPLIT):
         if key in named and key not in per_row:
-            message = f"{source}: {key} has shape {named[key].shape} and X has {n_rows} rows. Store one entry a row."
-            raise ValueError(message)
+            raise ValueError(
+                f"{source}: {key} has shape {named[key].shape} and X has {n_rows} rows. Store one entry a row."
+            )
     if target is None and known is None:
         columns: tuple[str, ...] = ("y",) if "y" in per_row else ()
     else:
         columns = _target_columns(source, per_row, known, target)
     if len(columns) > 1:
-        message = f"target must name one array of {source}, got {list(columns)!r}. Pass one of {', '.join(per_row)}."
-        raise ParameterError(message, parameter="target")
+        raise ParameterError(
+            f"target must name one array of {source}, got {list(columns)!r}. Pass one of {', '.join(per_row)}.",
+            parameter="target",
+        )
 
     values = per_row.pop(columns[0]) if columns else None
     target_names = list(columns)

@@ -10,7 +10,6 @@ from manifolia.datasets.catalogue import KnownSet
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BUNDLED", "read_bundled"]
 
 _ORIGIN = "bundled with scikit-learn"
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-__all__ = ["KNOWN", "KnownSet"]
-
 
 @dataclass(frozen=True)
 class KnownSet:

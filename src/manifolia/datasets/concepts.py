@@ -19,8 +19,6 @@ from manifolia._core.validate import check_bool, check_number
 from manifolia.datasets.truth import even_labels, truth_bunch
 from manifolia.exceptions import ParameterError
 
-__all__ = ["make_iris_noise", "make_relevant_blobs", "make_sin_inverse", "make_unbalanced_clusters"]
-
 
 def make_relevant_blobs(
     n_samples: int = 300,
@@ -116,8 +114,7 @@ def make_sin_inverse(
     n_samples = check_number(n_samples, "n_samples", low=1, integer=True)
     x_min = check_number(x_min, "x_min", low=0, open_low=True)
     if x_min >= 1:
-        message = f"x_min must be below 1, the right end of the domain, got {x_min!r}."
-        raise ParameterError(message, parameter="x_min")
+        raise ParameterError(f"x_min must be below 1, the right end of the domain, got {x_min!r}.", parameter="x_min")
     balanced = check_bool(balanced, "balanced")
     rng = as_generator(random_state)
 
@@ -179,8 +176,10 @@ def make_unbalanced_clusters(
         n_features); ``feature_names``; ``description``.
     """
     if isinstance(sizes, str) or not hasattr(sizes, "__len__") or len(sizes) != 2:
-        message = f"sizes must be two ints, the rows of each cluster, got {sizes!r}. Pass for example (10, 50)."
-        raise ParameterError(message, parameter="sizes")
+        raise ParameterError(
+            f"sizes must be two ints, the rows of each cluster, got {sizes!r}. Pass for example (10, 50).",
+            parameter="sizes",
+        )
     counts = [check_number(size, f"sizes[{i}]", low=1, integer=True) for i, size in enumerate(sizes)]
     n_features = check_number(n_features, "n_features", low=1, integer=True)
     separation = check_number(separation, "separation", low=0)

@@ -30,7 +30,6 @@ from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeErr
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Entry", "find", "get_data_home", "read_arrays", "read_counts", "read_table", "scan"]
 
 _ENVIRONMENT = "MANIFOLIA_DATA"
 _SUBFOLDERS = ("untouched",)
@@ -71,8 +70,10 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     """
     if data_home is not None:
         if not isinstance(data_home, (str, os.PathLike)):
-            message = f"data_home must be a path or None, got {data_home!r} of type {type(data_home).__name__}."
-            raise ParameterTypeError(message, parameter="data_home")
+            raise ParameterTypeError(
+                f"data_home must be a path or None, got {data_home!r} of type {type(data_home).__name__}.",
+                parameter="data_home",
+            )
         return _existing(Path(data_home).expanduser(), "the argument data_home")
     variable = os.environ.get(_ENVIRONMENT)
     if variable:
@@ -83,8 +84,7 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
 def _existing(folder: Path, origin: str) -> Path:
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
-        message = f"{origin} is {str(folder)!r}, which {what}. Name the folder that holds the data sets."
-        raise DataHomeError(message)
+        raise DataHomeError(f"{origin} is {str(folder)!r}, which {what}. Name the folder that holds the data sets.")
     return folder
 
 
@@ -143,8 +143,9 @@ def find(name: str, home: Path) -> Entry:
     entries = listed.get(name, [])
     if len(entries) > 1:
         files = ", ".join(str(entry.path.relative_to(home)) for entry in entries)
-        message = f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one."
-        raise ParameterError(message, parameter="name")
+        raise ParameterError(
+            f"name={name!r} fits several files in {home}: {files}. Rename or remove all but one.", parameter="name"
+        )
     if entries:
         return entries[0]
     near = difflib.get_close_matches(name, [*listed, *BUNDLED], n=1)
@@ -186,11 +187,10 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise _unreadable(path, error) from error
     if "X" not in arrays or arrays["X"].ndim != 2:
         shapes = ", ".join(f"{key} {value.shape}" for key, value in arrays.items())
-        message = (
+        raise ValueError(
             f"{path} must hold a two-dimensional array X, got: {shapes}. "
             f"A matrix saved with scipy.sparse.save_npz belongs in a file NAME{_COUNTS}."
         )
-        raise ValueError(message)
     return arrays
 
 
@@ -216,8 +216,9 @@ def _companion(folder: Path, stem: str, parts: Iterable[str], length: int, what:
             if path.is_file():
                 table = read_table(path)
                 if len(table) != length:
-                    message = f"{path} has {len(table)} rows and the counts have {length} {what}: they must agree."
-                    raise ValueError(message)
+                    raise ValueError(
+                        f"{path} has {len(table)} rows and the counts have {length} {what}: they must agree."
+                    )
                 return table
     return None
 

@@ -15,8 +15,6 @@ from manifolia.datasets.catalogue import KNOWN
 from manifolia.datasets.home import find, get_data_home, read_arrays, read_counts, read_table, scan
 from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeError
 
-__all__ = ["available", "load"]
-
 _HOME = "home:"
 
 
@@ -78,8 +76,10 @@ def load(
     ((150, 4), 'setosa')
     """
     if not isinstance(name, str):
-        message = f"name must be a str, got {name!r} of type {type(name).__name__}. See manifolia.datasets.available()."
-        raise ParameterTypeError(message, parameter="name")
+        raise ParameterTypeError(
+            f"name must be a str, got {name!r} of type {type(name).__name__}. See manifolia.datasets.available().",
+            parameter="name",
+        )
     download = check_bool(download, "download")
     columns = _as_columns(target)
     if name in BUNDLED:
@@ -122,8 +122,9 @@ def _as_columns(target: str | Sequence[str] | None) -> tuple[str, ...] | None:
         return None
     columns = (target,) if isinstance(target, str) else tuple(target)
     if not columns or not all(isinstance(column, str) for column in columns):
-        message = f"target must be a column's name, a sequence of names or None, got {target!r}."
-        raise ParameterError(message, parameter="target")
+        raise ParameterError(
+            f"target must be a column's name, a sequence of names or None, got {target!r}.", parameter="target"
+        )
     return columns
 
 
@@ -136,15 +137,15 @@ def _from_openml(name: str, target: tuple[str, ...] | None) -> Bunch:
     try:
         raw = datasets.fetch_openml(name=remote, target_column=column, as_frame=True, parser="auto")
     except (OSError, ValueError, KeyError) as error:  # no network, no such set, no such column
-        message = f"OpenML did not give a data set named {remote!r}: {error} Check the name and the network."
-        raise DataHomeError(message) from error
+        raise DataHomeError(
+            f"OpenML did not give a data set named {remote!r}: {error} Check the name and the network."
+        ) from error
     if known is not None and len(raw.frame) != known.n_rows:
         # The name would then mean one set here and another one there.
-        message = (
+        raise DataHomeError(
             f"OpenML's {remote!r} has {len(raw.frame)} rows and the set known as {name!r} has {known.n_rows}: it is "
             f"another edition. To have it all the same, call sklearn.datasets.fetch_openml({remote!r})."
         )
-        raise DataHomeError(message)
     return from_table(
         name,
         raw.frame,

@@ -17,8 +17,6 @@ from manifolia._core.types import FloatArray, RandomState
 from manifolia._core.validate import check_number
 from manifolia.datasets.truth import even_labels, truth_bunch
 
-__all__ = ["make_sine", "make_swiss_roll", "make_tree"]
-
 
 def make_tree(
     n_samples: int = 500,

@@ -9,8 +9,6 @@ from sklearn.utils import Bunch
 
 from manifolia._core.types import Array, FloatArray, IntArray
 
-__all__ = ["even_labels", "truth_bunch"]
-
 
 def truth_bunch(
     data: FloatArray, target: Array, description: str, *, feature_names: list[str] | None = None, **truth: Any

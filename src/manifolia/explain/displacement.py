@@ -46,8 +46,6 @@ from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArr
 from manifolia._core.validate import check_matrix, check_number, is_sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Displacement", "displacements", "importance", "row_displacements"]
-
 _POOL = 2000  # rows, at most, among which similar ones are looked for
 _LEAST_POOL = 200
 _COMPARISONS = 400_000_000  # row × pool × feature comparisons that decide how large the pool may be: a few seconds
@@ -143,11 +141,11 @@ def importance(
     faster; a single one is quick enough to ask while looking at a map.
     """
     if not hasattr(model, "transform"):
-        message = (
+        raise ParameterTypeError(
             f"model must place rows by transform, and {type(model).__name__} has none. Give its map a formula first: "
-            f"manifolia.KernelMap().fit(X, Y)."
+            f"manifolia.KernelMap().fit(X, Y).",
+            parameter="model",
         )
-        raise ParameterTypeError(message, parameter="model")
     data = check_matrix(X, accept_sparse=True, allow_nan=True, min_rows=3)
     n, d = data.shape
     generator = as_generator(random_state)
@@ -195,8 +193,10 @@ def _which_rows(rows: int | ArrayLike, n: int, generator: np.random.Generator) -
 
 def _check_groups(groups: Sequence[ArrayLike], d: int) -> list[IntArray]:
     if len(groups) == 0:
-        message = "groups must name at least one group of columns, got none. None takes each column alone."
-        raise ParameterError(message, parameter="groups")
+        raise ParameterError(
+            "groups must name at least one group of columns, got none. None takes each column alone.",
+            parameter="groups",
+        )
     return [_check_indices(np.atleast_1d(group), d, f"groups[{g}]") for g, group in enumerate(groups)]
 
 
@@ -204,8 +204,7 @@ def _check_indices(given: ArrayLike, size: int, name: str) -> IntArray:
     found = np.asarray(given)
     whole = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iu"
     if not whole or found.min() < 0 or found.max() >= size:
-        message = f"{name} must be whole numbers from 0 to {size - 1}, got {given!r}."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(f"{name} must be whole numbers from 0 to {size - 1}, got {given!r}.", parameter=name)
     return found.astype(np.intp)
 
 

@@ -42,8 +42,6 @@ from manifolia.layout.initialize import pca_start
 from manifolia.neighbors import kneighbors
 from manifolia.operators.tangent import TangentSpaces, bases
 
-__all__ = ["EmbeddedGauges", "embedded_gauges", "embedded_pullback", "place_gauges", "synchronize"]
-
 _GATHERED = 1 << 22
 _POWER_STEPS = 10  # by then the mean alignment over edges has stopped growing
 

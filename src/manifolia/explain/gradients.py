@@ -40,18 +40,6 @@ from manifolia.exceptions import ParameterError
 from manifolia.explain.pullback import Pullback
 from manifolia.operators.tangent import TangentSpaces, bases
 
-__all__ = [
-    "ArrowGrid",
-    "GroupMeans",
-    "arrow_grid",
-    "arrow_reliability",
-    "correlation_arrows",
-    "feature_gradients",
-    "feature_importance",
-    "group_means",
-    "with_neighbors",
-]
-
 _BLOCK_NUMBERS = 1 << 22
 _MOST_ROWS = 1024
 
@@ -193,11 +181,11 @@ def arrow_reliability(
     points = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1], "features")
     if gradients.shape != (points.size, columns.size, Y.shape[1]):
-        message = (
+        raise ParameterError(
             f"gradients must be of shape ({points.size}, {columns.size}, {Y.shape[1]}), one arrow for each point and "
-            f"feature asked for, got shape {gradients.shape}."
+            f"feature asked for, got shape {gradients.shape}.",
+            parameter="gradients",
         )
-        raise ParameterError(message, parameter="gradients")
     narrow = X[:, columns]
     coordinates = np.asarray(Y, dtype=np.float64)
 
@@ -293,11 +281,11 @@ def arrow_grid(
     arrows = np.asarray(gradients, dtype=np.float64)
     check_same_length(Y=coordinates, gradients=arrows)
     if arrows.ndim not in (2, 3) or arrows.shape[-1] != coordinates.shape[1]:
-        message = (
+        raise ParameterError(
             f"gradients must end in {coordinates.shape[1]} components, with one arrow per point or one for each point "
-            f"and feature, got shape {arrows.shape}."
+            f"and feature, got shape {arrows.shape}.",
+            parameter="gradients",
         )
-        raise ParameterError(message, parameter="gradients")
     check_number(n_nodes, "n_nodes", low=2, integer=True)
     check_number(bandwidth, "bandwidth", low=0.0, open_low=True)
     low, high = coordinates.min(axis=0), coordinates.max(axis=0)

@@ -36,8 +36,6 @@ from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number
 from manifolia.operators.tangent import TangentSpaces
 
-__all__ = ["Pullback", "nearest_frame", "pullback"]
-
 _BLOCK = 4096
 #: A direction of the map in which a neighbourhood is thinner than this share of its extent (of variance) counts as
 #: this wide: the slope along it would be noise divided by almost nothing.

@@ -13,8 +13,6 @@ from manifolia._core.types import Array
 from manifolia.explorer.columns import Encoded, quantize
 from manifolia.explorer.parts.part import Part
 
-__all__ = ["fit_budget", "fit_parts", "pack", "some_names"]
-
 #: What the script, the style and the frame of a page take, at most.
 _FRAME_BYTES = 150_000
 #: Share of a page that is too large which its parts may keep; the columns have the rest.

@@ -28,8 +28,6 @@ from manifolia.explorer.serve import LivePage
 from manifolia.persist import load
 from manifolia.tables import read
 
-__all__ = ["build_page", "describe", "explore", "page_of", "stored_rows"]
-
 _LIVE_MB = 1e6  # a served page has no size to keep to
 #: Of a wider table the page gets the columns that matter most. More than this are searched, not read; and 200 columns
 #: of 20,000 rows, in full precision, leave the parts a few of the 25 MB that a page has by default.
@@ -124,8 +122,9 @@ def explore(
     PosixPath('iris.html')
     """
     if live and isinstance(new, NewRows):
-        message = "new is NewRows, whose places are given. With live=True pass the rows themselves."
-        raise ParameterError(message, parameter="new")
+        raise ParameterError(
+            "new is NewRows, whose places are given. With live=True pass the rows themselves.", parameter="new"
+        )
     is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
     later = new if live and is_model else None  # rows that the served page places
     options = PageOptions(
@@ -157,11 +156,10 @@ def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Pa
     only_models["parts"] = None if options.parts == "auto" else options.parts
     given = [name for name, value in only_models.items() if value is not None]
     if given or tuple(options.findings) or tuple(options.notes):
-        message = (
+        raise ValueError(
             f"{', '.join(given) or 'findings and notes'}: a run has all that its page shows. "
             f"Leave these out, or pass the model instead of the run."
         )
-        raise ValueError(message)
     return _of_run(model_or_run, options.title, options.color_by), None
 
 
@@ -317,8 +315,9 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
         folder = Path(run)
         file = folder / "payload.npz" if folder.is_dir() else folder
         if not file.is_file():
-            message = f"model_or_run is {str(folder)!r}, where there is no payload.npz. Pass the folder of a run."
-            raise ModelFileError(message)
+            raise ModelFileError(
+                f"model_or_run is {str(folder)!r}, where there is no payload.npz. Pass the folder of a run."
+            )
         payload = Payload.load(file)
     meta = dict(payload.meta)
     if title is not None:
@@ -326,8 +325,10 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
     if color_by is not None:
         names = [column["name"] for column in meta["columns"]]
         if color_by not in names:
-            message = f"color_by is {color_by!r}, which is no column of the page: {', '.join(map(repr, names))}."
-            raise ParameterError(message, parameter="color_by")
+            raise ParameterError(
+                f"color_by is {color_by!r}, which is no column of the page: {', '.join(map(repr, names))}.",
+                parameter="color_by",
+            )
         meta["color_by"] = names.index(color_by)
     return Payload(meta, payload.arrays)
 

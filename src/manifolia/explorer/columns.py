@@ -29,18 +29,6 @@ import pandas as pd
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 
-__all__ = [
-    "KINDS",
-    "PRECISE_ROWS",
-    "Encoded",
-    "as_frame",
-    "encode_column",
-    "encode_texts",
-    "infer_kind",
-    "joined_column",
-    "quantize",
-]
-
 KINDS = ("class", "number", "date", "text")
 #: Below this many rows numbers and coordinates keep all digits of float32: the page is small anyway.
 PRECISE_ROWS = 20_000
@@ -90,8 +78,9 @@ def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
     try:
         numbers = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        message = f"kinds: the column {values.name!r} is to be a number and holds other values ({error})."
-        raise ValueError(message) from error
+        raise ValueError(
+            f"kinds: the column {values.name!r} is to be a number and holds other values ({error})."
+        ) from error
     return _encode_numbers(numbers, precise=precise)
 
 
@@ -147,8 +136,7 @@ def _encode_classes(values: pd.Series) -> Encoded:
     dtype = "u1" if len(names) < 2**8 - 1 else "u2"
     top = 2 ** (8 * int(dtype[1])) - 1
     if len(names) > top:
-        message = f"kinds: the column {values.name!r} has {len(names):,} distinct values, too many for classes."
-        raise ValueError(message)
+        raise ValueError(f"kinds: the column {values.name!r} has {len(names):,} distinct values, too many for classes.")
     coded = np.where(codes < 0, top, codes).astype("<" + dtype)
     counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
     return Encoded("class", {"": coded}, {"levels": names, "counts": counts, "missing": top})
@@ -233,14 +221,17 @@ def as_frame(columns: Any, n: int, name: str) -> pd.DataFrame:
     else:
         for key, values in columns.items():
             if len(values) != n:
-                message = f"{name}: {key!r} has {len(values):,} values and the map has {n:,} rows."
-                raise ParameterError(message, parameter=name)
+                raise ParameterError(
+                    f"{name}: {key!r} has {len(values):,} values and the map has {n:,} rows.", parameter=name
+                )
         parts = [pd.Series(values).reset_index(drop=True) for values in columns.values()]
         table = pd.concat(parts, axis=1) if parts else pd.DataFrame(index=pd.RangeIndex(n))
         table.columns = list(columns)
     if len(table) != n:
-        message = f"{name} has {len(table):,} rows and the map has {n:,}. Pass the same rows, in the same order."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} has {len(table):,} rows and the map has {n:,}. Pass the same rows, in the same order.",
+            parameter=name,
+        )
     table = table.copy(deep=False)
     table.columns = _distinct([str(column) for column in table.columns])
     return table

@@ -32,19 +32,6 @@ from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame, as_pandas
 from manifolia.tables.preparer import PlainRows
 
-__all__ = [
-    "Arrivals",
-    "Context",
-    "Known",
-    "PageOptions",
-    "Space",
-    "bare_rows",
-    "context_of",
-    "importances_of",
-    "own_names",
-    "stored_context",
-]
-
 _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
 #: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
 _MOST_CLASSES = 40
@@ -253,14 +240,14 @@ class Context:
             if names is not None:
                 missing = [str(name) for name in names if name not in cells.columns]
                 if missing:
-                    message = f"the rows have no column {missing[0]!r}, which the model needs."
-                    raise TableError(message)
+                    raise TableError(f"the rows have no column {missing[0]!r}, which the model needs.")
                 cells = cells.loc[:, list(names)]
             elif getattr(self.model, "n_features_in_", cells.shape[1]) == cells.shape[1]:
                 cells = cells.to_numpy(dtype=np.float64, na_value=np.nan)
             else:
-                message = f"the rows have {cells.shape[1]} columns and the model needs {self.model.n_features_in_}."
-                raise TableError(message)
+                raise TableError(
+                    f"the rows have {cells.shape[1]} columns and the model needs {self.model.n_features_in_}."
+                )
         return cells if before is None else before.transform(cells)
 
     def add(self, name: str, values: Any, role: str, kind: str | None = None) -> str:
@@ -277,11 +264,10 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
     method = last_step(model)
     if known is None:
         if not hasattr(method, "fit"):
-            message = (
+            raise TypeError(
                 f"model_or_run is {type(model).__name__}. Pass a fitted estimator with embedding_, the folder of a "
                 f"run, or a payload."
             )
-            raise TypeError(message)
         check_is_fitted(method, "embedding_")
     card = registry.card_of(model)
     context = Context(
@@ -353,11 +339,10 @@ def _take_table(context: Context, X: Any) -> None:
         cells = cells.set_axis(names, axis=1) if isinstance(cells, pd.DataFrame) else cells
         table = replace(table, features=cells, feature_names=names)
     if table.n_rows != context.n:
-        message = (
+        raise ValueError(
             f"X has shape {table.features.shape} and the map has {context.n:,} rows. Pass the rows that the model was "
             f"fitted on."
         )
-        raise ValueError(message)
     context.table, context.row_names = table, own_names(table)
 
 
@@ -434,8 +419,7 @@ def _take_target(context: Context, y: Any, task: str) -> None:
         several = [f"target {i}" for i in range(bare.shape[1])]
         target = bare.set_axis(["target"] if bare.shape[1] == 1 else several, axis=1).infer_objects()
     if len(target) != n:
-        message = f"y has {len(target):,} rows and the map has {n:,}."
-        raise ParameterError(message, parameter="y")
+        raise ParameterError(f"y has {len(target):,} rows and the map has {n:,}.", parameter="y")
     taken = set() if context.table is None else set(context.table.names)
     target.columns = pd.Index([f"{name} (target)" if str(name) in taken else str(name) for name in target.columns])
     context.target = target
@@ -453,8 +437,9 @@ def _looks_like_classes(values: pd.Series) -> bool:
 def _checked_study(study: Any) -> Mapping[str, Any] | None:
     content = study.to_dict() if hasattr(study, "to_dict") else study
     if content is not None and not isinstance(content, Mapping):
-        message = f"study is {type(study).__name__}. Pass a fitted Tuner, or its to_dict()."
-        raise ParameterTypeError(message, parameter="study")
+        raise ParameterTypeError(
+            f"study is {type(study).__name__}. Pass a fitted Tuner, or its to_dict().", parameter="study"
+        )
     return content
 
 

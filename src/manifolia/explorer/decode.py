@@ -13,8 +13,6 @@ from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts.part import Part, part_of_page
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 
-__all__ = ["Decoded", "decode", "decode_parts", "with_new_rows"]
-
 
 class Decoded(NamedTuple):
     """What a payload holds, in the order of the rows that it was made from."""

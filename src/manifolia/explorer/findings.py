@@ -12,17 +12,6 @@ from scipy.stats import norm
 from manifolia._core.types import Array, FloatArray
 from manifolia.metrics.separation import blind_score
 
-__all__ = [
-    "Finding",
-    "Learned",
-    "findings_of",
-    "importance_finding",
-    "isolation_finding",
-    "neighbour_finding",
-    "neighbour_share",
-    "surprise_finding",
-]
-
 _TOP = 3  # columns and rows that are named
 _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling

@@ -29,8 +29,6 @@ from manifolia.exceptions import TableError
 from manifolia.explorer.page import served_html, static
 from manifolia.tables import Table, read
 
-__all__ = ["LATE", "MOST_BYTES", "Guard", "Handler", "Server", "UploadError", "read_upload"]
-
 LATE = 600.0  #: Seconds after which a placement is given up.
 _MOST_LISTENERS = 16
 _SELF = ("same-origin", "none")  # "none" is an address that the user typed
@@ -293,8 +291,7 @@ class UploadError(TableError):
 def read_upload(content: bytes, kind: str) -> Table:
     """Read rows."""
     if not content.strip():
-        message = "There are no rows. Paste them with the names of their columns in the first line."
-        raise UploadError(message)
+        raise UploadError("There are no rows. Paste them with the names of their columns in the first line.")
     if kind == "application/json":
         return read(_from_json(content))
     with tempfile.TemporaryDirectory(prefix="manifolia-") as folder:
@@ -310,18 +307,15 @@ def _from_json(content: bytes) -> pd.DataFrame:
     try:
         found = json.loads(content, parse_constant=lambda _: None)  # NaN and Infinity, which JSON does not have
     except (ValueError, RecursionError) as error:
-        message = f"This is not JSON. {_FORMS}"
-        raise UploadError(message) from error
+        raise UploadError(f"This is not JSON. {_FORMS}") from error
     lists = isinstance(found, dict) and found and all(isinstance(values, list) for values in found.values())
     records = isinstance(found, list) and found and all(isinstance(row, dict) for row in found)
     if not (lists or records) or not _flat(found):
-        message = f"These are no rows. {_FORMS}"
-        raise UploadError(message)
+        raise UploadError(f"These are no rows. {_FORMS}")
     try:
         return pd.DataFrame(found)
     except ValueError as error:
-        message = f"The columns are not of one length. {_FORMS}"
-        raise UploadError(message) from error
+        raise UploadError(f"The columns are not of one length. {_FORMS}") from error
 
 
 def _flat(found: Any) -> bool:

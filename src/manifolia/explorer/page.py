@@ -17,8 +17,6 @@ from pathlib import Path
 from manifolia._core.files import draft
 from manifolia.explorer.payload import Payload
 
-__all__ = ["page_html", "served_html", "static", "write_page"]
-
 
 def page_html(payload: Payload) -> str:
     """Make the page of a file."""

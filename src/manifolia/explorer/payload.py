@@ -56,8 +56,6 @@ from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts.part import Part, join_parts, placed_arrays, resolved_meta
 from manifolia.show.palette import CONTINUOUS, CONTINUOUS_DARK, MAX_CLASSES, MISSING_COLOR, OTHER_COLOR, class_colors
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "NewRows", "Payload", "build_payload"]
-
 FORMAT_VERSION = 3
 FORMAT = "manifolia-explorer"
 #: What reading a damaged archive raises, beside the errors of the archive itself.
@@ -134,14 +132,14 @@ class Payload:
             foreign = meta["format"] != FORMAT
             version = meta["version"]
         except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
-            message = f"{os.fspath(path)!r} holds no page of manifolia, or is damaged ({error}). Make it again."
-            raise ModelFileError(message) from error
+            raise ModelFileError(
+                f"{os.fspath(path)!r} holds no page of manifolia, or is damaged ({error}). Make it again."
+            ) from error
         if foreign or version != FORMAT_VERSION:
-            message = (
+            raise ModelFileError(
                 f"{os.fspath(path)!r} has format {meta['format']!r}, version {version!r}, and manifolia reads "
                 f"{FORMAT!r}, version {FORMAT_VERSION}. Make the file again, or update manifolia."
             )
-            raise ModelFileError(message)
         _check_arrays(meta, arrays, os.fspath(path))
         return cls(meta, arrays)
 
@@ -167,11 +165,9 @@ def _check_arrays(meta: dict[str, Any], arrays: dict[str, Array], path: str) -> 
         )
         listed = all(isinstance(meta[name], list) for name in ("columns", "notes", "findings", "left_out"))
     except (KeyError, TypeError) as error:
-        message = f"{path!r} is damaged: {error}. Make it again."
-        raise ModelFileError(message) from error
+        raise ModelFileError(f"{path!r} is damaged: {error}. Make it again.") from error
     if not (fits and listed):
-        message = f"{path!r} is damaged: its arrays are not those it describes. Make it again."
-        raise ModelFileError(message)
+        raise ModelFileError(f"{path!r} is damaged: its arrays are not those it describes. Make it again.")
 
 
 def build_payload(
@@ -243,14 +239,12 @@ def _append_new(
     n = Y.shape[0]
     names: list[str | None] | None = None if row_names is None else [str(name) for name in row_names]
     if names is not None and len(names) != n:
-        message = f"row_names has {len(names):,} entries and the map has {n:,} rows."
-        raise ParameterError(message, parameter="row_names")
+        raise ParameterError(f"row_names has {len(names):,} entries and the map has {n:,} rows.", parameter="row_names")
     if new is None:
         return 0, Y, table, names
     Y_new = np.asarray(check_map(new.Y, name="new.Y"), dtype=np.float64)
     if Y_new.shape[1] != Y.shape[1]:
-        message = f"new.Y has {Y_new.shape[1]} dimensions and the map has {Y.shape[1]}."
-        raise ValueError(message)
+        raise ValueError(f"new.Y has {Y_new.shape[1]} dimensions and the map has {Y.shape[1]}.")
     m = Y_new.shape[0]
     added = as_frame(new.columns, m, "new.columns")
     both = {}
@@ -262,8 +256,7 @@ def _append_new(
     if names is not None or new.row_names is not None:
         theirs_named = [None] * m if new.row_names is None else [str(name) for name in new.row_names]
         if len(theirs_named) != m:
-            message = f"new.row_names has {len(theirs_named):,} entries and new.Y has {m:,} rows."
-            raise ValueError(message)
+            raise ValueError(f"new.row_names has {len(theirs_named):,} entries and new.Y has {m:,} rows.")
         names = [*(names or [None] * n), *theirs_named]
     return m, np.vstack([Y, Y_new]), joined, names
 
@@ -310,11 +303,11 @@ def _encode_columns(
     for given, allowed, what in ((kinds, KINDS, "kinds"), (roles, _ROLES, "roles")):
         for name, value in given.items():
             if name not in table.columns:
-                message = f"{what} names the column {name!r}, which is not in columns: {some_names(table.columns)}."
-                raise ValueError(message)
+                raise ValueError(
+                    f"{what} names the column {name!r}, which is not in columns: {some_names(table.columns)}."
+                )
             if value not in allowed:
-                message = f"{what}: {name!r} is {value!r}. Use one of {', '.join(map(repr, allowed))}."
-                raise ValueError(message)
+                raise ValueError(f"{what}: {name!r} is {value!r}. Use one of {', '.join(map(repr, allowed))}.")
     encoded = []
     for name in table.columns:
         values = table[name]
@@ -328,8 +321,9 @@ def _first_color(encoded: list[tuple[str, str, Encoded]], color_by: str | None) 
     if color_by is not None:
         place = {name: i for i, (name, role, _) in enumerate(encoded) if role != "name"}
         if color_by not in place:
-            message = f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}."
-            raise ParameterError(message, parameter="color_by")
+            raise ParameterError(
+                f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}.", parameter="color_by"
+            )
         return place[color_by]
     for kind in ("class", "number", "date"):
         for i, (_, role, coded) in enumerate(encoded):

@@ -14,18 +14,15 @@ from manifolia.explorer.parts.predictions import forest_predictions
 from manifolia.explorer.payload import NewRows
 from manifolia.tables import Table
 
-__all__ = ["new_rows", "place_rows", "warm_up"]
-
 
 def place_rows(context: Context, table: Table) -> Arrivals:
     """Place raw rows on a map: every way to do so, in Python, on a served page or by command, goes through here."""
     card, method = context.card, context.method
     if not card.places:
-        message = (
+        raise TableError(
             f"{card.label or card.name} has no formula for new rows. Make the map with a method that has one, such as "
             f"rf-phate, or map old and new rows together."
         )
-        raise TableError(message)
     rows = context.prepared(table)
     bare = bare_rows(rows)
     return Arrivals(

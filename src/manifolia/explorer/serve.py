@@ -36,8 +36,6 @@ from manifolia.explorer.payload import NewRows, Payload
 from manifolia.explorer.place import new_rows, place_rows, warm_up
 from manifolia.tables import Table, read
 
-__all__ = ["LivePage", "PlacedRows"]
-
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _MOST_NEW = 10_000  # new rows that a page takes in all
 _MOST_WARNINGS = 5  # that a page is told
@@ -208,12 +206,12 @@ class LivePage:
     def _place(self, table: Table) -> PlacedRows:
         """Place rows, and put them on the page. The worker thread alone comes here."""
         if self._context is None:
-            message = "This page has no model at hand that could place new rows."
-            raise UploadError(message)
+            raise UploadError("This page has no model at hand that could place new rows.")
         known = sum(one.n_rows for one in self._new)
         if known + table.n_rows > _MOST_NEW:
-            message = f"The page takes {_MOST_NEW:,} new rows at most, and would have {known + table.n_rows:,}."
-            raise UploadError(message)
+            raise UploadError(
+                f"The page takes {_MOST_NEW:,} new rows at most, and would have {known + table.n_rows:,}."
+            )
         self._tell("placing", 0, table.n_rows)
         placed = _placed(self._context, table)
         self._tell("placing", table.n_rows, table.n_rows)

@@ -23,8 +23,6 @@ from manifolia.explorer.context import PageOptions
 from manifolia.explorer.page import page_html, static
 from manifolia.explorer.payload import NewRows, Payload
 
-__all__ = ["Explorer"]
-
 _SANDBOX = "allow-scripts allow-downloads"
 
 
@@ -134,8 +132,9 @@ class Explorer:
         if found.dtype == bool and found.shape == (total,):
             found = np.flatnonzero(found)
         if found.ndim != 1 or found.dtype.kind not in "iu" or ((found < 0) | (found >= total)).any():
-            message = f"selection must be row numbers from 0 to {total - 1}, or a mask of {total} values; got {rows!r}."
-            raise ValueError(message)
+            raise ValueError(
+                f"selection must be row numbers from 0 to {total - 1}, or a mask of {total} values; got {rows!r}."
+            )
         self._needed().selection = np.unique(found).tolist()
 
     @property
@@ -165,8 +164,10 @@ class Explorer:
         """Colour the map by a column."""
         names = [column["name"] for column in self.payload.meta["columns"] if column["kind"] != "text"]
         if name not in names:
-            message = f"color_by is {name!r}, which is no column of the page that has colours: {', '.join(names[:12])}."
-            raise ParameterError(message, parameter="color_by")
+            raise ParameterError(
+                f"color_by is {name!r}, which is no column of the page that has colours: {', '.join(names[:12])}.",
+                parameter="color_by",
+            )
         self._needed().color_by = name
 
     def observe(self, handler: Callable[[Any], None], names: str | Sequence[str] = "selection") -> None:

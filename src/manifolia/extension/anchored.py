@@ -25,8 +25,6 @@ from manifolia.layout.edge_sgd import (
     push_per_draw,
 )
 
-__all__ = ["place_anchored"]
-
 _EPOCHS = 50  # 100 gave the same accuracy on 10,000 new digits, 30 lost 0.001, the start alone 0.037
 _FIRST_STEP = 0.25  # of the layout's: the start is near, and a step of 1 forgets it
 _ROWS = 256  # per piece of work, some 2 ms
@@ -68,17 +66,23 @@ def _check_neighbors(indices: IntArray, weights: FloatArray, n: int) -> tuple[In
     near = np.ascontiguousarray(indices)
     strengths = np.ascontiguousarray(weights, dtype=np.float32)
     if near.dtype.kind not in "iu":
-        message = f"indices must be integers, got {near.dtype}. Pass the numbers of the neighbours."
-        raise ParameterTypeError(message, parameter="indices")
-    if near.ndim != 2 or near.shape != strengths.shape or near.shape[1] == 0:
-        message = (
-            f"indices and weights must have one shape (m, k) with k at least 1, got {near.shape} and {strengths.shape}."
+        raise ParameterTypeError(
+            f"indices must be integers, got {near.dtype}. Pass the numbers of the neighbours.", parameter="indices"
         )
-        raise ParameterError(message, parameter="indices")
+    if near.ndim != 2 or near.shape != strengths.shape or near.shape[1] == 0:
+        raise ParameterError(
+            f"indices and weights must have one shape (m, k) with k at least 1, got {near.shape} and "
+            f"{strengths.shape}.",
+            parameter="indices",
+        )
     if near.size and (near.min() < 0 or near.max() >= n):
-        message = f"indices must lie in 0 … {n - 1}, the points of the map, got {near.min()} … {near.max()}."
-        raise ParameterError(message, parameter="indices")
+        raise ParameterError(
+            f"indices must lie in 0 … {n - 1}, the points of the map, got {near.min()} … {near.max()}.",
+            parameter="indices",
+        )
     if not np.isfinite(strengths).all() or (strengths < 0).any():
-        message = "weights must be finite and not negative. Pass the membership strengths, not distances."
-        raise ParameterError(message, parameter="weights")
+        raise ParameterError(
+            "weights must be finite and not negative. Pass the membership strengths, not distances.",
+            parameter="weights",
+        )
     return near.astype(np.int64), strengths

@@ -55,25 +55,6 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import Array, FloatArray, IntArray, RandomState
 from manifolia.neighbors import Neighbors, kneighbors
 
-__all__ = [
-    "KINDS",
-    "Frame",
-    "choose_centers",
-    "choose_width",
-    "evaluate",
-    "frame_of",
-    "framed",
-    "formula",
-    "importance_from_jacobian",
-    "jacobian",
-    "map_scale",
-    "mode_neighbors",
-    "nearest_gaps",
-    "place_at_mode",
-    "sensitivity_from_jacobian",
-    "solve",
-]
-
 #: Numbers of the metrics in the kernels.
 KINDS = {"euclidean": 0, "manhattan": 1, "cosine": 2, "precomputed": 3}
 #: Multiples of the median distance between nearest centres, among which `choose_width` chooses.

@@ -49,8 +49,6 @@ from manifolia.extension.novelty import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.rows import check_rows, prepare
 
-__all__ = ["KernelMap", "calibration_rows"]
-
 _BLOCK = 16_384  # rows that are in hand at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
@@ -190,8 +188,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         self._check_parameters()
         if Y is None:
-            message = "KernelMap requires y to be passed, but the target y is None. Pass the places of the rows."
-            raise ValueError(message)
+            raise ValueError(
+                "KernelMap requires y to be passed, but the target y is None. Pass the places of the rows."
+            )
         with all_or_nothing(self), threads(self.n_jobs):
             checked = self._checked(X, reset=True)
             places = np.asarray(Y)
@@ -322,17 +321,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _jacobian(self, X: FloatArray) -> FloatArray:
         """Differentiate at checked rows."""
         if self.mapping != "kernel":
-            message = (
+            raise ValueError(
                 f"the derivative belongs to mapping='kernel', and this map has mapping={self.mapping!r}. Call smooth() "
                 f"for the same map with a formula that has one."
             )
-            raise ValueError(message)
         if self.metric != "euclidean":
-            message = (
+            raise ValueError(
                 f"the derivative needs metric='euclidean', got {self.metric!r}: the formula is differentiated through "
                 f"the features, by Euclidean distances."
             )
-            raise ValueError(message)
         double = X.astype(np.float64, copy=False)
         with threads(self.n_jobs):
             return jacobian(double, self._framed(double), self._formula(np.float64), self._frame)
@@ -558,8 +555,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if self.mapping == "kernel":
             fits = fits and self.bandwidth_.shape == (m,) and self.coefficients_.shape == self.places_.shape
         if not fits:
-            message = "the centres, places or widths of the kernel map do not fit together."
-            raise ValueError(message)
+            raise ValueError("the centres, places or widths of the kernel map do not fit together.")
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""

@@ -18,8 +18,6 @@ from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_blocks
 
-__all__ = ["LeafValues", "leaf_values", "out_of_bag_prediction", "place_new", "place_training"]
-
 _ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from manifolia._core.types import FloatArray
 from manifolia.operators.projection import Projection
 
-__all__ = ["remoteness", "tail_share", "threshold"]
-
 _RARE = 0.99  # one ordinary row in a hundred is called novel
 
 

@@ -18,8 +18,6 @@ from manifolia.extension.kernel_map import KernelMap, calibration_rows
 from manifolia.extension.novelty import remoteness, tail_share, threshold
 from manifolia.operators.projection import Projection
 
-__all__ = ["SubsetMap", "choose_rows", "place_all", "seen_rows"]
-
 
 class SubsetMap(NamedTuple):
     """A fitted map of a subset."""
@@ -71,8 +69,7 @@ class SubsetMap(NamedTuple):
             fits = fits and components.shape == (self.formula.n_features_in_, n_features)
             fits = fits and mean.shape == (n_features,)
         if not fits:
-            message = "the components, the yardstick or the map of the model do not fit together."
-            raise ValueError(message)
+            raise ValueError("the components, the yardstick or the map of the model do not fit together.")
 
 
 def choose_rows(n: int, n_train: int | None, labels: Array | None, seed: int) -> IntArray:

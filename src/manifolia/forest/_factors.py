@@ -28,8 +28,6 @@ from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, pack_bits, parts_every, parts_out_of_bag, tree_blocks
 
-__all__ = ["KINDS", "Factors", "OutOfBag", "factors", "leaf_sizes", "out_of_bag"]
-
 #: Every kind of proximity.
 KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
 
@@ -80,11 +78,10 @@ def out_of_bag(table: LeafTable, row_weight: FloatArray, *, kind: str) -> OutOfB
     tree, with a warning that names their number: rows still sum to 1 and nothing is NaN.
     """
     if not table.bootstrap:
-        message = (
+        raise ValueError(
             f"proximity {kind!r} needs out-of-bag rows and this forest was grown with bootstrap=False. "
             f"Fit it with bootstrap=True, or use kind='original' or 'kerf'."
         )
-        raise ValueError(message)
     n = table.n_rows
     mass, size = leaf_sizes(table, table.counts, row_weight)
     leaf_scale = _inverse(mass)

@@ -15,8 +15,6 @@ from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia.forest._factors import Factors
 from manifolia.forest.leaf_tables import LeafTable
 
-__all__ = ["cut", "path_lengths", "product_block", "rows_in_blocks"]
-
 _ENTRIES_PER_BLOCK = 4_000_000  # non-zeros in flight per thread: 48 MB
 _SAMPLED_ROWS = 256  # enough rows to foresee the number of non-zeros within a few per cent
 

@@ -13,8 +13,6 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 
-__all__ = ["draws", "has_bags", "in_bag_counts", "n_rows_drawn", "training_weights"]
-
 
 def draws(forest: Any) -> list[IntArray]:
     """Return the rows that each tree of a fitted forest was trained on, repeated as often as they were drawn."""
@@ -42,14 +40,15 @@ def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None)
     where = None if train_rows is None else np.asarray(train_rows, dtype=np.int64)
     n_trained = n_rows if where is None else where.shape[0]
     if _last_row(drawn) >= n_trained:
-        message = (
+        raise ValueError(
             f"the forest was trained on more rows than the {n_trained} given. "
             f"Pass the X that it was fitted on, or relate the rows by train_rows."
         )
-        raise ValueError(message)
     if where is not None and (where.max(initial=-1) >= n_rows or where.min(initial=-1) < -1):
-        message = f"train_rows must hold rows of X (0 to {n_rows - 1}) or -1, got {where.min()} to {where.max()}."
-        raise ParameterError(message, parameter="train_rows")
+        raise ParameterError(
+            f"train_rows must hold rows of X (0 to {n_rows - 1}) or -1, got {where.min()} to {where.max()}.",
+            parameter="train_rows",
+        )
 
     def count(rows: IntArray) -> IntArray:
         times = np.bincount(rows, minlength=n_trained)

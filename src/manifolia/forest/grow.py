@@ -29,23 +29,6 @@ from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target
 from manifolia.forest.trees import check_forest, is_grown, read_trees, single_precision
 
-__all__ = [
-    "MANY_COLUMNS",
-    "STEP",
-    "Foreseen",
-    "Grown",
-    "Report",
-    "SizedForest",
-    "contrast_forest",
-    "default_forest",
-    "fit_forest",
-    "foresee_size",
-    "grow_forest",
-    "grow_until_stable",
-    "shuffled_columns",
-    "split_width",
-]
-
 #: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
 _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
 
@@ -117,8 +100,10 @@ def grow_forest(
         warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
         if target.task == "unsupervised":
             if sample_weight is not None:
-                message = "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it."
-                raise ParameterError(message, parameter="sample_weight")
+                raise ParameterError(
+                    "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it.",
+                    parameter="sample_weight",
+                )
             return contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:

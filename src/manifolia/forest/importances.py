@@ -29,8 +29,6 @@ from manifolia.forest.grow import shuffled_columns
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.trees import check_forest_input, read_trees
 
-__all__ = ["Importance", "contrast_importance", "importance_from_counts", "permutation_importance"]
-
 
 class Importance(NamedTuple):
     """Importance of the features."""
@@ -124,11 +122,10 @@ def importance_from_counts(
     n_out = np.count_nonzero(counts == 0, axis=1)
     asked = n_out >= 2
     if not getattr(forest, "bootstrap", False) or not asked.any():
-        message = (
+        raise ValueError(
             f"permutation importance needs out-of-bag rows and the forest has none (bootstrap="
             f"{getattr(forest, 'bootstrap', False)}, {checked.shape[0]} rows). Fit it with bootstrap=True."
         )
-        raise ValueError(message)
     n_trees, d = len(forest.estimators_), checked.shape[1]
     memory.require(
         2 * 8.0 * n_trees * d,  # the table of all trees, and its deviations from the mean
@@ -178,20 +175,20 @@ def _as_forest_target(forest: Any, y: ArrayLike) -> FloatArray:
     values = np.asarray(y)
     values = values.reshape(len(values), -1)
     if values.shape[1] != forest.n_outputs_:
-        message = (
-            f"y has {values.shape[1]} outputs and the forest was fitted with {forest.n_outputs_}. Pass the same y."
+        raise ParameterError(
+            f"y has {values.shape[1]} outputs and the forest was fitted with {forest.n_outputs_}. Pass the same y.",
+            parameter="y",
         )
-        raise ParameterError(message, parameter="y")
     if not hasattr(forest, "classes_"):
         return np.ascontiguousarray(values, dtype=np.float64)
     classes = forest.classes_ if forest.n_outputs_ > 1 else [forest.classes_]
     codes = np.column_stack([_codes(column, known) for column, known in zip(values.T, classes, strict=True)])
     if (codes < 0).all():
-        message = (
+        raise ParameterError(
             f"y has none of the classes that the forest was fitted on, such as {classes[0][0]!r}; got for example "
-            f"{values[0, 0]!r}. Pass the y that it was fitted on."
+            f"{values[0, 0]!r}. Pass the y that it was fitted on.",
+            parameter="y",
         )
-        raise ParameterError(message, parameter="y")
     return codes.astype(np.float64)
 
 

@@ -13,18 +13,6 @@ from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import in_bag_counts
 from manifolia.forest.trees import Trees, check_forest_input, find_leaves, has_missing, read_trees
 
-__all__ = [
-    "LeafTable",
-    "check_leaves",
-    "leaf_ids",
-    "leaf_table",
-    "pack_bits",
-    "parts_every",
-    "parts_out_of_bag",
-    "row_weights",
-    "tree_blocks",
-]
-
 _MISRECORDED = 0.05  # share of rows that may lie in another leaf than was recorded, if there are gaps
 
 
@@ -71,8 +59,7 @@ def check_leaves(leaf: IntArray, counts: IntArray, trees: Trees) -> None:
     fits = fits and leaf.dtype == np.int32 and counts.dtype in (np.uint8, np.uint16, np.uint32)
     first = trees.first_leaf[:, np.newaxis]
     if not fits or ((leaf < first[:-1]) | (leaf >= first[1:])).any():
-        message = "the table of leaves does not fit the forest."
-        raise ValueError(message)
+        raise ValueError("the table of leaves does not fit the forest.")
 
 
 def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) -> None:
@@ -95,11 +82,11 @@ def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) ->
     # send it: with gaps in the data a few rows may differ.
     allowed = _MISRECORDED if has_missing(X) else 0.0
     if differs.sum() > allowed * recorded.sum():
-        message = (
+        raise ParameterError(
             "X is not the data that the forest was trained on: its rows fall into other leaves than the forest "
-            "recorded. Pass the X that it was fitted on, in the same order; for other rows use new=."
+            "recorded. Pass the X that it was fitted on, in the same order; for other rows use new=.",
+            parameter="X",
         )
-        raise ParameterError(message, parameter="X")
 
 
 def parts_every(table: LeafTable) -> IntArray:
@@ -137,8 +124,8 @@ def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
         return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_rows,) or not np.isfinite(weights).all() or (weights < 0).any():
-        message = (
-            f"sample_weight must be {n_rows} finite numbers, none below 0, one per row; got shape {weights.shape}."
+        raise ParameterError(
+            f"sample_weight must be {n_rows} finite numbers, none below 0, one per row; got shape {weights.shape}.",
+            parameter="sample_weight",
         )
-        raise ParameterError(message, parameter="sample_weight")
     return weights

@@ -31,16 +31,6 @@ from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import Trees, even_blocks, find_leaves, has_missing, laid_out, walk_blocks
 
-__all__ = [
-    "HASHES",
-    "MISSING",
-    "NODES",
-    "NodeHash",
-    "encode",
-    "linkage_codes",
-    "node_hash",
-]
-
 #: Which nodes on the way are coded.
 NODES = ("path", "leaf")
 #: What a test on a missing value does.
@@ -93,8 +83,9 @@ def encode(
         return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype, n_jobs=n_jobs)
     if missing == "split" and has_missing(X):
         if dtype == "uint8":
-            message = "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'."
-            raise ParameterError(message, parameter="dtype")
+            raise ParameterError(
+                "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'.", parameter="dtype"
+            )
         return _split(trees, X, nodes=nodes, n_jobs=n_jobs)
     leaf, lengths = find_leaves(trees, X, by_chance=missing == "random", key=key, n_jobs=n_jobs)
     return _codes_of_leaves(trees, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
@@ -181,11 +172,11 @@ def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int |
     sizes, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     if dtype == "uint8":
         if (values < 0).any() or (values > np.iinfo(np.uint8).max).any() or (values != np.round(values)).any():
-            message = (
+            raise ParameterError(
                 f"dtype='uint8' cannot hold the hashed counts, which go from {values.min():g} to {values.max():g}. "
-                f"Use dtype='float32', or more columns (n_features_out)."
+                f"Use dtype='float32', or more columns (n_features_out).",
+                parameter="dtype",
             )
-            raise ParameterError(message, parameter="dtype")
         values = values.astype(np.uint8)
     return _csr(values, columns, np.concatenate([[0], np.cumsum(sizes)]), folded.n_columns)
 
@@ -204,7 +195,6 @@ def linkage_codes(trees: Trees, rows: ArrayLike | None = None, *, dtype: str = "
     n = (trees.n_nodes + 1) // 2
     which = np.arange(n) if rows is None else np.asarray(rows, dtype=np.int64)
     if which.ndim != 1 or (which < 0).any() or (which >= n).any():
-        message = f"rows must be numbers from 0 to {n - 1}, one per row, got {rows!r}."
-        raise ParameterError(message, parameter="rows")
+        raise ParameterError(f"rows must be numbers from 0 to {n - 1}, one per row, got {rows!r}.", parameter="rows")
     leaf = (2 * n - 2 - which).astype(np.int32)[np.newaxis]
     return _codes_of_leaves(trees, leaf, trees.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)

@@ -50,8 +50,6 @@ from manifolia._core.validate import is_sparse
 from manifolia.forest.leaf_tables import tree_blocks
 from manifolia.forest.trees import Trees, laid_out, walk_blocks
 
-__all__ = ["NodeRanges", "path_excess", "read_ranges"]
-
 
 class NodeRanges(NamedTuple):
     """Ranges of the training rows in the nodes of a forest."""
@@ -94,8 +92,9 @@ def path_excess(
     from manifolia.kernels import tree_walk
 
     if len(ranges.low) != trees.n_nodes or len(ranges.span) != X.shape[1]:
-        message = f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. Read them again."
-        raise ValueError(message)
+        raise ValueError(
+            f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. Read them again."
+        )
     total, n_asked = np.zeros(X.shape[0]), np.zeros(X.shape[0])
 
     def run(rows: slice) -> None:

@@ -19,8 +19,6 @@ from manifolia.forest._factors import KINDS, Factors, OutOfBag, factors, leaf_si
 from manifolia.forest._rows import path_lengths, product_block
 from manifolia.forest.leaf_tables import LeafTable, leaf_table, parts_every, parts_out_of_bag, row_weights
 
-__all__ = ["ForestOperator", "build_operator", "operator"]
-
 #: Columns that travel through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
 _COLUMNS = 16
 _LUMPED_COLUMNS = 256  # groups that are multiplied together where the kernel has no leaf factors
@@ -93,8 +91,9 @@ class ForestOperator:
     def _multiply(self, V: ArrayLike, passes: tuple[_Pass, ...], n_jobs: int | None) -> FloatArray:
         values = np.asarray(V, dtype=np.float64)
         if values.ndim != 2 or values.shape[0] != self.shape[0]:
-            message = f"the operator has {self.shape[0]} columns and cannot multiply an array of shape {values.shape}."
-            raise ValueError(message)
+            raise ValueError(
+                f"the operator has {self.shape[0]} columns and cannot multiply an array of shape {values.shape}."
+            )
         with threads(n_jobs):
             if self._parts is not None:
                 return self._oob_product(values, self._parts)

@@ -20,8 +20,6 @@ from manifolia._core.validate import check_option
 from manifolia.forest.node_paths import encode
 from manifolia.forest.trees import Trees, find_leaves, has_missing
 
-__all__ = ["NORMALIZATIONS", "path_kernel"]
-
 #: κ itself, its cosine form, and Torkkola and Tuv's division by the longer path.
 NORMALIZATIONS = ("cosine", "max", None)
 

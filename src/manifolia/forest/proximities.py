@@ -176,11 +176,11 @@ def _resolve(
     check_option(normalize, "normalize", ("cosine", None))
     base = "gap" if kind == "gap-sym" else kind
     if base != "gap" and (symmetric or diagonal != "zero"):
-        message = (
+        raise ParameterError(
             f"symmetric={symmetric!r} and diagonal={diagonal!r} belong to kind='gap' and 'gap-sym'; "
-            f"kind={kind!r} is symmetric already and has its own diagonal."
+            f"kind={kind!r} is symmetric already and has its own diagonal.",
+            parameter="symmetric",
         )
-        raise ParameterError(message, parameter="symmetric")
     if new:
         return base, None
     if symmetric is True or (kind == "gap-sym" and symmetric is False):

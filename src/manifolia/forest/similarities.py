@@ -21,8 +21,6 @@ from manifolia._core.types import FloatArray, Sparse
 from manifolia._core.validate import check_number
 from manifolia.neighbors import Neighbors
 
-__all__ = ["distances", "nearest_by_similarity", "similarity"]
-
 _SQUARES = 3  # n × n arrays of doubles that exist together
 
 

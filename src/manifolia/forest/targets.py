@@ -12,8 +12,6 @@ from manifolia._core.validate import check_option, missing_labels
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_forest
 
-__all__ = ["TASKS", "Target", "read_target"]
-
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
 
@@ -42,21 +40,21 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
     if task == "unsupervised":
         return Target(None, np.ones(n_rows, dtype=bool), task)
     if y is None:
-        message = (
+        raise ValueError(
             "this map requires y to be passed, but the target y is None. Pass the target, or task='unsupervised' to "
             "contrast the data with a shuffled copy of itself."
         )
-        raise ValueError(message)
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim not in (1, 2) or values.shape[0] != n_rows:
-        message = f"y must have a label, or a row of labels, for each of the {n_rows} rows, got shape {values.shape}."
-        raise ParameterError(message, parameter="y")
+        raise ParameterError(
+            f"y must have a label, or a row of labels, for each of the {n_rows} rows, got shape {values.shape}.",
+            parameter="y",
+        )
     labelled = ~missing_labels(y)
     if not labelled.any():
-        message = "every label of y is missing. Pass some labels, or task='unsupervised'."
-        raise ValueError(message)
+        raise ValueError("every label of y is missing. Pass some labels, or task='unsupervised'.")
     values = _plain(values[labelled])
     if task == "auto":
         task, values = _guess(values, check_forest(forest))
@@ -100,27 +98,32 @@ def _measures(values: Array) -> bool:
 
 def _as_task(values: Array, task: str) -> Array:
     if (values.ndim == 2) != (task in ("multilabel", "multioutput")):
-        message = f"task={task!r} does not suit a y of shape {values.shape}. Leave task='auto', or change y."
-        raise ParameterError(message, parameter="task")
+        raise ParameterError(
+            f"task={task!r} does not suit a y of shape {values.shape}. Leave task='auto', or change y.",
+            parameter="task",
+        )
     if task == "multilabel" and not (values.dtype.kind in "biuf" and np.isin(values, (0, 1)).all()):
-        message = f"task='multilabel' needs zeros and ones in y, got {_example(values)}. Use task='multioutput'."
-        raise ParameterError(message, parameter="task")
+        raise ParameterError(
+            f"task='multilabel' needs zeros and ones in y, got {_example(values)}. Use task='multioutput'.",
+            parameter="task",
+        )
     if task == "regression" or (task == "multioutput" and values.dtype.kind in "f"):
         if values.dtype.kind not in "biuf":  # texts such as "1" are not taken for numbers
-            message = f"task={task!r} needs numbers in y, got {_example(values)}. Use task='classification'."
-            raise ParameterError(message, parameter="task")
+            raise ParameterError(
+                f"task={task!r} needs numbers in y, got {_example(values)}. Use task='classification'.",
+                parameter="task",
+            )
         numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
-            message = "y holds infinite values. Remove those rows, or mark them as missing with NaN."
-            raise ValueError(message)
+            raise ValueError("y holds infinite values. Remove those rows, or mark them as missing with NaN.")
         return numbers
     if values.dtype.kind == "f":
         if (values != np.round(values)).any():
-            message = (
+            raise ParameterError(
                 f"task={task!r} needs classes in y, got unknown label type: continuous numbers such as "
-                f"{_example(values[values != np.round(values)])}. Use task='regression'."
+                f"{_example(values[values != np.round(values)])}. Use task='regression'.",
+                parameter="task",
             )
-            raise ParameterError(message, parameter="task")
         return values.astype(np.int64)
     return values
 

@@ -28,8 +28,6 @@ from manifolia.forest.grow import grow_forest
 from manifolia.forest.proximities import proximity
 from manifolia.forest.targets import Target, read_target
 
-__all__ = ["Evidence", "Imputed", "Prototype", "evidence", "impute", "outlier_scores", "prototypes"]
-
 
 class Prototype(NamedTuple):
     """A typical row of a class."""
@@ -192,8 +190,7 @@ def evidence(K: ArrayLike, y: ArrayLike, *, n_neighbors: int = 5) -> Evidence:
     labels = check_labels(y, n_rows=matrix.shape[1], allow_missing=True)
     known = ~missing_labels(y)
     if not known.any():
-        message = "every label of y is missing, and only labelled rows can speak for others. Pass some labels."
-        raise ValueError(message)
+        raise ValueError("every label of y is missing, and only labelled rows can speak for others. Pass some labels.")
     k = check_number(n_neighbors, "n_neighbors", low=1, integer=True)
     spoken = sp.csr_array(matrix @ sp.diags_array(known.astype(np.float64)))
     spoken.eliminate_zeros()
@@ -267,8 +264,7 @@ def impute(
     n, d = data.shape
     missing = np.isnan(data)
     if missing.all(axis=0).any():
-        message = f"column {int(np.argmax(missing.all(axis=0)))} of X has no known value. Drop it."
-        raise ValueError(message)
+        raise ValueError(f"column {int(np.argmax(missing.all(axis=0)))} of X has no known value. Drop it.")
     coded = np.zeros(d, dtype=bool)
     coded[np.asarray([] if categorical is None else categorical, dtype=np.intp)] = True
     n_rounds = check_number(n_rounds, "n_rounds", low=1, integer=True)
@@ -325,11 +321,11 @@ def _others(K: ArrayLike) -> Sparse:
     """Check a matrix of proximities and drop its diagonal."""
     matrix = sp.csr_array(check_matrix(K, name="K", accept_sparse=True), dtype=np.float64)
     if matrix.shape[0] != matrix.shape[1]:
-        message = f"K must be square, the same rows on both sides, got shape {matrix.shape}."
-        raise ParameterError(message, parameter="K")
+        raise ParameterError(f"K must be square, the same rows on both sides, got shape {matrix.shape}.", parameter="K")
     if matrix.nnz and matrix.data.min() < 0:
-        message = f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances."
-        raise ParameterError(message, parameter="K")
+        raise ParameterError(
+            f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances.", parameter="K"
+        )
     pairs = sp.coo_array(matrix)
     apart = (pairs.row != pairs.col) & (pairs.data > 0)
     out = sp.csr_array(sp.coo_array((pairs.data[apart], (pairs.row[apart], pairs.col[apart])), shape=matrix.shape))

@@ -26,23 +26,6 @@ from manifolia._core.validate import check_is_fitted, check_matrix
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
 
-__all__ = [
-    "Trees",
-    "check_ensemble",
-    "check_forest",
-    "check_forest_input",
-    "describe_node",
-    "even_blocks",
-    "find_leaves",
-    "has_missing",
-    "is_grown",
-    "laid_out",
-    "linkage_trees",
-    "read_trees",
-    "single_precision",
-    "walk_blocks",
-]
-
 _FEATURE, _THRESHOLD, _LEFT, _RIGHT = range(4)
 _CELLS = 2**16  # cells of a block of rows: with one tree they fit into a core's cache
 _LEAST, _MOST = 256, 4096  # rows of a block: each block reads all trees once, so a few rows would wait for memory
@@ -127,11 +110,11 @@ def check_forest(forest: Any) -> Any:
     """Check that a forest, or None, is one whose leaves and bags can be read."""
     given = _unwrapped(forest)
     if given is not None and not has_bags(given):
-        message = (
+        raise ParameterTypeError(
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), fitted or not, or None, "
-            f"got {given!r}. None builds one for the task."
+            f"got {given!r}. None builds one for the task.",
+            parameter="forest",
         )
-        raise ParameterTypeError(message, parameter="forest")
     return given
 
 
@@ -146,39 +129,38 @@ def check_ensemble(forest: Any) -> Any:
     elif fits:  # its trees are not there yet: an ensemble says how many it will grow, a tree how it splits
         fits = hasattr(given, "n_estimators") or hasattr(given, "splitter")
     if not fits:
-        message = (
+        raise ParameterTypeError(
             f"forest must be a tree or an ensemble of trees of scikit-learn (RandomForest…, ExtraTrees…, "
             f"GradientBoosting…, Bagging… of trees, IsolationForest, DecisionTree…), fitted or not, or None, got "
-            f"{given!r}. None builds a random forest for the task."
+            f"{given!r}. None builds a random forest for the task.",
+            parameter="forest",
         )
-        raise ParameterTypeError(message, parameter="forest")
     return given
 
 
 def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
     """Check that a forest is fitted and that `X` has its features; return `X` as trees compare it."""
     if not has_bags(forest):
-        message = (
+        raise ParameterTypeError(
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), got {type(forest).__name__}: "
-            f"it has no 'estimators_samples_'."
+            f"it has no 'estimators_samples_'.",
+            parameter="forest",
         )
-        raise ParameterTypeError(message, parameter="forest")
     check_is_fitted(forest)
     names = getattr(forest, "feature_names_in_", None)
     if names is not None and hasattr(X, "columns") and list(X.columns) != list(names):
-        message = (
+        raise ValueError(
             f"the columns of {name} differ from those that the forest was fitted on. "
             f"Expected {list(names)[:5]}…, got {list(X.columns)[:5]}…: pass the same columns in the same order."
         )
-        raise ValueError(message)
     allow_nan = bool(get_tags(forest).input_tags.allow_nan)
     checked = check_matrix(X, name=name, accept_sparse=True, allow_nan=allow_nan)
     if checked.shape[1] != forest.n_features_in_:
-        message = (
+        raise ParameterError(
             f"{name} has {checked.shape[1]} features and the forest was fitted with {forest.n_features_in_}. "
-            f"Pass the same columns."
+            f"Pass the same columns.",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
     return single_precision(checked, name=name)
 
 
@@ -187,8 +169,10 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
     with np.errstate(over="ignore"):
         single = X.astype(np.float32, copy=False)
     if np.isinf(single.data if sp.issparse(single) else single).any():
-        message = f"{name} has values too large for single precision, in which trees compare. Rescale those columns."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} has values too large for single precision, in which trees compare. Rescale those columns.",
+            parameter=name,
+        )
     return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
 
 
@@ -268,11 +252,11 @@ def linkage_trees(Z: ArrayLike) -> Trees:
     last = 2 * len(joined) if joined.ndim == 2 else 0
     groups = np.arange(len(joined)) + len(joined) + 1
     if last == 0 or not np.array_equal(np.sort(joined.ravel()), np.arange(last)) or (joined.max(1) >= groups).any():
-        message = (
+        raise ParameterError(
             f"Z must join each row and each group once into one tree, as SciPy's linkage or scikit-learn's children_ "
-            f"do, got shape {np.shape(Z)}."
+            f"do, got shape {np.shape(Z)}.",
+            parameter="Z",
         )
-        raise ParameterError(message, parameter="Z")
     tests = np.zeros((last + 1, 4), dtype=np.int32)
     tests[:, _FEATURE] = -1
     tests[:, _LEFT] = tests[:, _RIGHT] = np.arange(last + 1)

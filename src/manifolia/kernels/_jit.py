@@ -24,8 +24,6 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-__all__ = ["FASTMATH", "kernel"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: May reorder and contract sums; keeps NaN and infinity meaningful.

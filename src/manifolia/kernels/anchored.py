@@ -25,8 +25,6 @@ from manifolia.kernels._jit import kernel
 from manifolia.kernels.edge_sgd import advanced, clipped, drawn, look_up, stepped
 from manifolia.kernels.random import bits
 
-__all__ = ["anchored_rows"]
-
 _ZERO = np.float32(0.0)
 _TWO = np.float32(2.0)
 

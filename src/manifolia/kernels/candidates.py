@@ -35,8 +35,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["measure", "measure_sparse", "shortlist", "smallest"]
-
 
 @kernel()
 def _keep(distance, index, distances, indices, count):

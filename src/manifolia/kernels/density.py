@@ -30,8 +30,6 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.edge_sgd import clipped, look_up
 
-__all__ = ["density_forces", "density_gauges", "density_radii", "orthonormalised"]
-
 _MOST_STEPS = 40  # of Newton and Schulz; the smallest singular value grows by half in a step, then at double the digits
 _CLOSE = 1e-12
 _SMALL = 1e-6

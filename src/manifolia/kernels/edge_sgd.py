@@ -38,8 +38,6 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.random import bits
 
-__all__ = ["LOWEST", "N_ENTRIES", "EdgeGraph", "advanced", "clipped", "drawn", "edge_epoch", "look_up", "stepped"]
-
 #: Upper 16 bits of 2^-40 as a float32: where the table begins.
 LOWEST = (127 - 40) << 7
 #: 64 binary orders of magnitude in 128 steps each.

@@ -37,8 +37,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["ARCS", "ROOTS", "SQUARES", "add_arcs", "add_tangents", "path_lengths"]
-
 #: What `path_lengths` adds up: great arcs between points, speeds at points, or squares of speeds.
 ARCS, ROOTS, SQUARES = 0, 1, 2
 

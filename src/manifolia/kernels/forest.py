@@ -27,20 +27,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = [
-    "fill_leaves",
-    "fill_queries",
-    "leaf_apply",
-    "leaf_mass",
-    "leaf_totals",
-    "lump_rows",
-    "path_apply",
-    "product_bound",
-    "product_rows",
-    "shared_bits",
-    "walk_out",
-]
-
 # Position of the lowest set bit by de Bruijn multiplication (Leiserson, Prokop and Randall 1998).
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_OF = np.zeros(64, dtype=np.int64)

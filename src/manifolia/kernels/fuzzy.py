@@ -25,8 +25,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["membership_rows"]
-
 _MOST_STEPS = 64  # bisections; by then the bracket is down to one number
 _TOLERANCE = 1e-5  # of the sum of strengths, UMAP's
 _LEAST_SCALE = 1e-3  # σ is at least this share of the mean distance, UMAP's

@@ -37,8 +37,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["STEP", "WIDTH", "Panels", "scan_lists"]
-
 #: Members per panel: eight vectors of eight floats, enough independent sums to keep the arithmetic units busy.
 WIDTH = 64
 #: Coordinates per sweep over a panel.

@@ -36,8 +36,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["Formula", "framed_rows", "jacobian_rows", "mapped_rows", "mode_rows", "perplexity_rows", "weight_rows"]
-
 #: A thousand terms of exp(−45), in single precision of exp(−25), are below the last bit of their sum with 1.
 _NEGLIGIBLE, _NEGLIGIBLE_SINGLE = 45.0, 25.0
 _MOST_BISECTIONS = 64

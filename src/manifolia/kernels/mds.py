@@ -23,8 +23,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["sgd_rounds", "smacof_rows"]
-
 
 @kernel(fast=True)
 def smacof_rows(D, YT, start, out, stress):

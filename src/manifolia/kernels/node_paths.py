@@ -30,15 +30,6 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.random import below, bits
 
-__all__ = [
-    "code_products",
-    "fill_paths",
-    "fold_rows",
-    "hash_nodes",
-    "shared_paths",
-    "split_paths",
-]
-
 _S63, _S6, _MASK_63, _ONE = np.uint64(63), np.uint64(6), np.uint64(63), np.uint64(1)
 
 

@@ -21,8 +21,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["CELLS", "N_MOMENTS", "cell_counts", "cell_scores", "row_moments", "row_ratios"]
-
 #: Equal cells in each stretch between two edges: with 4,096 stretches the counts (1 MB) stay near the core.
 CELLS = 32
 #: What `row_moments` writes for a row: pairs; means of x and y; centred sums of x², y² and xy; the length of y, the

@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["WIDTH", "manhattan_distances", "squared_distances"]
-
 #: Rows per panel: long enough for vector instructions, and a panel of 784 features (400 kB) stays in a core's cache.
 WIDTH = 64
 _STEP = 4  # features per sweep over a panel: the running sums are loaded and stored once for four terms

@@ -19,8 +19,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["permuted_neighbors"]
-
 
 @kernel()
 def permuted_neighbors(squared, a, b, source, out):

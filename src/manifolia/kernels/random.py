@@ -18,8 +18,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["bits", "below", "normal", "uniform", "uniform_rows"]
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: successive inputs land far apart
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_B = np.uint64(0x94D049BB133111EB)

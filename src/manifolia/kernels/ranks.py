@@ -25,8 +25,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["count_coranks", "max_rank_histogram", "neighbor_ranks", "order_rows", "rank_rows"]
-
 _BITS = 11  # per counting pass: 2,048 counters of 8 bytes are half of a first-level cache
 _CELLS = 1 << _BITS
 _MASK = _CELLS - 1

@@ -20,8 +20,6 @@ from numba.extending import intrinsic
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["advance", "stopped"]
-
 _DONE, _STOP = 0, 1
 _ALIGNMENT = 8  # bytes of an int64
 _ORDER = "monotonic"  # each slot is read and written whole; no order between the slots is needed

@@ -24,8 +24,6 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-__all__ = ["gram_rows", "gram_rows_sparse"]
-
 _CHUNK = 1024  # features at once: k rows of differences stay in the second-level cache
 
 

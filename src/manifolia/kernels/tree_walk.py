@@ -37,8 +37,6 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.random import bits
 
-__all__ = ["find_leaves", "leaf_ranks", "node_ranges", "path_excess", "permuted_losses", "row_hashes"]
-
 _NAN_WORD = np.uint32(0x7FC00000)  # one word for every kind of NaN
 _STRIDE = 3  # steps of a row before the next row's turn; fewer or more were slower
 _TWO, _S63 = np.uint64(2), np.uint64(63)

@@ -29,8 +29,6 @@ from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 
-__all__ = ["ClassicalMDS", "check_distances", "classical_mds", "fix_signs"]
-
 _DENSE_ROWS = 400  # below it LAPACK takes about 10 ms, no more than the iteration
 _EXTRA = 6  # vectors carried beside those asked for: one reading of D serves them all, and they open the gap
 _BASIS_BLOCKS = 10  # the basis restarts at this many blocks
@@ -130,26 +128,29 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
     checked: FloatArray = check_matrix(D, name=name)
     n, n_columns = checked.shape
     if n != n_columns:
-        message = f"{name} must be square, one row and one column per point, got shape {checked.shape}."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} must be square, one row and one column per point, got shape {checked.shape}.", parameter=name
+        )
     least, largest = float(checked.min()), float(checked.max())
     if least < 0:
-        message = f"{name} must not be negative, got {least:g} as its least value. Pass distances, not similarities."
-        raise ParameterError(message, parameter=name)
-    if largest > _LARGEST:
-        message = (
-            f"{name} must be at most {_LARGEST:g}, got {largest:g}: its square has no double. Divide it by a constant."
+        raise ParameterError(
+            f"{name} must not be negative, got {least:g} as its least value. Pass distances, not similarities.",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
+    if largest > _LARGEST:
+        raise ParameterError(
+            f"{name} must be at most {_LARGEST:g}, got {largest:g}: its square has no double. Divide it by a constant.",
+            parameter=name,
+        )
     scale = largest or 1.0
     tolerance = 1e-5 if checked.dtype == np.float32 else 1e-10
     diagonal = float(checked.diagonal().max())
     if (diagonal / scale) ** 2 > tolerance:
-        message = (
+        raise ParameterError(
             f"{name} must be 0 on its diagonal, got {diagonal:g} there. A point has no distance to itself: pass "
-            f"distances, not similarities, or set the diagonal with numpy.fill_diagonal({name}, 0)."
+            f"distances, not similarities, or set the diagonal with numpy.fill_diagonal({name}, 0).",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
     mirrored = True
     blocks = row_blocks(n, _TILE)
     for index, rows in enumerate(blocks):
@@ -160,11 +161,11 @@ def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
             mirrored = False
             gap = np.abs(a - b)
             if float((gap / scale * (a / scale + b / scale)).max()) > tolerance:  # |a² − b²|
-                message = (
+                raise ParameterError(
                     f"{name} must be symmetric, but {name}[i, j] and {name}[j, i] differ by up to {gap.max():g} where "
-                    f"the largest distance is {largest:g}. Pass ({name} + {name}.T) / 2 if that is what you mean."
+                    f"the largest distance is {largest:g}. Pass ({name} + {name}.T) / 2 if that is what you mean.",
+                    parameter=name,
                 )
-                raise ParameterError(message, parameter=name)
     return checked, mirrored
 
 

@@ -29,7 +29,6 @@ from manifolia._core.validate import check_number
 if TYPE_CHECKING:
     from manifolia.kernels.edge_sgd import EdgeGraph
 
-__all__ = ["DensityReport", "DensityTerm", "RunningDensity"]
 
 _HELD = 2  # epochs that a force is kept; renewed in every epoch it gave the same scores on 5,000 digits
 _RENEWAL = 3  # forces between two regressions of the gauges; every epoch gave the same correlations in a prototype
@@ -80,12 +79,11 @@ class RunningDensity:
         self._variances = np.ascontiguousarray(term.variances, dtype=np.float64)
         k, m = self._T.shape[1:]
         if self._indices.shape != (n, k) or self._weights.shape != (n, k) or self._variances.shape != (n, m):
-            message = (
+            raise ValueError(
                 f"the density term must have indices and weights of shape (n, k) and variances of shape (n, m) for "
                 f"coordinates of shape (n, k, m) with n={n}, got {self._indices.shape}, {self._weights.shape}, "
                 f"{self._variances.shape} and {self._T.shape}. Pass the tangent spaces of the same rows."
             )
-            raise ValueError(message)
         self.n_directions = min(n_components, m)
         self._graph, self._table = graph, table
         self._n_components = n_components

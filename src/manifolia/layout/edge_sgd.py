@@ -42,18 +42,6 @@ from manifolia.layout.density import DensityReport, DensityTerm, RunningDensity
 if TYPE_CHECKING:
     from manifolia.kernels.edge_sgd import EdgeGraph
 
-__all__ = [
-    "N_NEGATIVES",
-    "REPULSION",
-    "EdgeLayout",
-    "adam_rates",
-    "check_graph",
-    "curve_parameters",
-    "edge_layout",
-    "force_table",
-    "padded",
-    "push_per_draw",
-]
 
 #: Points drawn per edge and epoch, and the strength of their repulsion as a multiple of UMAP's.
 N_NEGATIVES, REPULSION = 3, 2.0
@@ -234,23 +222,30 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -
     from manifolia.kernels.edge_sgd import EdgeGraph
 
     if not is_sparse(graph):
-        message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
-        raise ParameterTypeError(message, parameter="graph")
+        raise ParameterTypeError(
+            f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph).",
+            parameter="graph",
+        )
     if graph.shape != (n_rows, n_rows):
-        message = f"graph must have one row and one column per point, {n_rows} of each, got shape {graph.shape}."
-        raise ParameterError(message, parameter="graph")
+        raise ParameterError(
+            f"graph must have one row and one column per point, {n_rows} of each, got shape {graph.shape}.",
+            parameter="graph",
+        )
     edges = to_csr(graph)
     weights = edges.data.astype(np.float32)
     rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(edges.indptr))
     if not np.isfinite(weights).all() or (weights < 0).any():
-        message = "graph must have finite weights that are not negative. Pass affinities, not distances."
-        raise ParameterError(message, parameter="graph")
+        raise ParameterError(
+            "graph must have finite weights that are not negative. Pass affinities, not distances.", parameter="graph"
+        )
     largest = float(weights.max(initial=0.0))
     mirror = edges.T.tocsr()  # sorted, as `edges` is
     mirrored = np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)
     if not mirrored or (np.abs(mirror.data - edges.data) > _ASYMMETRY * largest).any():
-        message = "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2."
-        raise ParameterError(message, parameter="graph")
+        raise ParameterError(
+            "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2.",
+            parameter="graph",
+        )
     kept = (rows != edges.indices) & (weights > 0)
     rows, indices, weights = rows[kept], edges.indices[kept].astype(np.uint32), weights[kept]
     largest = float(weights.max(initial=0.0)) or 1.0

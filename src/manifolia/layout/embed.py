@@ -24,8 +24,6 @@ from manifolia.layout.tsne import perplexity_graph, tsne, tsne_neighbors
 from manifolia.neighbors import Neighbors, kneighbors
 from manifolia.neighbors.rows import prepare
 
-__all__ = ["EMBEDDERS", "check_embedder", "embed", "embed_need", "neighbor_layout"]
-
 #: Names of the layouts.
 EMBEDDERS = ("tsne", "umap", "isomap", "lle", "mvu")
 _UMAP_NEIGHBORS, _ISOMAP_NEIGHBORS, _LLE_NEIGHBORS = 15, 10, 12
@@ -37,11 +35,11 @@ def check_embedder(embedder: Any, metric: str) -> None:
         return
     check_option(embedder, "embedder", EMBEDDERS)
     if embedder == "lle" and metric != "euclidean":
-        message = (
+        raise ParameterError(
             f"embedder='lle' rebuilds rows from the features of their neighbours and needs metric='euclidean', got "
-            f"{metric!r}. Use another layout."
+            f"{metric!r}. Use another layout.",
+            parameter="embedder",
         )
-        raise ParameterError(message, parameter="embedder")
 
 
 def embed(

@@ -21,8 +21,6 @@ from manifolia._core.validate import check_matrix, check_number, is_sparse, to_c
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.layout.classical_mds import fix_signs
 
-__all__ = ["pca_start", "spectral_start"]
-
 _WIDTH = 10.0
 _NOISE = 1e-4  # of the width; UMAP's, too
 _SAMPLE = 2_500  # rows that the principal axes are found from: a start needs no more
@@ -83,11 +81,12 @@ def spectral_start(
     from scipy.sparse.csgraph import connected_components
 
     if not is_sparse(graph):
-        message = f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph)."
-        raise ParameterTypeError(message, parameter="graph")
+        raise ParameterTypeError(
+            f"graph must be a sparse matrix, got {type(graph).__name__}. Use scipy.sparse.csr_array(graph).",
+            parameter="graph",
+        )
     if graph.shape[0] != graph.shape[1]:
-        message = f"graph must be square, got shape {graph.shape}."
-        raise ParameterError(message, parameter="graph")
+        raise ParameterError(f"graph must be square, got shape {graph.shape}.", parameter="graph")
     n_components = check_number(n_components, "n_components", low=1, integer=True)
     graph = to_csr(graph).astype(np.float64)
     with threads(n_jobs):

@@ -16,8 +16,6 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 from manifolia._core.types import FloatArray
 from manifolia.layout.classical_mds import classical_mds
 
-__all__ = ["geodesic_distances", "isomap"]
-
 
 def isomap(D: FloatArray, n_components: int = 2, *, n_neighbors: int = 10) -> FloatArray:
     """Lay rows out by the lengths of the shortest ways between them."""

@@ -26,8 +26,6 @@ from manifolia._core.validate import check_number
 from manifolia.layout.classical_mds import check_distances, fix_signs
 from manifolia.neighbors import Neighbors, kneighbors
 
-__all__ = ["lle", "local_weights"]
-
 _RIDGE = 1e-3  # r: scikit-learn's
 _DENSE = 1500  # rows up to which LAPACK finds the eigenvectors
 _SHIFT = -1e-9  # below the smallest eigenvalue, 0, so that the shifted matrix can be inverted

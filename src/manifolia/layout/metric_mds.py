@@ -43,8 +43,6 @@ from manifolia._core.validate import check_bool, check_map, check_number, check_
 from manifolia.exceptions import ParameterError
 from manifolia.layout.classical_mds import check_distances, classical_mds
 
-__all__ = ["SCALINGS", "MetricMDS", "mds_layout", "metric_mds"]
-
 #: Kinds of scaling.
 SCALINGS = ("metric", "classic", "nonmetric")
 _STAGE = "layout"
@@ -128,8 +126,10 @@ def metric_mds(
     D = check_distances(D)
     check_option(solver, "solver", ("smacof", "sgd"))
     if not check_bool(metric, "metric") and solver != "smacof":
-        message = f"solver must be 'smacof' for metric=False, got {solver!r}. Descent has no non-metric form here."
-        raise ParameterError(message, parameter="solver")
+        raise ParameterError(
+            f"solver must be 'smacof' for metric=False, got {solver!r}. Descent has no non-metric form here.",
+            parameter="solver",
+        )
     default = _SWEEPS if solver == "smacof" else _EPOCHS
     max_iter = check_number(default if max_iter is None else max_iter, "max_iter", low=0, integer=True)
     tol = check_number(tol, "tol", low=0.0)

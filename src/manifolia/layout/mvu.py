@@ -55,8 +55,6 @@ from manifolia.layout.classical_mds import fix_signs
 from manifolia.neighbors import NeighborIndex
 from manifolia.neighbors.rows import prepare
 
-__all__ = ["Unfolding", "unfold", "unfold_need"]
-
 _SPARE = 30  # columns of V beyond those of the map: with ten, 2,000 digits do not fit and take six times as long
 _PENALTY, _GROWTH = 10.0, 3.0  # first penalty, and how it grows
 _ENOUGH = 0.3  # of the last violation: if more is left, the penalty grows

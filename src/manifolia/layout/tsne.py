@@ -23,8 +23,6 @@ from manifolia._core.validate import check_map, check_number
 from manifolia._core.warnings import warn
 from manifolia.neighbors import Neighbors
 
-__all__ = ["perplexity_graph", "tsne", "tsne_neighbors"]
-
 _EARLY, _LATE = 250, 500  # iterations with exaggeration, and after it: openTSNE's
 _EXAGGERATION = 12.0
 _REPORTED = 50  # iterations between reports
@@ -96,8 +94,7 @@ def tsne(
     Y = check_map(start, n_rows=n, name="start").astype(np.float64)
     check_number(perplexity, "perplexity", low=1.0)
     if Y.shape[1] > 2:
-        message = f"t-SNE makes maps of 1 or 2 dimensions, got a start of {Y.shape[1]}. Use another layout."
-        raise ValueError(message)
+        raise ValueError(f"t-SNE makes maps of 1 or 2 dimensions, got a start of {Y.shape[1]}. Use another layout.")
     most = max(1.0, (n - 1) / 3)
     if perplexity > most:
         warn(f"perplexity={perplexity} needs more than {n} rows: {most:.4g} is used.")

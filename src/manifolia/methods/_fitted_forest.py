@@ -34,8 +34,6 @@ from manifolia.forest.trees import Trees, check_forest, check_forest_input, read
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
-__all__ = ["FittedForest", "ForestBacked", "Judged", "check_rows"]
-
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
 
 
@@ -178,8 +176,7 @@ class FittedForest:
     def place_new(self, rows: Any) -> FloatArray:
         """Place rows at the mean of their leaves over all trees."""
         if self.leaves is None:
-            message = "nothing was put into the leaves yet."
-            raise ValueError(message)
+            raise ValueError("nothing was put into the leaves yet.")
         return place_new(self.leaves_of(rows), self.leaves)
 
     def n_known(self, rows: Any) -> int:
@@ -210,41 +207,37 @@ class FittedForest:
         """Measure the permutation importance of the features, once."""
         if self.importance is None:
             if not self.table.bootstrap:
-                message = "feature_importances_ needs rows out of bag. Pass a forest with bootstrap=True."
-                raise AttributeError(message)
+                raise AttributeError("feature_importances_ needs rows out of bag. Pass a forest with bootstrap=True.")
             self.importance = self._measure_importance()
         return self.importance
 
     def _measure_importance(self) -> Importance:
         rows, target = self._training_data()
         if not np.array_equal(self.leaves_of(rows), self.leaf):
-            message = (
+            raise ValueError(
                 "feature_importances_: the array that was given to fit has been changed in place since. "
                 "Fit again, or give fit a copy."
             )
-            raise ValueError(message)
         if target.y is not None:
             counts = self.counts
             if not target.labelled.all():
                 rows, counts = rows[target.labelled], counts[:, target.labelled]
             return importance_from_counts(self.forest, rows, target.y, counts, random_state=self.permutation_seed)
         if self.contrast_seed is None:
-            message = (
+            raise AttributeError(
                 "feature_importances_ needs the target that the given forest was fitted on. Pass it with the forest to "
                 "manifolia.forest.permutation_importance."
             )
-            raise AttributeError(message)
         seeds: dict[str, int] = {"contrast_state": self.contrast_seed, "random_state": self.permutation_seed}
         return contrast_importance(self.forest, rows, **seeds)
 
     def _training_data(self) -> tuple[Any, Target]:
         """Return the rows and the target given to ``fit``, unless they are gone."""
         if self._training is None:
-            message = (
+            raise AttributeError(
                 "feature_importances_: the training rows are needed for it and are not saved with the model. "
                 "Ask for it once before saving, or fit again."
             )
-            raise AttributeError(message)
         return self._training
 
     # --- for files ---
@@ -257,8 +250,7 @@ class FittedForest:
         """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
         self._training = self._trees = None
         if check_forest(self.forest) is not self.forest:
-            message = "the model holds a wrapped forest."
-            raise ValueError(message)
+            raise ValueError("the model holds a wrapped forest.")
         check_leaves(self.leaf, self.counts, self.trees)
         n, d = self.leaf.shape[1], self.forest.n_features_in_
         fits = self.excess.shape == (n,) and self.excess.dtype == np.float64
@@ -271,8 +263,7 @@ class FittedForest:
         low, high, span = self.ranges
         fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
         if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
-            message = "the leaves, ranges or weights of the model do not fit its forest."
-            raise ValueError(message)
+            raise ValueError("the leaves, ranges or weights of the model do not fit its forest.")
 
 
 class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -489,8 +480,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         held = state["_fitted_forest"]
         fits = type(held) is FittedForest and held.forest.n_features_in_ == state["n_features_in_"]
         if not fits or state["embedding_"].shape[0] != held.leaf.shape[1]:
-            message = "the map of the model does not fit its forest."
-            raise ValueError(message)
+            raise ValueError("the map of the model does not fit its forest.")
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

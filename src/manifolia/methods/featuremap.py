@@ -56,8 +56,6 @@ from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 
-__all__ = ["FeatureMAP"]
-
 _MAX_DIM = 7  # tangent directions kept: 15 neighbours do not show more
 _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions capture
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
@@ -538,11 +536,11 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _require_directions(self, spaces: TangentSpaces) -> None:
         if spaces.coordinates.shape[2] < self.n_components:
-            message = (
+            raise ParameterError(
                 f"gauge='embedded' needs at least n_components={self.n_components} neighbours per row, there are "
-                f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours."
+                f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours.",
+                parameter="gauge",
             )
-            raise ParameterError(message, parameter="gauge")
 
     def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
         """Where the descent begins."""
@@ -645,8 +643,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self._projection is not None:
             fits = fits and self._projection.components.shape[1] == self.n_features_in_ == self._projection.mean.size
         if not fits:
-            message = "the rows, tangent spaces or pull-backs of the model do not fit its map."
-            raise ValueError(message)
+            raise ValueError("the rows, tangent spaces or pull-backs of the model do not fit its map.")
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: neighbours, graph, tangent spaces, layout."""

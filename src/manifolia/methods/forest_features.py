@@ -54,8 +54,6 @@ from manifolia.forest.trees import (
 )
 from manifolia.methods._fitted_forest import check_rows
 
-__all__ = ["ForestFeatures"]
-
 _HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of the paper's nine training folds does
 _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
@@ -290,14 +288,16 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         if input_features is not None:
             names = np.asarray(input_features, dtype=object)
             if "feature_names_in_" in vars(self) and not np.array_equal(names, self.feature_names_in_):
-                message = "input_features is not equal to feature_names_in_. Leave it out, or pass the names of fit."
-                raise ParameterError(message, parameter="input_features")
-            if len(names) != self.n_features_in_:
-                message = (
-                    f"input_features should have length equal to number of features ({self.n_features_in_}), "
-                    f"got {len(names)}."
+                raise ParameterError(
+                    "input_features is not equal to feature_names_in_. Leave it out, or pass the names of fit.",
+                    parameter="input_features",
                 )
-                raise ParameterError(message, parameter="input_features")
+            if len(names) != self.n_features_in_:
+                raise ParameterError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                    f"got {len(names)}.",
+                    parameter="input_features",
+                )
         if self.n_features_out is not None:
             return np.array([f"hash{j}" for j in range(self.n_features_out)], dtype=object)
         roots = self._trees.roots
@@ -350,11 +350,11 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
             column = int(feature)
         if not 0 <= column < n_columns:
-            message = (
+            raise ParameterError(
                 f"feature must be a column from 0 to {n_columns - 1} or a name of get_feature_names_out(), "
-                f"got {feature!r}."
+                f"got {feature!r}.",
+                parameter="feature",
             )
-            raise ParameterError(message, parameter="feature")
         return column
 
     def _check_parameters(self) -> Any:
@@ -373,11 +373,11 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         check_number(self.ccp_alpha, "ccp_alpha", low=0.0)
         check_option(self.dtype, "dtype", ("float32", "uint8"))
         if self.dtype == "uint8" and (self.missing == "split" or (self.hash == "signed" and self.n_features_out)):
-            message = (
+            raise ParameterError(
                 "dtype='uint8' holds neither the shares of missing='split' nor the signs of hash='signed'. "
-                "Use dtype='float32'."
+                "Use dtype='float32'.",
+                parameter="dtype",
             )
-            raise ParameterError(message, parameter="dtype")
         check_bool(self.verbose, "verbose")
         return check_ensemble(self.forest)
 
@@ -385,17 +385,19 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "forest_")
         rows = single_precision(check_rows(self, X, reset=False))
         if self.missing == "native" and has_missing(rows) and not get_tags(self.forest_).input_tags.allow_nan:
-            message = (
+            raise ParameterError(
                 f"X has missing values and {type(self.forest_).__name__} has learned no direction for them. "
-                f"Use missing='random' or missing='split'."
+                f"Use missing='random' or missing='split'.",
+                parameter="X",
             )
-            raise ParameterError(message, parameter="X")
         return rows
 
     def _check_given(self, forest: Any, X: Any) -> Any:
         if forest.n_features_in_ != X.shape[1]:
-            message = f"forest was fitted with {forest.n_features_in_} features, got an X with {X.shape[1]}."
-            raise ParameterError(message, parameter="forest")
+            raise ParameterError(
+                f"forest was fitted with {forest.n_features_in_} features, got an X with {X.shape[1]}.",
+                parameter="forest",
+            )
         return forest
 
     def _unfitted(self, given: Any, target: Target, d: int, seed: int) -> Any:
@@ -435,8 +437,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         held_out, train = (rows, rows) if len(rows) < _FEW_ROWS else (rows[:n_held], np.sort(rows[n_held:]))
         if target.y is None:
             if is_sparse(X):
-                message = "task='unsupervised' shuffles columns and needs dense data, got a sparse X."
-                raise ParameterTypeError(message, parameter="task")
+                raise ParameterTypeError(
+                    "task='unsupervised' shuffles columns and needs dense data, got a sparse X.", parameter="task"
+                )
             data = np.vstack([X[train], shuffled_columns(X[train], generator)])
             y = np.repeat([1, 0], len(train))
         else:
@@ -481,8 +484,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         """Check that a model which came from a file fits its forest."""
         self.__dict__.pop("_nodes", None)
         if "forest_" in vars(self) and self.forest_.n_features_in_ != self.n_features_in_:
-            message = "the nodes of the model are not those of its forest."
-            raise ValueError(message)
+            raise ValueError("the nodes of the model are not those of its forest.")
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

@@ -35,8 +35,6 @@ from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.layout.tsne import tsne_neighbors
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
 
-__all__ = ["LAYOUTS", "ForestMap"]
-
 #: Names of the layouts.
 LAYOUTS = ("mds", "isomap", "lle", "tsne", "umap")
 _NEIGHBORS = {"isomap": 10, "lle": 12, "umap": 15}
@@ -200,8 +198,10 @@ class ForestMap(ForestBacked):
         check_number(self.perplexity, "perplexity", low=1.0)
         check_option(self.mds, "mds", SCALINGS)
         if self.layout == "tsne" and self.n_components > 2:
-            message = f"layout='tsne' makes maps of 1 or 2 dimensions, got n_components={self.n_components}."
-            raise ParameterError(message, parameter="layout")
+            raise ParameterError(
+                f"layout='tsne' makes maps of 1 or 2 dimensions, got n_components={self.n_components}.",
+                parameter="layout",
+            )
 
     def _require_memory(self, n: int) -> None:
         memory.require(

@@ -63,8 +63,6 @@ from manifolia.layout.embed import check_embedder, embed, embed_need
 from manifolia.metrics.separation import map_score
 from manifolia.operators.projection import Projection, find_projection
 
-__all__ = ["FisherKernelTSNE", "KernelTSNE"]
-
 _REMEDY = "Take fewer rows, or a smaller n_train."
 _MANY_CLASSES = 64  # from this number on the work space of the distances does not grow
 
@@ -229,8 +227,10 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_option(self.sampling, "sampling", ("random", "stratified"))
         check_bool(self.verbose, "verbose")
         if self.map is not None and not isinstance(self.map, KernelMap):
-            message = f"map must be a KernelMap or None, got {type(self.map).__name__}. Pass manifolia.KernelMap(...)."
-            raise ParameterTypeError(message, parameter="map")
+            raise ParameterTypeError(
+                f"map must be a KernelMap or None, got {type(self.map).__name__}. Pass manifolia.KernelMap(...).",
+                parameter="map",
+            )
         self._formula(metric, 0)._check_parameters()
 
     def _formula(self, metric: str, seed: int) -> KernelMap:
@@ -669,6 +669,5 @@ class FisherKernelTSNE(_KernelMethod):
 def _classes(y: ArrayLike | None, n: int) -> Any:
     """The classes by which training rows are drawn in proportion."""
     if y is None:
-        message = "sampling='stratified' needs the classes of the rows. Pass y to fit."
-        raise ValueError(message)
+        raise ValueError("sampling='stratified' needs the classes of the rows. Pass y to fit.")
     return check_labels(y, n_rows=n)

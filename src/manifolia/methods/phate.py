@@ -53,8 +53,6 @@ from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
-__all__ = ["PHATE"]
-
 _T_CURVE = 200  # steps of the entropy curve from which t is read
 _PLACEMENT_STEPS = 4  # of the walk, from a row to the groups
 _METRICS = ("euclidean", "cosine", "manhattan", "precomputed", "affinity")
@@ -284,8 +282,10 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if self.metric == "affinity":
                 weights = sp.csr_array(check_pairwise(checked, square=False, metric="affinity"), dtype=np.float64)
                 if (np.asarray(weights.sum(axis=1)).ravel() <= 0).any():
-                    message = "X has rows without any affinity to a training row: nothing tells where they belong."
-                    raise ParameterError(message, parameter="X")
+                    raise ParameterError(
+                        "X has rows without any affinity to a training row: nothing tells where they belong.",
+                        parameter="X",
+                    )
                 return _row_means(weights, places).astype(checked.dtype, copy=False)
             k = min(self.n_neighbors, len(places) - 1)
             new = decay_rows(self._neighbor_index(), self._matching(checked), k, self.decay)

@@ -36,8 +36,6 @@ from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
-__all__ = ["RFPHATE"]
-
 #: Placing a row through its leaves (step 9) is itself one step of the walk, so the walk takes one step less.
 _PLACEMENT_STEPS = 1
 _TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found

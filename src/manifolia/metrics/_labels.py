@@ -10,8 +10,6 @@ from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_labels, check_option
 from manifolia.exceptions import ParameterError
 
-__all__ = ["Classes", "classes", "is_classification", "numbers", "vote"]
-
 _TASKS = ("auto", "classification", "regression")
 
 
@@ -34,11 +32,10 @@ def classes(y: ArrayLike, *, n_rows: int, at_least: int = 2, purpose: str) -> Cl
     names = labels[first[order]]
     codes = np.argsort(order)[sorted_codes.ravel()]
     if names.shape[0] < at_least:
-        message = (
+        raise ValueError(
             f"{purpose} needs at least {at_least} classes and y has {names.shape[0]}. "
             f"Pass labels with {at_least} or more distinct values."
         )
-        raise ValueError(message)
     return Classes(codes.astype(np.intp), names)
 
 
@@ -57,18 +54,20 @@ def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
     try:
         out = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        message = (
+        raise ParameterError(
             f"{name} must hold numbers for a regression, got {values.dtype} values. "
-            f"Pass task='classification' for labels."
-        )
-        raise ParameterError(message, parameter=name) from error
+            f"Pass task='classification' for labels.",
+            parameter=name,
+        ) from error
     if not np.isfinite(out).all():
         n_infinite = int((~np.isfinite(out)).sum())
-        message = f"{name} must be finite, and {n_infinite} values are infinite. Drop those rows first."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} must be finite, and {n_infinite} values are infinite. Drop those rows first.", parameter=name
+        )
     if np.ptp(out) == 0:
-        message = f"{name} holds the value {out[0]:g} only, so it says nothing. Pass a target that varies."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(
+            f"{name} holds the value {out[0]:g} only, so it says nothing. Pass a target that varies.", parameter=name
+        )
     return out
 
 

@@ -15,8 +15,6 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray, IntArray
 
-__all__ = ["Nearest", "nearest"]
-
 #: Up to here a k-d tree is faster than blocks of distances.
 _TREE_DIMENSIONS = 8
 #: Candidates beyond k that are measured again by their differences: products lose digits to cancellation.

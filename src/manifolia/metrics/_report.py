@@ -24,7 +24,6 @@ from manifolia.metrics.registry import Metric
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["judged_rows", "report"]
 
 #: Above so many rows `sample="auto"` estimates what grows with the square of their number.
 _EXACT_ROWS = 5_000
@@ -182,20 +181,20 @@ def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task:
         found = [registry.get(name) for name in registry.names(list(given))]
         return [metric for metric in found if not (numeric and metric.classes_only)]
     if isinstance(metrics, (str, Metric)) or not metrics:
-        message = f"metrics must be a non-empty list of names, got {metrics!r}. Pass for example ['auc_r_nx']."
-        raise ParameterTypeError(message, parameter="metrics")
+        raise ParameterTypeError(
+            f"metrics must be a non-empty list of names, got {metrics!r}. Pass for example ['auc_r_nx'].",
+            parameter="metrics",
+        )
     found = [registry.get(metric) for metric in metrics]
     for metric in found:
         missing = [need for need in metric.needs if need not in given]
         if missing:
-            message = f"metric {metric.name!r} needs {' and '.join(missing)}. Pass it, or leave the metric out."
-            raise ValueError(message)
+            raise ValueError(f"metric {metric.name!r} needs {' and '.join(missing)}. Pass it, or leave the metric out.")
         if numeric and metric.classes_only:
-            message = (
+            raise ValueError(
                 f"metric {metric.name!r} needs classes and y holds numbers. "
                 f"Leave it out, or pass task='classification' if they are labels."
             )
-            raise ValueError(message)
     return found
 
 

@@ -20,18 +20,6 @@ from manifolia._core.types import FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_number
 from manifolia.exceptions import ParameterError
 
-__all__ = [
-    "N_GROUPS",
-    "Estimate",
-    "check_sample",
-    "draw_pairs",
-    "draw_rows",
-    "exact",
-    "jackknife_factor",
-    "one_of",
-    "spread",
-]
-
 #: Groups of a sample. With 20 the quantile of Student's t is 7 % above the normal one, and a group of 100 rows has 5.
 N_GROUPS = 20
 LEVEL = 0.95
@@ -73,8 +61,10 @@ def check_sizes(k: int | Sequence[int], n: int) -> list[int]:
     """Check one or several sizes of neighbourhood among n points."""
     sizes: list[Any] = [k] if np.ndim(k) == 0 else list(k)  # type: ignore[arg-type]
     if not sizes:
-        message = "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50]."
-        raise ParameterError(message, parameter="k")
+        raise ParameterError(
+            "k must be an int or a sequence of them, got an empty one. Pass for example k=10 or k=[5, 10, 50].",
+            parameter="k",
+        )
     hint = f"A map of {n} points has neighbourhoods of 1 to {n - 2} points that differ from chance."
     return [check_number(size, "k", low=1, high=n - 2, integer=True, hint=hint) for size in sizes]
 
@@ -145,16 +135,14 @@ def one_of(
             try:
                 given = signature.bind(*values, **options).arguments
             except TypeError as error:
-                message = f"{name}() {error}"
-                raise TypeError(message) from None
+                raise TypeError(f"{name}() {error}") from None
             with_interval = check_bool(given.pop("return_ci", False), "return_ci")
             sample = given.get("sample")
             if check_bool(given.get("pointwise", False), "pointwise") and (sample is not None or with_interval):
-                message = (
+                raise ValueError(
                     f"pointwise=True returns the value of every point, so there is nothing to estimate: "
                     f"got sample={sample!r} and return_ci={with_interval}. Leave them out."
                 )
-                raise ValueError(message)
             return scores(**given, names=(name,))[name].result(return_ci=with_interval)
 
         score.__signature__ = signature  # type: ignore[attr-defined]

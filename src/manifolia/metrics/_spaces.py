@@ -25,8 +25,6 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_map, check_matrix, check_option
 from manifolia.exceptions import ParameterError
 
-__all__ = ["METRICS", "Space", "data_space", "map_space", "spaces", "tiles"]
-
 METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 #: Fewest rows: with two, every map is perfect.
 MIN_ROWS = 3
@@ -177,11 +175,10 @@ def _cosine(X: FloatArray, name: str) -> Space:
     norms = np.sqrt(np.einsum("ij,ij->i", points, points))
     zero = np.flatnonzero(norms == 0.0)
     if zero.shape[0]:
-        message = (
+        raise ValueError(
             f"metric='cosine' needs rows that have a direction, and {name} has {zero.shape[0]} rows of zeros "
             f"(the first is row {zero[0]}). Leave them out or choose another metric."
         )
-        raise ValueError(message)
     points /= norms[:, None]
     return Space(X.shape[0], "half-squared", _packed(points))
 
@@ -189,22 +186,23 @@ def _cosine(X: FloatArray, name: str) -> Space:
 def _precomputed(D: FloatArray, name: str) -> Space:
     n = D.shape[0]
     if D.shape[1] != n:
-        message = (
+        raise ValueError(
             f"metric='precomputed' takes a square matrix of distances, got {name} of shape {D.shape}. "
             f"Pass distances between all rows, or the data with metric='euclidean'."
         )
-        raise ValueError(message)
     largest = _largest(D)
     for part in row_blocks(n, TALL):
         if (D[part] < -_ROUNDING * largest).any():
-            message = f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix."
-            raise ParameterError(message, parameter=name)
-        if (np.abs(D[part] - D[:, part].T) > _ROUNDING * largest).any():
-            message = (
-                f"{name} is not symmetric and metric='precomputed' takes distances. "
-                f"Pass (D + D.T) / 2 if that is what is meant."
+            raise ParameterError(
+                f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix.",
+                parameter=name,
             )
-            raise ParameterError(message, parameter=name)
+        if (np.abs(D[part] - D[:, part].T) > _ROUNDING * largest).any():
+            raise ParameterError(
+                f"{name} is not symmetric and metric='precomputed' takes distances. "
+                f"Pass (D + D.T) / 2 if that is what is meant.",
+                parameter=name,
+            )
     return Space(n, "precomputed", D)
 
 
@@ -213,11 +211,11 @@ def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> S
     check_option(metric, "metric", METRICS)
     checked: FloatArray = check_matrix(X, name=name)
     if checked.shape[0] < MIN_ROWS:
-        message = (
+        raise ParameterError(
             f"{name} must have at least {MIN_ROWS} rows, got {checked.shape[0]}. "
-            f"With fewer, every map keeps every neighbourhood."
+            f"With fewer, every map keeps every neighbourhood.",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
     if metric == "precomputed":
         return _precomputed(checked, name)
     if metric == "cosine":

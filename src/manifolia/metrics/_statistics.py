@@ -8,8 +8,6 @@ import numpy as np
 
 from manifolia._core.types import FloatArray
 
-__all__ = ["correlation", "mean_interval", "r2", "rank_correlation", "share_interval"]
-
 #: Two-sided 95 % point of the standard normal distribution.
 _Z95 = 1.959963984540054
 

@@ -23,8 +23,6 @@ from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import mean_interval
 from manifolia.metrics.registry import card
 
-__all__ = ["arrow_fidelity"]
-
 #: Directions of a neighbourhood thinner than this share of its extent are rounding errors of a line.
 _THIN = 1e-9
 _BLOCK_NUMBERS = 4_000_000
@@ -85,8 +83,10 @@ def arrow_fidelity(
         `return_ci` a tuple ``(value, (low, high))``.
     """
     if check_bool(pointwise, "pointwise") and check_bool(return_ci, "return_ci"):
-        message = "pointwise=True gives every point's value, so there is nothing to estimate. Leave return_ci= out."
-        raise ParameterError(message, parameter="pointwise")
+        raise ParameterError(
+            "pointwise=True gives every point's value, so there is nothing to estimate. Leave return_ci= out.",
+            parameter="pointwise",
+        )
     data = check_matrix(X, min_rows=3)
     n, d = data.shape
     coordinates = check_map(Y, n_rows=n).astype(np.float64)
@@ -94,16 +94,18 @@ def arrow_fidelity(
     points = _check_rows(rows, n)
     arrows = np.asarray(gradients, dtype=np.float64)
     if arrows.shape != (points.shape[0], d, c) or not np.isfinite(arrows).all():
-        message = (
+        raise ParameterError(
             f"gradients must be finite and of shape ({points.shape[0]}, {d}, {c}), one arrow per point, feature and "
-            f"component, got shape {arrows.shape}."
+            f"component, got shape {arrows.shape}.",
+            parameter="gradients",
         )
-        raise ParameterError(message, parameter="gradients")
     lengths = np.linalg.norm(arrows, axis=2)
     weights = lengths if importance is None else np.asarray(importance, dtype=np.float64)
     if weights.shape != (points.shape[0], d) or not np.isfinite(weights).all():
-        message = f"importance must be finite and of shape ({points.shape[0]}, {d}), got shape {weights.shape}."
-        raise ParameterError(message, parameter="importance")
+        raise ParameterError(
+            f"importance must be finite and of shape ({points.shape[0]}, {d}), got shape {weights.shape}.",
+            parameter="importance",
+        )
     hint = f"A plane over {c} components needs more than {c}, and the map has {n} points."
     check_number(n_neighbors, "n_neighbors", low=c + 1, high=n - 1, integer=True, hint=hint)
     top = min(check_number(n_features, "n_features", low=1, integer=True), d)
@@ -129,11 +131,13 @@ def _check_rows(rows: ArrayLike | None, n: int) -> IntArray:
         return np.arange(n)
     points = np.asarray(rows)
     if points.ndim != 1 or points.dtype.kind not in "iu" or points.shape[0] == 0:
-        message = f"rows must be a list of row numbers, got {points.dtype} values of shape {points.shape}."
-        raise ParameterTypeError(message, parameter="rows")
+        raise ParameterTypeError(
+            f"rows must be a list of row numbers, got {points.dtype} values of shape {points.shape}.", parameter="rows"
+        )
     if points.min() < 0 or points.max() >= n:
-        message = f"rows must lie between 0 and {n - 1}, got {points.min()} to {points.max()}."
-        raise ParameterError(message, parameter="rows")
+        raise ParameterError(
+            f"rows must lie between 0 and {n - 1}, got {points.min()} to {points.max()}.", parameter="rows"
+        )
     return points.astype(np.intp)
 
 

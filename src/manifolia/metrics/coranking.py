@@ -53,19 +53,6 @@ from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact
 from manifolia.metrics._spaces import MIN_ROWS, Space, spaces, tiles
 from manifolia.metrics.registry import card
 
-__all__ = [
-    "auc_r_nx",
-    "coranking_matrix",
-    "coranking_scores",
-    "k_max",
-    "lcmc",
-    "q_global",
-    "q_local",
-    "q_nx",
-    "r_nx",
-    "random_baseline",
-]
-
 #: Blocks of rows that are ranked before their pairs are counted together.
 _TILES_PER_TURN = 8
 #: Parts that the rows are dealt out to; each holds one histogram until all are done.
@@ -254,11 +241,11 @@ def coranking_scores(
     check_option(method, "method", _METHODS)
     size = check_sample(sample, low=2 if method == "rows" else MIN_ROWS, high=data.n, what="rows")
     if n_repeats is not None and (sample is None or method != "subsets"):
-        message = (
+        raise ParameterError(
             f"n_repeats={n_repeats} is the number of subsets and there are none. "
-            f"Pass method='subsets' and the size of a subset as sample, or leave n_repeats out."
+            f"Pass method='subsets' and the size of a subset as sample, or leave n_repeats out.",
+            parameter="n_repeats",
         )
-        raise ParameterError(message, parameter="n_repeats")
     repeats = _N_REPEATS if n_repeats is None else check_number(n_repeats, "n_repeats", low=1, integer=True)
     if size is None:
         parts = tiles(np.arange(data.n), _N_PARTS, data, plane)

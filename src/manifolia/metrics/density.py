@@ -38,8 +38,6 @@ from manifolia.metrics._sampling import N_GROUPS, Estimate, check_sample, draw_r
 from manifolia.metrics._statistics import correlation
 from manifolia.metrics.registry import card
 
-__all__ = ["anisotropy_correlation", "density_scores", "radius_correlation"]
-
 _NAMES = ("radius_correlation", "anisotropy_correlation")
 
 #: Added to a radius, as a share of the mean radius, before its logarithm: duplicates have none. densMAP adds 1e-8 in
@@ -125,8 +123,10 @@ def radius_correlation(
     pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=1)
     if check_bool(directions, "directions"):
         if graph is not None:
-            message = "graph weights the isotropic radius and directions=True measures another. Leave one of them out."
-            raise ParameterError(message, parameter="graph")
+            raise ParameterError(
+                "graph weights the isotropic radius and directions=True measures another. Leave one of them out.",
+                parameter="graph",
+            )
         ways = _Ways(gauges, curve, center)
         _check_ways(pair, ways)
         neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
@@ -135,8 +135,9 @@ def radius_correlation(
         values, lows, highs = (np.array(part) for part in zip(*along, strict=True))
         return (values, (lows, highs)) if return_ci else values
     if gauges is not None or curve is not None:
-        message = "gauges and curve belong to directions=True. Pass directions=True, or leave them out."
-        raise ParameterError(message, parameter="gauges")
+        raise ParameterError(
+            "gauges and curve belong to directions=True. Pass directions=True, or leave them out.", parameter="gauges"
+        )
     if graph is None:
         found = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
         return _round(pair, found, n_jobs).result(return_ci=return_ci)
@@ -251,8 +252,10 @@ def _checked(
     n = data.shape[0]
     coordinates = check_map(Y, n_rows=n).astype(np.float64)
     if coordinates.shape[1] < n_components:
-        message = f"Y must have at least {n_components} components to have a shape, got {coordinates.shape[1]}."
-        raise ParameterError(message, parameter="Y")
+        raise ParameterError(
+            f"Y must have at least {n_components} components to have a shape, got {coordinates.shape[1]}.",
+            parameter="Y",
+        )
     check_number(n_neighbors, "n_neighbors", low=1, high=n - 1, integer=True, hint=f"The data has {n} points.")
     size = check_sample(sample, low=_MIN_SAMPLE, high=n, what="points")
     rows = np.arange(n) if size is None else np.concatenate(draw_rows(n, size, random_state))
@@ -281,21 +284,20 @@ def _graph_radii(pair: _Pair, graph: Sparse, n_jobs: int | None) -> tuple[FloatA
     weights = check_matrix(graph, name="graph", accept_sparse=True)
     n = pair.data.shape[0]
     if not sp.issparse(weights) or weights.shape != (n, n):
-        message = (
-            f"graph must be a sparse matrix of shape ({n}, {n}), got {type(graph).__name__} of shape {weights.shape}."
+        raise ParameterError(
+            f"graph must be a sparse matrix of shape ({n}, {n}), got {type(graph).__name__} of shape {weights.shape}.",
+            parameter="graph",
         )
-        raise ParameterError(message, parameter="graph")
     weights = sp.csr_array(weights)[pair.rows]
     if weights.nnz and weights.data.min() < 0:
-        message = f"graph must have weights of at least 0, got {weights.data.min():g}."
-        raise ParameterError(message, parameter="graph")
+        raise ParameterError(f"graph must have weights of at least 0, got {weights.data.min():g}.", parameter="graph")
     sums = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
     if (sums == 0).any():
-        message = (
+        raise ParameterError(
             f"graph has {int((sums == 0).sum())} rows without an edge, whose radius is undefined. "
-            f"Pass a graph in which every point has a neighbour."
+            f"Pass a graph in which every point has a neighbour.",
+            parameter="graph",
         )
-        raise ParameterError(message, parameter="graph")
 
     def run(part: slice) -> FloatArray:
         edges = sp.coo_array(weights[part])
@@ -331,16 +333,15 @@ def _check_ways(pair: _Pair, ways: _Ways) -> None:
     needed = c + 1 if ways.center == "mean" else c
     check_number(pair.k, "n_neighbors", low=needed, integer=True, hint=f"{c} directions need so many neighbours.")
     if pair.data.shape[1] < c:
-        message = f"X has {pair.data.shape[1]} features and Y {c} components: there are not so many directions in X."
-        raise ValueError(message)
+        raise ValueError(
+            f"X has {pair.data.shape[1]} features and Y {c} components: there are not so many directions in X."
+        )
     if ways.gauges is not None:
         gauges = np.asarray(ways.gauges)
         if gauges.shape != (n, c, c) or not np.isfinite(gauges).all():
-            message = f"gauges must be finite and of shape ({n}, {c}, {c}), got shape {gauges.shape}."
-            raise ValueError(message)
+            raise ValueError(f"gauges must be finite and of shape ({n}, {c}, {c}), got shape {gauges.shape}.")
     if ways.curve is not None and not (len(ways.curve) == 2 and min(ways.curve) > 0):
-        message = f"curve must be a tuple (a, b) of two positive numbers, got {ways.curve!r}."
-        raise ValueError(message)
+        raise ValueError(f"curve must be a tuple (a, b) of two positive numbers, got {ways.curve!r}.")
 
 
 def _directional_radii(pair: _Pair, found: Nearest, ways: _Ways, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:

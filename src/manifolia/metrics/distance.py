@@ -49,8 +49,6 @@ from manifolia.metrics._sampling import (
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
-__all__ = ["distance_correlation", "distance_ratio", "distance_scores", "normalized_stress", "shepard_goodness"]
-
 _NAMES = ("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio")
 _SCALES = ("best", "none")
 #: Most pairs that are sorted to rank them: two arrays of 32 MB and their ranks.
@@ -123,11 +121,10 @@ def _combine(rows: FloatArray) -> _Moments:
 def _check_spread(distance: float) -> None:
     """Refuse data whose greatest, or mean, distance is 0."""
     if distance == 0.0:
-        message = (
+        raise ValueError(
             "the rows of X that were compared are all equal, so there are no distances to keep. "
             "Check X, or leave this measure out."
         )
-        raise ValueError(message)
 
 
 def _first(rows: IntArray) -> int:

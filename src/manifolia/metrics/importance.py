@@ -35,8 +35,6 @@ from manifolia.metrics._sampling import check_sample, draw_pairs
 from manifolia.metrics._statistics import correlation, mean_interval, r2, rank_correlation
 from manifolia.metrics.registry import card
 
-__all__ = ["importance_alignment", "target_alignment"]
-
 #: Random pairs for each sampled row: a correlation from 5,000 pairs is good to 0.015.
 _PAIRS_PER_ROW = 50
 
@@ -281,10 +279,11 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
     kernel = check_matrix(K, name="K", accept_sparse=True, min_rows=2)
     n = kernel.shape[0]
     if kernel.shape[1] != n:
-        message = (
-            f"K must be square, one row and one column per point, got shape {kernel.shape}. Pass a kernel of all pairs."
+        raise ParameterError(
+            f"K must be square, one row and one column per point, got shape {kernel.shape}. Pass a kernel of all "
+            "pairs.",
+            parameter="K",
         )
-        raise ParameterError(message, parameter="K")
     if is_classification(y, task):
         labels = classes(y, n_rows=n, purpose="target_alignment")
         codes = labels.codes
@@ -296,8 +295,10 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
         product, squares = _sums(kernel, lambda i, j: z[i] * z[j], n_jobs)
         of_target = float((z**2).sum() ** 2 - (z**4).sum())
     if squares == 0:
-        message = "K is 0 everywhere off the diagonal, so its alignment is undefined. Pass a kernel with similarities."
-        raise ParameterError(message, parameter="K")
+        raise ParameterError(
+            "K is 0 everywhere off the diagonal, so its alignment is undefined. Pass a kernel with similarities.",
+            parameter="K",
+        )
     return float(np.clip(product / np.sqrt(squares * of_target), -1.0, 1.0))
 
 

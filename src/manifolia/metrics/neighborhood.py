@@ -49,8 +49,6 @@ from manifolia.metrics._sampling import (
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
-__all__ = ["continuity", "neighbor_recall", "neighborhood_scores", "trustworthiness"]
-
 #: Neighbours that are looked at when the user does not say.
 DEFAULT_K = 10
 _NAMES = ("trustworthiness", "continuity", "neighbor_recall")

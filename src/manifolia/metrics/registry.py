@@ -20,8 +20,6 @@ from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Metric", "card", "get", "names", "register", "shown"]
-
 _DIRECTIONS = ("higher", "lower")
 #: What a metric may need: data, map, target, kernel and arrows.
 _INPUTS = ("X", "Y", "y", "K", "gradients")
@@ -125,8 +123,9 @@ class Metric:
         given = {"X": X, "Y": Y, "y": y, "K": K, "gradients": gradients}
         missing = [name for name in self.needs if given[name] is None]
         if missing:
-            message = f"metric {self.name!r} needs {' and '.join(self.needs)}, and {' and '.join(missing)} is missing."
-            raise ValueError(message)
+            raise ValueError(
+                f"metric {self.name!r} needs {' and '.join(self.needs)}, and {' and '.join(missing)} is missing."
+            )
         return self.function(*(given[name] for name in self.needs), **{**self.parameters, **parameters})
 
     def accepts(self, parameter: str) -> bool:
@@ -275,8 +274,7 @@ def get(name: str | Metric, **parameters: Any) -> Metric:
     unknown = [parameter for parameter in parameters if not metric.accepts(parameter)]
     if unknown:
         known = [p for p in inspect.signature(metric.function).parameters if p not in metric.needs]
-        message = f"metric {metric.name!r} has no parameter {unknown[0]!r}. It has {', '.join(known)}."
-        raise ValueError(message)
+        raise ValueError(f"metric {metric.name!r} has no parameter {unknown[0]!r}. It has {', '.join(known)}.")
     return replace(metric, parameters={**metric.parameters, **parameters}) if parameters else metric
 
 
@@ -368,21 +366,26 @@ def register(
     1.0
     """
     if not isinstance(name, str) or not name.isidentifier():
-        message = f"name must be a text that is a valid Python name, got {name!r}. Use letters, digits and underscores."
-        raise ParameterError(message, parameter="name")
+        raise ParameterError(
+            f"name must be a text that is a valid Python name, got {name!r}. Use letters, digits and underscores.",
+            parameter="name",
+        )
     if not callable(function):
-        message = f"function must be callable, got {function!r}. It takes the inputs that needs lists."
-        raise ParameterTypeError(message, parameter="function")
+        raise ParameterTypeError(
+            f"function must be callable, got {function!r}. It takes the inputs that needs lists.", parameter="function"
+        )
     check_option(direction, "direction", _DIRECTIONS)
     if isinstance(needs, str) or not needs:
-        message = f"needs must be a non-empty list of inputs, got {needs!r}. Pass for example ['X', 'Y']."
-        raise ParameterError(message, parameter="needs")
+        raise ParameterError(
+            f"needs must be a non-empty list of inputs, got {needs!r}. Pass for example ['X', 'Y'].", parameter="needs"
+        )
     for one in needs:
         check_option(one, "needs", _INPUTS)
     low, high = (float(limit) for limit in range)
     if not low < high or math.isinf(low) or math.isnan(high):
-        message = f"range must be (least, greatest) with a finite least below the greatest, got {range!r}."
-        raise ParameterError(message, parameter="range")
+        raise ParameterError(
+            f"range must be (least, greatest) with a finite least below the greatest, got {range!r}.", parameter="range"
+        )
     spoken = label or name.replace("_", " ")
     metric = Metric(
         name,
@@ -396,7 +399,6 @@ def register(
         n_classes=2 if check_bool(classes_only, "classes_only") else 0,
     )
     if name in _cards() and not check_bool(overwrite, "overwrite"):
-        message = f"a metric {name!r} is registered already. Choose another name, or pass overwrite=True."
-        raise ValueError(message)
+        raise ValueError(f"a metric {name!r} is registered already. Choose another name, or pass overwrite=True.")
     _OWN[name] = metric
     return metric

@@ -15,8 +15,6 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
 from manifolia.metrics._nearest import nearest
 
-__all__ = ["blind_score", "judge_separation", "map_score", "one_hot_columns", "target_score"]
-
 _K = 10
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
 _ROWS = 20_000  # rows that are scored at most: a standard error of 0.4 % at the worst

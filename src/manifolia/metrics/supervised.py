@@ -34,15 +34,6 @@ from manifolia.metrics._sampling import check_sample, draw_rows
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
 from manifolia.metrics.registry import card
 
-__all__ = [
-    "centroid_triplet_accuracy",
-    "class_distance_correlation",
-    "classification_error",
-    "knn_accuracy",
-    "nmi",
-    "silhouette",
-]
-
 #: Iterations of the logistic regression; on standardised coordinates it converges in some dozens.
 _MAX_ITER = 1000
 
@@ -108,11 +99,10 @@ def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float
         ordered += int(stated.sum())
         agreeing += float((1 + (order_high * order_low)[stated]).sum()) / 2
     if ordered == 0:
-        message = (
+        raise ValueError(
             "centroid_triplet_accuracy is undefined: the class centres are equally far apart in X, so no triplet has "
             "an order to keep. Use class_distance_correlation or knn_accuracy instead."
         )
-        raise ValueError(message)
     return agreeing / ordered
 
 
@@ -179,8 +169,9 @@ def _check_ks(k: int | Sequence[int] | IntArray, limit: int, reason: str) -> lis
     """Check one or many neighbourhood sizes."""
     ks = [k] if isinstance(k, (int, np.integer)) and not isinstance(k, (bool, np.bool_)) else k
     if not isinstance(ks, (list, tuple, range, np.ndarray)) or len(ks) == 0:
-        message = f"k must be an int of at least 1, or a non-empty list of them, got {k!r}."
-        raise ParameterTypeError(message, parameter="k")
+        raise ParameterTypeError(
+            f"k must be an int of at least 1, or a non-empty list of them, got {k!r}.", parameter="k"
+        )
     return [check_number(one, "k", low=1, high=limit, integer=True, hint=reason) for one in ks]
 
 
@@ -251,15 +242,13 @@ def _test_neighbors(
 ) -> tuple[IntArray, IntArray]:
     """Neighbours of the test rows among the map's, and their true codes (−1 for a class the map does not have)."""
     if not isinstance(test, tuple) or len(test) != 2:
-        message = f"test must be a tuple (Y_test, y_test), got {type(test).__name__}."
-        raise ParameterTypeError(message, parameter="test")
+        raise ParameterTypeError(f"test must be a tuple (Y_test, y_test), got {type(test).__name__}.", parameter="test")
     queries = check_map(test[0], name="Y_test")
     if queries.shape[1] != coordinates.shape[1]:
-        message = (
+        raise ValueError(
             f"Y_test has {queries.shape[1]} components and Y has {coordinates.shape[1]}. "
             f"Place the test rows in the same map."
         )
-        raise ValueError(message)
     theirs = classes(test[1], n_rows=queries.shape[0], at_least=1, purpose="knn_accuracy")
     code_of = {name: code for code, name in enumerate(labels.names.tolist())}
     codes = np.array([code_of.get(name, -1) for name in theirs.names.tolist()], dtype=np.intp)
@@ -350,11 +339,11 @@ def _stratified_split(labels: Classes, test_size: float, generator: np.random.Ge
         chosen.append(rows[:taken])
     predict = np.sort(np.concatenate(chosen))
     if predict.shape[0] == 0:
-        message = (
+        raise ParameterError(
             f"test_size={test_size} of {labels.codes.shape[0]} points leaves none to predict. "
-            f"Pass a larger test_size or more points."
+            f"Pass a larger test_size or more points.",
+            parameter="test_size",
         )
-        raise ParameterError(message, parameter="test_size")
     return np.setdiff1d(np.arange(labels.codes.shape[0]), predict), predict
 
 
@@ -478,14 +467,15 @@ def silhouette(
     n = coordinates.shape[0]
     labels = classes(y, n_rows=n, purpose="silhouette")
     if labels.names.shape[0] >= n:
-        message = f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
-        raise ValueError(message)
-    if check_bool(pointwise, "pointwise") and (sample is not None or check_bool(return_ci, "return_ci")):
-        message = (
-            "pointwise=True gives every point's value, so there is nothing to estimate. "
-            "Leave sample= and return_ci= out."
+        raise ValueError(
+            f"silhouette needs fewer classes than points, and all {n} labels differ. Pass labels that repeat."
         )
-        raise ParameterError(message, parameter="pointwise")
+    if check_bool(pointwise, "pointwise") and (sample is not None or check_bool(return_ci, "return_ci")):
+        raise ParameterError(
+            "pointwise=True gives every point's value, so there is nothing to estimate. "
+            "Leave sample= and return_ci= out.",
+            parameter="pointwise",
+        )
     size = check_sample(sample, low=2, high=n, what="points")
     if size is None or size == n:
         with threads(1):

@@ -28,8 +28,6 @@ from manifolia.metrics._statistics import correlation, r2
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["variable_preservation", "variable_ranking"]
-
 
 class _Variable(NamedTuple):
     """One column: numbers, or the codes of its categories."""
@@ -57,20 +55,23 @@ def _variables(V: ArrayLike, categorical: str | Sequence[Any], *, parameter: str
     else:
         values = np.asarray(V)
         if values.ndim != 2:
-            message = f"{parameter} must have rows and columns, got shape {values.shape}. Reshape one column to (n, 1)."
-            raise ValueError(message)
+            raise ValueError(
+                f"{parameter} must have rows and columns, got shape {values.shape}. Reshape one column to (n, 1)."
+            )
         names = list(range(values.shape[1]))
         columns = [values[:, index] for index in names]
     if len(set(names)) < len(names):
-        message = f"{parameter} has columns of the same name. Give each column its own name."
-        raise ValueError(message)
+        raise ValueError(f"{parameter} has columns of the same name. Give each column its own name.")
     if isinstance(categorical, str) and categorical != "auto":
-        message = f"categorical must be 'auto' or a list of column names, got {categorical!r}."
-        raise ParameterError(message, parameter="categorical")
+        raise ParameterError(
+            f"categorical must be 'auto' or a list of column names, got {categorical!r}.", parameter="categorical"
+        )
     unknown = [] if isinstance(categorical, str) else [name for name in categorical if name not in names]
     if unknown:
-        message = f"categorical names columns that {parameter} does not have: {unknown}. It has {names}."
-        raise ParameterError(message, parameter="categorical")
+        raise ParameterError(
+            f"categorical names columns that {parameter} does not have: {unknown}. It has {names}.",
+            parameter="categorical",
+        )
     return [
         _variable(name, column, parameter, categorical=None if isinstance(categorical, str) else name in categorical)
         for name, column in zip(names, columns, strict=True)
@@ -81,11 +82,10 @@ def _variable(name: Any, column: Any, parameter: str, *, categorical: bool | Non
     """Check one column; `categorical` None decides by its type."""
     n_missing = int(missing_labels(column).sum())
     if n_missing:
-        message = (
+        raise ValueError(
             f"column {name!r} of {parameter} has {n_missing} missing values and none are allowed here. "
             f"Fill them or drop those rows first."
         )
-        raise ValueError(message)
     values = np.asarray(column)
     numeric = values.dtype.kind in "fiu" or (
         values.dtype.kind == "O" and all(isinstance(v, kinds.Real) and not isinstance(v, bool) for v in values)
@@ -93,15 +93,13 @@ def _variable(name: Any, column: Any, parameter: str, *, categorical: bool | Non
     if str(getattr(column, "dtype", "")) == "category":
         numeric = False
     if categorical is False and not numeric:
-        message = f"column {name!r} of {parameter} does not hold numbers. Name it in categorical."
-        raise ValueError(message)
+        raise ValueError(f"column {name!r} of {parameter} does not hold numbers. Name it in categorical.")
     if categorical or not numeric:
         labels = classes(values, n_rows=values.shape[0], at_least=1, purpose=f"column {name!r}")
         return _Variable(name, labels.codes, labels.names.shape[0])
     floats = values.astype(np.float64)
     if not np.isfinite(floats).all():
-        message = f"column {name!r} of {parameter} has infinite values. Replace or drop them first."
-        raise ValueError(message)
+        raise ValueError(f"column {name!r} of {parameter} has infinite values. Replace or drop them first.")
     return _Variable(name, floats, 0)
 
 
@@ -175,10 +173,10 @@ def variable_preservation(
     if top is not None:
         check_number(top, "top", low=1, integer=True)
         if y is None:
-            message = (
-                "top keeps the variables that matter most for y, and y is missing. Pass y, or choose columns of V."
+            raise ParameterError(
+                "top keeps the variables that matter most for y, and y is missing. Pass y, or choose columns of V.",
+                parameter="top",
             )
-            raise ParameterError(message, parameter="top")
     ranks = None
     if y is not None:
         ranks = variable_ranking(V, y, categorical=categorical, task=task, random_state=random_state, n_jobs=n_jobs)

@@ -18,8 +18,6 @@ from manifolia._core.parallel import has_executor, map_blocks, resolve_n_jobs
 from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors.rows import largest_value, measured, take
 
-__all__ = ["exact_neighbors", "join"]
-
 _BLOCK_NUMBERS = 1 << 24  # products held by a thread at once: 64 MiB in single precision
 _LEAST_HEIGHT, _MOST_HEIGHT = 16, 384
 _CHUNK = 2048  # rows that are centred and multiplied at once, where there is no centred copy of all

@@ -25,8 +25,6 @@ from manifolia.neighbors.exact import exact_neighbors, join
 from manifolia.neighbors.lists import Effort, InvertedLists, build_lists, choose_effort, project, search_lists
 from manifolia.neighbors.rows import check_rows, finish, prepare, take
 
-__all__ = ["NeighborIndex", "Neighbors", "kneighbors"]
-
 METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 #: Multiplications up to which "auto" searches exactly: about a second on two cores.
 _EXACT_WORK = {"euclidean": 4e10, "cosine": 4e10, "manhattan": 8e9}
@@ -191,11 +189,11 @@ class NeighborIndex:
         """
         _check_k(k)
         if k >= self.n_rows:
-            message = (
+            raise ParameterError(
                 f"k must be at most n - 1 = {self.n_rows - 1}, because a row is not its own neighbour, got k={k} with "
-                f"n={self.n_rows} rows. Pass a smaller k, or more rows."
+                f"n={self.n_rows} rows. Pass a smaller k, or more rows.",
+                parameter="k",
             )
-            raise ParameterError(message, parameter="k")
         rows = np.arange(self.n_rows, dtype=np.int64)
         if self.metric == "precomputed":
             return self._from_distances(self._X, k, rows, n_jobs)
@@ -220,8 +218,9 @@ class NeighborIndex:
         """
         _check_k(k)
         if k > self.n_rows:
-            message = f"k must be at most the {self.n_rows} rows of the index, got k={k}. Pass a smaller k."
-            raise ParameterError(message, parameter="k")
+            raise ParameterError(
+                f"k must be at most the {self.n_rows} rows of the index, got k={k}. Pass a smaller k.", parameter="k"
+            )
         if self.metric == "precomputed":
             distances = self._matching(check_pairwise(check_matrix(X, accept_sparse=True), square=False))
             return self._from_distances(distances, k, np.full(distances.shape[0], -1, dtype=np.int64), n_jobs)
@@ -248,11 +247,11 @@ class NeighborIndex:
     def _matching(self, X: Any) -> Any:
         """Bring new rows into the form of the index: width, dtype, dense or sparse."""
         if X.shape[1] != self.n_features:
-            message = (
+            raise ParameterError(
                 f"X has {X.shape[1]} columns and the index was built with {self.n_features}. Pass the same columns in "
-                f"the same order."
+                f"the same order.",
+                parameter="X",
             )
-            raise ParameterError(message, parameter="X")
         X = X.astype(self._X.dtype, copy=False)
         if sp.issparse(self._X):
             return X if sp.issparse(X) else sp.csr_array(X)
@@ -321,9 +320,8 @@ def _stored_smallest(D: Any, k: int, own: IntArray) -> tuple[IntArray, FloatArra
     nearness = sp.csr_array((-D.data[others].astype(np.float64), D.indices[others], starts), shape=D.shape)
     indices, values = largest_entries(nearness, k)
     if (indices < 0).any():
-        message = (
+        raise ValueError(
             f"X stores {np.diff(starts).min()} distances from one of its rows to others and k={k}. Pass a smaller k, "
             f"or a matrix with at least k stored distances per row (a stored zero counts)."
         )
-        raise ValueError(message)
     return indices, -values

@@ -19,8 +19,6 @@ from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors.exact import exact_neighbors
 from manifolia.neighbors.rows import largest_value, measured, take
 
-__all__ = ["Effort", "InvertedLists", "build_lists", "choose_effort", "project", "search_lists"]
-
 _MOST_DIRECTIONS = 64
 _DIRECT_FEATURES = 96  # up to here projecting saves less than it loses
 _SAMPLE = 4096  # rows from which the directions are found

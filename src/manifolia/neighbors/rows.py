@@ -16,8 +16,6 @@ from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["check_rows", "finish", "largest_value", "measured", "prepare", "take"]
-
 #: Squares of differences of larger numbers are infinite in double precision.
 _MOST = 1e150
 _MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
@@ -26,18 +24,18 @@ _MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
 def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
     """Check data at the door."""
     if sp.issparse(X) and metric == "manhattan":
-        message = (
+        raise ParameterTypeError(
             f"{name} is a sparse matrix and metric='manhattan' measures dense data only. Pass {name}.toarray() if it "
-            f"fits into memory, or use 'euclidean' or 'cosine'."
+            f"fits into memory, or use 'euclidean' or 'cosine'.",
+            parameter=name,
         )
-        raise ParameterTypeError(message, parameter=name)
     checked = check_matrix(X, name=name, accept_sparse=True)
     largest = largest_value(checked)
     if largest > _MOST:
-        message = (
-            f"{name} holds values up to {largest:.3g}, and the squares of values above {_MOST:g} overflow. Rescale it."
+        raise ParameterError(
+            f"{name} holds values up to {largest:.3g}, and the squares of values above {_MOST:g} overflow. Rescale it.",
+            parameter=name,
         )
-        raise ParameterError(message, parameter=name)
     return checked
 
 

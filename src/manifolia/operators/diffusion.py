@@ -22,8 +22,6 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number
 
-__all__ = ["diffuse", "markov", "power"]
-
 
 def markov(K: Any) -> Any:
     """Divide every row of an affinity by its sum.

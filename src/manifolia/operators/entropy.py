@@ -12,8 +12,6 @@ import numpy as np
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number, check_option
 
-__all__ = ["RULES", "choose_t", "von_neumann_entropy"]
-
 #: Ways to read t off the entropy curve.
 RULES = ("slowdown", "log-chord", "chord", "two-lines")
 

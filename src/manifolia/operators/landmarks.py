@@ -26,16 +26,6 @@ from manifolia._core.validate import check_number, check_option
 from manifolia.forest.operators import ForestOperator
 from manifolia.operators.spectrum import leading_vectors
 
-__all__ = [
-    "Landmarks",
-    "choose_landmarks",
-    "graph_chain",
-    "graph_landmarks",
-    "landmark_chain",
-    "nearest_landmark",
-    "resolve_n_landmarks",
-]
-
 #: Landmarks that "auto" takes, and the number of rows up to which it needs none.
 AUTO_LANDMARKS = 2000
 #: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 more of the subspace iteration

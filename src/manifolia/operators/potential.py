@@ -17,8 +17,6 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number, check_option
 
-__all__ = ["POTENTIALS", "potential", "potential_distances"]
-
 #: Transforms of the walk's probabilities.
 POTENTIALS = ("log", "sqrt")
 

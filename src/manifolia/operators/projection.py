@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from manifolia._core.blocks import fixed_gemm, row_blocks, standard_project
 from manifolia._core.types import FloatArray
 
-__all__ = ["Projection", "find_projection"]
-
 _SPARSE_PCA = 2000  # features up to which the covariance of sparse data is formed
 _ROWS, _CELLS = 4096, 1 << 22  # rows, and numbers, whose distance to the components is measured at once
 

@@ -19,8 +19,6 @@ from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, RandomState
 
-__all__ = ["Spectrum", "conjugate", "eigenvalues", "leading_vectors", "orthonormal_basis"]
-
 _CONDITION = 1e7  # of a tall matrix, above which its Gram matrix has lost too many digits
 _ROWS = 8192  # rows of a tall matrix that are multiplied together
 

@@ -39,8 +39,6 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option, row_numbers
 
-__all__ = ["TangentSpaces", "bases", "coefficients", "tangent_spaces"]
-
 _BLOCK_NUMBERS = 1 << 20  # numbers of Gram matrices that a thread holds at once
 _GATHERED = 1 << 22  # numbers of neighbours' features that a thread gathers at once
 _MOST_ROWS = 512  # per piece of work: what a piece computes with stays in the cache

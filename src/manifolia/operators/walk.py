@@ -17,8 +17,6 @@ from manifolia.operators.entropy import choose_t, von_neumann_entropy
 from manifolia.operators.potential import potential, potential_distances
 from manifolia.operators.spectrum import eigenvalues
 
-__all__ = ["SQUARE_ARRAYS", "Walk", "walk_distances"]
-
 #: n × n arrays of doubles that exist together on the way.
 SQUARE_ARRAYS = 6
 

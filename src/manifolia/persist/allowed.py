@@ -20,20 +20,6 @@ from typing import Any
 
 from manifolia.exceptions import ModelFileError
 
-__all__ = [
-    "FORESTS",
-    "OBJECTS",
-    "ONE_HOT",
-    "OWN",
-    "SCALAR_TYPES",
-    "TREES",
-    "TYPE",
-    "check_id",
-    "full_name",
-    "id_of",
-    "resolve",
-]
-
 #: Key of the class's id in the dictionary that stands for an object of this library. No attribute has such a name.
 TYPE = "manifolia:type"
 
@@ -148,8 +134,7 @@ def id_of(kind: type) -> str:
 def check_id(name: Any) -> None:
     """Refuse what is not an id."""
     if type(name) is not str or name not in OWN:
-        message = f"it holds an object of a type that is not allowed: {str(name)[:160]}."
-        raise ModelFileError(message)
+        raise ModelFileError(f"it holds an object of a type that is not allowed: {str(name)[:160]}.")
 
 
 def resolve(name: Any) -> type:

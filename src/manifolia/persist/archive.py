@@ -32,8 +32,6 @@ from manifolia._core.memory import format_bytes, limit_now
 from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
 
-__all__ = ["FORMAT", "GRAPH", "HEADER", "SCHEMA", "VERSION", "Content", "array_from", "check_members", "read", "write"]
-
 FORMAT = "manifolia-model"
 VERSION = 2
 HEADER, GRAPH, SCHEMA = "manifolia.json", "graph.skops", "schema.json"
@@ -136,8 +134,7 @@ def read(file: IO[bytes]) -> Content:
         header = _header(archive, infos)
         members = {name: archive.read(info) for name, info in infos.items() if name != HEADER}
     if GRAPH not in members or _checksum(members) != header.get("sha256"):
-        message = "it is damaged: its content does not match the checksum in its header."
-        raise ModelFileError(message)
+        raise ModelFileError("it is damaged: its content does not match the checksum in its header.")
     graph = members.pop(GRAPH)
     names = {name: name.removeprefix("trees/").removesuffix(".npy") for name in members}
     return Content(header, graph, {names[name]: array_from(data, name) for name, data in members.items()})
@@ -148,12 +145,10 @@ def _check_seal(file: IO[bytes]) -> None:
     file.seek(0)
     start = file.read(64)
     if not size:
-        message = "it is empty."
-        raise ModelFileError(message)
+        raise ModelFileError("it is empty.")
     if start[:4] != b"PK\x03\x04":
         kind = "a pickle or joblib file, which could run code" if start[:1] == b"\x80" else "another kind of file"
-        message = f"it is {kind}; a model file is written by manifolia.save."
-        raise ModelFileError(message)
+        raise ModelFileError(f"it is {kind}; a model file is written by manifolia.save.")
     file.seek(max(0, size - len(_SEAL) - _DIGEST))
     end = file.read()
     if not end.startswith(_SEAL):
@@ -163,8 +158,7 @@ def _check_seal(file: IO[bytes]) -> None:
             message = "it is another kind of archive; a model file is written by manifolia.save."
         raise ModelFileError(message)
     if _file_digest(file) != end[-_DIGEST:]:
-        message = "it is damaged: it was altered since it was saved. Copy or save it again."
-        raise ModelFileError(message)
+        raise ModelFileError("it is damaged: it was altered since it was saved. Copy or save it again.")
 
 
 def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[str, zipfile.ZipInfo]:
@@ -172,14 +166,11 @@ def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[st
     infos: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         if not allowed.fullmatch(info.filename) or info.filename in infos:
-            message = f"it holds a member that a model file does not have: {info.filename[:80]!r}."
-            raise ModelFileError(message)
+            raise ModelFileError(f"it holds a member that a model file does not have: {info.filename[:80]!r}.")
         if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            message = f"its member {info.filename!r} is packed in an unknown way."
-            raise ModelFileError(message)
+            raise ModelFileError(f"its member {info.filename!r} is packed in an unknown way.")
         if info.file_size > _MOST_DEFLATED * info.compress_size + _CHUNK:
-            message = f"its member {info.filename!r} says that it is larger than it can be."
-            raise ModelFileError(message)
+            raise ModelFileError(f"its member {info.filename!r} says that it is larger than it can be.")
         infos[info.filename] = info
     check_size(sum(info.file_size for info in infos.values()))
     return infos
@@ -188,35 +179,30 @@ def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[st
 def check_size(size: float) -> None:
     """Refuse what would not fit into memory."""
     if size > limit_now():
-        message = (
+        raise ModelFileError(
             f"it holds {format_bytes(size)} and the limit is {format_bytes(limit_now())}. If you expect a model of "
             f"this size, load it inside manifolia.memory_limit('8GiB') or where there is more memory."
         )
-        raise ModelFileError(message)
 
 
 def _header(archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]) -> dict[str, Any]:
     if HEADER not in infos or infos[HEADER].file_size > _MOST_HEADER:
-        message = "it has no header of a model file."
-        raise ModelFileError(message)
+        raise ModelFileError("it has no header of a model file.")
     header = json.loads(archive.read(infos[HEADER]))
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
-        message = "its header is not that of a model file."
-        raise ModelFileError(message)
+        raise ModelFileError("its header is not that of a model file.")
     if header["version"] == 1:
-        message = (
+        raise ModelFileError(
             "it is a model file of format 1, which was written by an unreleased manifolia and is no longer read. "
             "Make the map again from its data and save it."
         )
-        raise ModelFileError(message)
     if header["version"] != VERSION:
         libraries = header.get("libraries")
         writer = libraries.get("manifolia", "?") if isinstance(libraries, dict) else "?"
-        message = (
+        raise ModelFileError(
             f"its format is version {header['version']}, this manifolia reads version {VERSION}. "
             f"Update manifolia (the file was written by {str(writer)[:40]})."
         )
-        raise ModelFileError(message)
     return header
 
 
@@ -232,15 +218,12 @@ def npy_header(start: bytes, name: str, size: int) -> tuple[tuple[int, ...], boo
     buffer = io.BytesIO(start)
     version = np.lib.format.read_magic(buffer)
     if version != (1, 0):
-        message = f"its array {name!r} is of an unknown version."
-        raise ModelFileError(message)
+        raise ModelFileError(f"its array {name!r} is of an unknown version.")
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
     sizes_are_whole = all(type(length) is int and length >= 0 for length in shape)
     if dtype.hasobject or dtype.kind not in _KINDS or dtype.subdtype is not None or not sizes_are_whole:
-        message = f"its array {name!r} holds what an array of a model may not hold ({dtype})."
-        raise ModelFileError(message)
+        raise ModelFileError(f"its array {name!r} holds what an array of a model may not hold ({dtype}).")
     # An array of empty texts has no bytes, however many they are; each would still cost a pointer's worth of time.
     if math.prod(shape) * dtype.itemsize != size - buffer.tell() or (not dtype.itemsize and math.prod(shape) > _CHUNK):
-        message = f"its array {name!r} says shape {shape} and is not as large as that."
-        raise ModelFileError(message)
+        raise ModelFileError(f"its array {name!r} says shape {shape} and is not as large as that.")
     return shape, fortran, dtype, buffer.tell()

@@ -16,8 +16,6 @@ from manifolia.exceptions import ModelFileError
 from manifolia.persist.allowed import OBJECTS, SCALAR_TYPES, TYPE, check_id
 from manifolia.persist.archive import INNER, SCHEMA, check_members, npy_header
 
-__all__ = ["audit"]
-
 _PROTOCOL = 2  # of skops; older ones are read by other code, which a file could ask for
 _START = 12_000  # more than the longest header of an array
 
@@ -41,16 +39,14 @@ def audit(graph: bytes, *, trusted: frozenset[str] = frozenset()) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(graph)) as archive:
         infos = check_members(archive, INNER)
         if SCHEMA not in infos:
-            message = "it does not say what its objects are."
-            raise ModelFileError(message)
+            raise ModelFileError("it does not say what its objects are.")
         schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_once)
         for name, info in infos.items():
             if name != SCHEMA:
                 with archive.open(info) as member:
                     npy_header(member.read(_START), name, info.file_size)
     if not isinstance(schema, dict) or schema.get("protocol") != _PROTOCOL:
-        message = "its objects are written in an unknown way; update manifolia and skops."
-        raise ModelFileError(message)
+        raise ModelFileError("its objects are written in an unknown way; update manifolia and skops.")
     types: set[str] = set()
     waiting: list[Any] = [schema]
     while waiting:
@@ -68,18 +64,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary, refusing a key that is there twice: readers differ in which one they take."""
     out = dict(pairs)
     if len(out) != len(pairs):
-        message = "it says the same thing twice."
-        raise ModelFileError(message)
+        raise ModelFileError("it says the same thing twice.")
     return out
 
 
 def _check_node(node: dict[str, Any], members: set[str], trusted: frozenset[str]) -> str:
     loader, module, kind = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
     if not all(isinstance(text, str) for text in (loader, module, kind)) or loader not in _NODES:
-        message = (
+        raise ModelFileError(
             f"it holds an object of an unknown kind: {str(loader)[:80]!r} for {str(module)[:80]}.{str(kind)[:80]}."
         )
-        raise ModelFileError(message)
     name = f"{module}.{kind}"
     if name not in _NODES[str(loader)] and not (loader == "ObjectNode" and name in trusted):
         advice = (
@@ -90,6 +84,5 @@ def _check_node(node: dict[str, Any], members: set[str], trusted: frozenset[str]
     if loader == "DictNode" and TYPE in node["content"]:
         check_id(json.loads(node["content"][TYPE]["content"]))
     if loader == "NdArrayNode" and (node.get("type") != "numpy" or node.get("file") not in members - {SCHEMA}):
-        message = "it refers to an array that it does not hold."
-        raise ModelFileError(message)
+        raise ModelFileError("it refers to an array that it does not hold.")
     return name

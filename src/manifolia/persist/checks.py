@@ -12,8 +12,6 @@ from manifolia.persist.allowed import FORESTS, ONE_HOT, TREES, full_name
 from manifolia.persist.graph import NOT_SAVED, demand
 from manifolia.persist.trees import is_tree
 
-__all__ = ["check_model", "estimators"]
-
 _MOST_JOBS = 4096  # a larger n_jobs would start that many threads
 _SIMPLE = (type(None), bool, int, float, str, np.generic, np.dtype, slice, type)
 

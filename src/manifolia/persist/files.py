@@ -21,8 +21,6 @@ from manifolia.persist.checks import check_model
 from manifolia.persist.graph import dismantle, reassemble
 from manifolia.persist.trees import flatten_trees, rebuild_trees
 
-__all__ = ["load", "save"]
-
 _LEVEL = 3  # of compression, as in `manifolia.persist.archive`
 
 
@@ -79,8 +77,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[str] = (
     except ModelFileError:
         raise
     except Exception as error:
-        message = f"{type(model).__name__} cannot be saved: {error}"
-        raise ModelFileError(message) from error
+        raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}") from error
     header = {"model": id_of(type(model)), "trusted": sorted(names), "libraries": _libraries()}
     archive.write(target, archive.Content(header, graph, flatten_trees(trees)))
     return target
@@ -122,8 +119,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     source = Path(path)
     if source.is_dir():
         inside = " Its model is the file model.mfa in it." if (source / "model.mfa").is_file() else ""
-        message = f"{source} is not loaded: it is a folder.{inside}"
-        raise ModelFileError(message)
+        raise ModelFileError(f"{source} is not loaded: it is a folder.{inside}")
     writer = ""
     with open(source, "rb") as file:
         try:
@@ -131,12 +127,12 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
             writer = _difference(content.header)
             model = _build(content, names)
         except ModelFileError as error:
-            message = f"{source} is not loaded: {error}"
-            raise ModelFileError(message) from error
+            raise ModelFileError(f"{source} is not loaded: {error}") from error
         except Exception as error:
             # Whatever a library says of bytes that nobody's save wrote.
-            message = f"{source} is not loaded: its content makes no model ({type(error).__name__}: {error}).{writer}"
-            raise ModelFileError(message) from error
+            raise ModelFileError(
+                f"{source} is not loaded: its content makes no model ({type(error).__name__}: {error}).{writer}"
+            ) from error
     if writer:
         warn(f"{source}:{writer} The trees have been checked; fit anew if results must not differ.")
     return model
@@ -153,8 +149,7 @@ def _build(content: archive.Content, trusted: frozenset[str]) -> Any:
         parts = skops.io.loads(content.graph, trusted=allowed)
     model = reassemble(parts, trees)
     if id_of(type(model)) != content.header.get("model"):
-        message = "its header names another class of model than it holds."
-        raise ModelFileError(message)
+        raise ModelFileError("its header names another class of model than it holds.")
     check_model(model)
     return model
 
@@ -163,8 +158,10 @@ def _names(trusted: Iterable[str]) -> frozenset[str]:
     names = [trusted] if isinstance(trusted, str) else list(trusted)
     for name in names:
         if not isinstance(name, str) or "." not in name:
-            message = f"trusted must hold full names of classes such as 'package.module.Class', got {name!r}."
-            raise ParameterTypeError(message, parameter="trusted")
+            raise ParameterTypeError(
+                f"trusted must hold full names of classes such as 'package.module.Class', got {name!r}.",
+                parameter="trusted",
+            )
     return frozenset(names)
 
 

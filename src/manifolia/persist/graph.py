@@ -21,9 +21,6 @@ from manifolia.exceptions import ModelFileError
 from manifolia.persist.allowed import OBJECTS, OWN, SCALAR_TYPES, TREES, TYPE, full_name, id_of, resolve
 from manifolia.persist.trees import is_tree
 
-__all__ = ["NOT_SAVED", "demand", "dismantle", "reassemble"]
-
-
 #: Parameters that a file does not carry: a callable, and a folder that the next fit would read pickles from.
 NOT_SAVED = ("callback", "memory")
 
@@ -136,13 +133,12 @@ class _Dismantler:
             return _named(TreeAt(len(self.trees) - 1))
         if full_name(kind) in self.kinds:
             return self._object(value, where)
-        message = (
+        raise ModelFileError(
             f"{where} is of a type that a model file may not hold: {full_name(kind)}. If it is a class of yours that "
             f"can be imported where the file is loaded, name it for both: save(model, path, trusted=[...]) and "
             f"load(path, trusted=[...]). Functions are not saved; pickle and joblib save them, in files that only "
             f"their author should load."
         )
-        raise ModelFileError(message)
 
     def _array(self, value: Array, where: str) -> Any:
         if value.dtype != object:
@@ -165,8 +161,9 @@ class _Dismantler:
     def _object(self, value: Any, where: str) -> Any:
         state = value._asdict() if hasattr(value, "_fields") else value.__getstate__()
         if not isinstance(state, dict):
-            message = f"{where}, {full_name(type(value))}, does not give its state as a dictionary of attributes."
-            raise ModelFileError(message)
+            raise ModelFileError(
+                f"{where}, {full_name(type(value))}, does not give its state as a dictionary of attributes."
+            )
         state = {name: None if name in NOT_SAVED else item for name, item in state.items()}
         parts = {}
         for name, item in state.items():
@@ -200,8 +197,7 @@ class _Dismantler:
         state = value.get_state(legacy=False) if legacy else value.bit_generator.state
         known = ("MT19937",) if legacy else _STREAMS
         if state["bit_generator"] not in known:
-            message = f"{where} is a random stream of a kind that is not saved: {state['bit_generator']}."
-            raise ModelFileError(message)
+            raise ModelFileError(f"{where} is a random stream of a kind that is not saved: {state['bit_generator']}.")
         seed: dict[str, Any] = {}
         if not legacy and type(value.bit_generator.seed_seq) is np.random.SeedSequence:
             seed = {k: v for k, v in value.bit_generator.seed_seq.state.items() if k != "pool_size"}
@@ -365,5 +361,4 @@ def _scalar(value: Scalar) -> Any:
 def demand(condition: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence
     """Refuse parts that do not fit."""
     if not condition:
-        message = f"its parts do not fit together: {what}."
-        raise ModelFileError(message)
+        raise ModelFileError(f"its parts do not fit together: {what}.")

@@ -30,8 +30,6 @@ import numpy as np
 from manifolia._core.types import Array, IntArray
 from manifolia.exceptions import ModelFileError
 
-__all__ = ["check_nodes", "flatten_trees", "is_tree", "rebuild_trees"]
-
 _LEAF, _UNDEFINED = -1, -2  # scikit-learn's child and feature of a leaf
 _OF_TREES = ("node_count", "max_depth", "n_features", "n_outputs", "n_classes")
 _MOST_FEATURES = 2**31 - 1
@@ -80,12 +78,11 @@ def rebuild_trees(arrays: dict[str, Array]) -> list[Any]:
     kind = _tree_class()
     dtype = kind(1, np.ones(1, dtype=np.intp), 1).__getstate__()["nodes"].dtype
     if set(arrays) != {*_OF_TREES, *dtype.names, "values"}:
-        message = (
+        raise ModelFileError(
             f"its trees have the properties {', '.join(sorted(set(arrays) - {*_OF_TREES, 'values'}))[:300]}, those of "
             f"this scikit-learn have {', '.join(sorted(dtype.names))}. Load it with the scikit-learn that it was "
             f"saved with."
         )
-        raise ModelFileError(message)
     check_nodes(arrays)
     n_outputs = arrays["n_outputs"].astype(np.intp)
     classes = np.split(arrays["n_classes"].astype(np.intp), np.cumsum(n_outputs)[:-1])
@@ -142,8 +139,7 @@ def check_nodes(arrays: dict[str, Array]) -> None:
 
 def _demand(condition: bool, what: str) -> None:  # noqa: FBT001
     if not condition:
-        message = f"its trees are not trees of a fitted forest: {what}."
-        raise ModelFileError(message)
+        raise ModelFileError(f"its trees are not trees of a fitted forest: {what}.")
 
 
 def _check_sizes(arrays: dict[str, Array]) -> None:

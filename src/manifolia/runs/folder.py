@@ -38,8 +38,6 @@ from manifolia.persist import load, save
 from manifolia.runs.run import Run
 from manifolia.tables import write
 
-__all__ = ["Folder", "check_free", "open_run", "write_run"]
-
 _REPORT, _MODEL = "report.json", "model.mfa"
 _FORCE = Argument("force", True)
 _PICTURE_LIMIT = 2  # dimensions that the picture shows
@@ -50,15 +48,18 @@ def check_free(path: Path, *, force: bool) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         there = next(parent for parent in path.absolute().parents if parent.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            message = f"{path} cannot be made: {there} is not a folder that you may write to. Choose another place."
-            raise PermissionError(message)
+            raise PermissionError(
+                f"{path} cannot be made: {there} is not a folder that you may write to. Choose another place."
+            )
         return
     if not force:
-        message = Message(f"{path} is there already. Choose another place, or replace it with ", _FORCE, ".")
-        raise FileExistsError(message)
+        raise FileExistsError(
+            Message(f"{path} is there already. Choose another place, or replace it with ", _FORCE, ".")
+        )
     if not (path / _REPORT).is_file():
-        message = Message(f"{path} is there and is not a manifolia run: it is not replaced, even with ", _FORCE, ".")
-        raise FileExistsError(message)
+        raise FileExistsError(
+            Message(f"{path} is there and is not a manifolia run: it is not replaced, even with ", _FORCE, ".")
+        )
 
 
 def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, table_format: str = "csv") -> Path:
@@ -139,11 +140,10 @@ class Folder:
     def model(self) -> Any:
         """Load the pipeline of preparation and method."""
         if not (self.path / _MODEL).is_file():
-            message = (
+            raise ModelFileError(
                 f"{self.path} has no model, so that no new rows can be placed. Map again with a method whose model can "
                 f"be saved, such as rf-phate."
             )
-            raise ModelFileError(message)
         return load(self.path / _MODEL)
 
     def context(self, payload: Payload | None = None) -> Context:
@@ -169,14 +169,11 @@ def open_run(path: str | os.PathLike[str]) -> Folder:
     """Open the folder of a run."""
     folder = Path(path)
     if not folder.exists():
-        message = f"there is no folder {folder}. `manifolia map DATA -o {folder}` makes one."
-        raise ModelFileError(message)
+        raise ModelFileError(f"there is no folder {folder}. `manifolia map DATA -o {folder}` makes one.")
     try:
         report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        message = f"{folder} is not a manifolia run: it has no {_REPORT} that can be read."
-        raise ModelFileError(message) from error
+        raise ModelFileError(f"{folder} is not a manifolia run: it has no {_REPORT} that can be read.") from error
     if not isinstance(report, dict) or not {"method", "target", "notes"} <= set(report):
-        message = f"{folder} is not a manifolia run: its {_REPORT} is of something else."
-        raise ModelFileError(message)
+        raise ModelFileError(f"{folder} is not a manifolia run: its {_REPORT} is of something else.")
     return Folder(folder, report)

@@ -15,8 +15,6 @@ from manifolia.explorer.place import new_rows, place_rows
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
 
-__all__ = ["Placed", "place_new"]
-
 _MATTERS = 0.1  # share of the importance from which an absent column is worth a warning
 
 

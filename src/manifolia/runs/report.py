@@ -16,8 +16,6 @@ from manifolia.explorer.context import Context
 from manifolia.runs.target import Labels
 from manifolia.tables import Table
 
-__all__ = ["column_names", "coordinates_of", "report_of", "versions"]
-
 _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 _MOST_ROLES = 1000  # columns of a very wide table whose roles are listed
 

@@ -32,8 +32,6 @@ from manifolia.runs.scores import compared_by, plain_rows, score_map
 from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
-__all__ = ["Listener", "Request", "Run", "choose_method", "make_run", "prepare"]
-
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
 
@@ -66,8 +64,10 @@ class Request:
         """Refuse what contradicts itself."""
         both = sorted({*self.target} & {*self.exclude})
         if both:
-            message = f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway."
-            raise ParameterError(message, parameter="exclude")
+            raise ParameterError(
+                f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway.",
+                parameter="exclude",
+            )
         check_number(self.max_mb, "max_mb", low=0.0, open_low=True)
         check_number(self.random_state, "random_state", low=0, integer=True)
 
@@ -121,8 +121,7 @@ def _check(table: Table, request: Request) -> Labels:
     """Take the target out of the table, and refuse what cannot be mapped."""
     if table.n_rows < _MIN_ROWS:
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
-        message = f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}."
-        raise TableError(message)
+        raise TableError(f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}.")
     for name in request.exclude:
         take_column(table, name, "exclude")  # a misspelt one is reported
     return read_labels(table, request.target)
@@ -137,14 +136,18 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            message = f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}."
-            raise ParameterError(message, parameter="settings")
+            raise ParameterError(
+                f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}.",
+                parameter="settings",
+            )
     settings: dict[str, Any] = {"random_state": request.random_state, "n_jobs": request.n_jobs, "n_components": 2}
     if "task" in known:
         settings["task"] = "unsupervised" if labels.y is None else request.task
     elif request.task != "auto":
-        message = f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate."
-        raise ParameterError(message, parameter="task")
+        raise ParameterError(
+            f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate.",
+            parameter="task",
+        )
     settings = {name: value for name, value in settings.items() if name in known}
     return card, kind(**{**settings, **request.settings})
 

@@ -22,8 +22,6 @@ from manifolia.registry import card_of
 from manifolia.tables import Table, TablePreparer
 from manifolia.tables.preparer import PlainRows
 
-__all__ = ["Score", "compared_by", "plain_rows", "score_map", "score_rows", "score_run"]
-
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
 
 
@@ -105,8 +103,9 @@ def _lines(table: pd.DataFrame) -> list[Score]:
 def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str, Any]) -> list[Score]:
     """Compute every score of a run again."""
     if rows is None:
-        message = "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
-        raise TableError(message)
+        raise TableError(
+            "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
+        )
     axes = report["axes"]
     target = report["target"]["columns"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target) == 1 else None

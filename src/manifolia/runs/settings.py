@@ -12,8 +12,6 @@ from manifolia.runs.scores import plain_rows
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
 
-__all__ = ["Tuning", "tune_table"]
-
 
 @dataclass(frozen=True)
 class Tuning:

@@ -12,8 +12,6 @@ from manifolia._core.types import Array
 from manifolia.exceptions import TableError
 from manifolia.tables import Table
 
-__all__ = ["Labels", "read_labels", "take_column"]
-
 
 class Labels(NamedTuple):
     """Target columns."""
@@ -36,14 +34,15 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
     for name, column in zip(names, columns, strict=True):
         found = column.dropna().unique()
         if len(found) == 0:
-            message = f"the target {name!r} has no value in any row. Choose another column as target."
-            raise TableError(message, parameter="target")
-        if len(found) == 1:
-            message = (
-                f"the target {name!r} is {found[0]!s} in every row: there is nothing to learn. Choose another column, "
-                f"or leave the target out for a map without one."
+            raise TableError(
+                f"the target {name!r} has no value in any row. Choose another column as target.", parameter="target"
             )
-            raise TableError(message, parameter="target")
+        if len(found) == 1:
+            raise TableError(
+                f"the target {name!r} is {found[0]!s} in every row: there is nothing to learn. Choose another column, "
+                f"or leave the target out for a map without one.",
+                parameter="target",
+            )
     arrays = [_plain(column) for column in columns]
     if not arrays:
         return Labels(frame, None)
@@ -51,8 +50,10 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
         return Labels(frame, arrays[0])
     if len({array.dtype.kind == "O" for array in arrays}) > 1 or len({_is_measured(array) for array in arrays}) > 1:
         told = ", ".join(f"{name} ({_kind(array)})" for name, array in zip(names, arrays, strict=True))
-        message = f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out."
-        raise TableError(message, parameter="target")
+        raise TableError(
+            f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out.",
+            parameter="target",
+        )
     return Labels(frame, np.column_stack(arrays))
 
 

@@ -59,8 +59,10 @@ def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
             return (past / pd.Timedelta(days=1)).to_numpy(dtype=np.float64, na_value=np.nan)
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        message = f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels."
-        raise ParameterError(message, parameter=name) from error
+        raise ParameterError(
+            f"{name} must be {'dates' if dates else 'numbers'} for a scale. Pass kind='class' for labels.",
+            parameter=name,
+        ) from error
 
 
 def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
@@ -117,9 +119,9 @@ def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
         return named + names[len(values) :]
     given = [str(one) for one in class_names]
     if len(given) != len(values) or len(names) != len(values):
-        message = (
+        raise ParameterError(
             f"class_names has {len(given)} names and there are {len(values)} classes with a colour of their own. Pass "
-            f"one for each, in sorted order, or a mapping from label to name."
+            f"one for each, in sorted order, or a mapping from label to name.",
+            parameter="class_names",
         )
-        raise ParameterError(message, parameter="class_names")
     return given

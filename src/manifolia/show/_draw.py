@@ -135,8 +135,9 @@ class MapPainter:
         if not isinstance(limits, str):
             low, high = (check_number(one, "limits") for one in limits)
             if not low < high:
-                message = f"limits must be two numbers, the smaller first, got {limits!r}."
-                raise ParameterError(message, parameter="limits")
+                raise ParameterError(
+                    f"limits must be two numbers, the smaller first, got {limits!r}.", parameter="limits"
+                )
         elif not known.size:
             low, high = 0.0, 1.0
         else:

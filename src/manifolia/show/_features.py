@@ -31,11 +31,10 @@ def explained_model(estimator: Any, purpose: str) -> Any:
     """Take the fitted FeatureMAP out of what was given."""
     last = last_step(estimator)
     if not card_of(last).arrows:
-        message = (
+        raise TypeError(
             f"{purpose} needs arrows or importances of features, which {type(last).__name__} does not have. Pass a "
             f"fitted FeatureMAP; TopArrowsDisplay.from_data and FeatureTableDisplay.from_data take any map."
         )
-        raise TypeError(message)
     check_is_fitted(last, "embedding_")
     return last
 
@@ -48,8 +47,9 @@ def name_features(source: Any, names: Sequence[Any] | None, n_features: int) -> 
         names = fitted if before is None else before.get_feature_names_out()
     found = [f"feature {i}" for i in range(n_features)] if names is None else [str(name) for name in names]
     if len(found) != n_features:
-        message = f"feature_names has {len(found)} entries and there are {n_features} features. Pass one for each."
-        raise ValueError(message)
+        raise ValueError(
+            f"feature_names has {len(found)} entries and there are {n_features} features. Pass one for each."
+        )
     return found
 
 
@@ -58,8 +58,9 @@ def feature_number(feature: Any, names: Sequence[str]) -> int:
     if isinstance(feature, str):
         if feature not in names:
             shown = ", ".join(names[:3])
-            message = f"there is no feature {feature!r} among the {len(names)} ({shown}, …). Pass its number or name."
-            raise ValueError(message)
+            raise ValueError(
+                f"there is no feature {feature!r} among the {len(names)} ({shown}, …). Pass its number or name."
+            )
         return list(names).index(feature)
     return check_number(feature, "feature", low=0, high=len(names) - 1, integer=True)
 
@@ -87,8 +88,7 @@ def feature_means(model: Any, rows: Any, *, smooth: bool, min_reliability: float
     check_number(min_reliability, "min_reliability", low=0.0, high=1.0)
     points = row_numbers(rows, model.embedding_.shape[0])
     if not points.size:
-        message = "rows must name at least one row, got none."
-        raise ParameterError(message, parameter="rows")
+        raise ParameterError("rows must name at least one row, got none.", parameter="rows")
     p, c = model.n_features_in_, model.embedding_.shape[1]
     arrows, importance, reliability, values = np.zeros((p, c)), np.zeros(p), np.zeros(p), np.zeros(p)
     for start in range(0, points.size, _BLOCK_ROWS):

@@ -259,17 +259,16 @@ class Components(NamedTuple):
 def choose_components(components: Sequence[int] | None, available: int, *, plane: str = "") -> Components:
     """Choose which components of a map are drawn; two, if a picture is named that draws in the plane."""
     if plane and available < 2:
-        message = f"{plane} draws in the plane, and the map has 1 component. Fit with n_components=2 or more."
-        raise ValueError(message)
+        raise ValueError(f"{plane} draws in the plane, and the map has 1 component. Fit with n_components=2 or more.")
     if components is None:
         components = range(2 if plane or available > 3 else available)
     chosen = [check_number(one, "components", low=0, high=available - 1, integer=True) for one in components]
     if plane and len(chosen) != 2:
-        message = f"{plane} draws in the plane: components must name 2 of {available}, got {chosen}."
-        raise ValueError(message)
+        raise ValueError(f"{plane} draws in the plane: components must name 2 of {available}, got {chosen}.")
     if not 1 <= len(chosen) <= 3:
-        message = f"components must name 1, 2 or 3 of the map's {available} components, got {chosen}."
-        raise ParameterError(message, parameter="components")
+        raise ParameterError(
+            f"components must name 1, 2 or 3 of the map's {available} components, got {chosen}.", parameter="components"
+        )
     is_part = len(chosen) < available
     return Components(chosen, [f"component {one + 1} of {available}" for one in chosen] if is_part else None)
 
@@ -277,8 +276,7 @@ def choose_components(components: Sequence[int] | None, available: int, *, plane
 def check_shape(values: Any, shape: tuple[int, ...], name: str, what: str) -> None:
     """Check that there is one value for each of what is drawn."""
     if np.shape(values) != shape:
-        message = f"{name} must be of shape {shape}, {what}, got shape {np.shape(values)}."
-        raise ParameterError(message, parameter=name)
+        raise ParameterError(f"{name} must be of shape {shape}, {what}, got shape {np.shape(values)}.", parameter=name)
 
 
 # --- room -----------------------------------------------------------------------------------------------------------

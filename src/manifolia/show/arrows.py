@@ -37,8 +37,6 @@ from manifolia.show._style import Axes, check_shape, choose_components, matplotl
 from manifolia.show.map import OverMap
 from manifolia.show.palette import DARK, Theme, class_colors
 
-__all__ = ["ArrowGroup", "FeatureFieldDisplay", "TopArrowsDisplay"]
-
 _STEEP = 95.0  # percentile of the slopes that is drawn as long as nodes are apart
 _LONGEST = 1.4  # times that length at most
 _ROW_REACH = 1.3  # the same for arrows at rows, in distances to the next
@@ -214,11 +212,10 @@ class FeatureFieldDisplay(OverMap):
         else:
             field = _at_rows(places, slopes, trust, min_reliability, max_arrows)
         if not len(field["positions"]):
-            message = (
+            raise ValueError(
                 f"no arrow of {name or 'the feature'} is reliable enough to draw (min_reliability={min_reliability}). "
                 f"Lower it, or choose a feature that varies along the map."
             )
-            raise ValueError(message)
         return cls(places, **field, values=colors, name=name, axis_names=plane.axis_names)
 
     def plot(
@@ -414,8 +411,9 @@ class TopArrowsDisplay(OverMap):
         check_number(top, "top", low=1, integer=True)
         model = explained_model(estimator, "TopArrowsDisplay")
         if (rows is None) == (groups is None):
-            message = "pass rows (one row, or a selection to average) or groups (labels of all rows), one of the two."
-            raise ValueError(message)
+            raise ValueError(
+                "pass rows (one row, or a selection to average) or groups (labels of all rows), one of the two."
+            )
         n, available = model.embedding_.shape
         plane = choose_components(components, available, plane="TopArrowsDisplay")
         Y = model.embedding_[:, plane.chosen].astype(np.float64)
@@ -434,11 +432,10 @@ class TopArrowsDisplay(OverMap):
             found.append(_largest(word, origin, means, plane.chosen, names, top, by))
         found = [group for group in found if len(group.names)]
         if not found:
-            message = (
+            raise ValueError(
                 f"no arrow there has a reliability of min_reliability={min_reliability} or more. Lower it, or look at "
                 f"another row."
             )
-            raise ValueError(message)
         return cls(Y, found, color=color, axis_names=plane.axis_names)
 
     @classmethod
@@ -495,8 +492,7 @@ class TopArrowsDisplay(OverMap):
         means = FeatureMeans(found, nothing, nothing, nothing)
         group = _largest("map", (low + high) / 2, means, plane.chosen, names, top, "arrow")
         if not len(group.names):
-            message = "no feature goes with an axis of the map: all arrows are zero."
-            raise ValueError(message)
+            raise ValueError("no feature goes with an axis of the map: all arrows are zero.")
         group = group._replace(importance=None, reliability=None)
         return cls(flat, [group], color=color, axis_names=plane.axis_names)
 

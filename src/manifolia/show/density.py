@@ -26,8 +26,6 @@ from manifolia.show._features import explained_model, nearest_gap, spread_rows
 from manifolia.show._style import Axes, Display, choose_components, color_map, matplotlib_part, plain, shorten
 from manifolia.show.map import OverMap
 
-__all__ = ["DensityDisplay", "GaugeDisplay"]
-
 _MARGIN = 3.0  # widths of the Gaussian around the outermost rows
 _PANEL = 3.2  # inches
 _LONGEST = 40  # letters of a panel's title
@@ -214,8 +212,7 @@ class DensityDisplay(Display):
         else:
             axes = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(axes) != n:
-            message = f"ax must be one axes for each of the {n} classes, got {len(axes)}."
-            raise ParameterError(message, parameter="ax")
+            raise ParameterError(f"ax must be one axes for each of the {n} classes, got {len(axes)}.", parameter="ax")
         highest = float(self.values.max()) if vmax is None else vmax
         corners = (self.x_edges[0], self.x_edges[-1], self.y_edges[0], self.y_edges[-1])
         self.images_ = []

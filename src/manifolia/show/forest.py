@@ -36,15 +36,6 @@ from manifolia.show._style import (
 )
 from manifolia.show.palette import DARK, class_colors
 
-__all__ = [
-    "EntropyDisplay",
-    "EvidenceDisplay",
-    "ImputationDisplay",
-    "OutlierDisplay",
-    "PrototypeDisplay",
-    "ProximityDisplay",
-]
-
 _GAMMA = 0.5  # square root: proximities between classes are some thirty times smaller than within, and shall be seen
 _BRIGHTEST = 0.999  # of the cells keep below the end of the scale: a few rows that speak for each other set no scale
 _LIMIT = 10.0  # above it Breiman and Cutler call a row an outlier
@@ -172,11 +163,13 @@ class ProximityDisplay(Display):
         matrix = sp.csr_array(check_matrix(K, name="K", accept_sparse=True), dtype=np.float64)
         n = matrix.shape[0]
         if matrix.shape[1] != n:
-            message = f"K must be square, the same rows on both sides, got shape {matrix.shape}."
-            raise ParameterError(message, parameter="K")
+            raise ParameterError(
+                f"K must be square, the same rows on both sides, got shape {matrix.shape}.", parameter="K"
+            )
         if matrix.nnz and matrix.data.min() < 0:
-            message = f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances."
-            raise ParameterError(message, parameter="K")
+            raise ParameterError(
+                f"K must not be negative, got {matrix.data.min():g}. Pass proximities, not distances.", parameter="K"
+            )
         max_cells = check_number(max_cells, "max_cells", low=1, integer=True)
         labels = check_labels(y, n_rows=n)
         names, codes = np.unique(labels, return_inverse=True)
@@ -631,8 +624,7 @@ class ImputationDisplay(Display):
         """
         counts = found.missing.sum(axis=0)
         if not counts.any():
-            message = "nothing was missing, so there is nothing to show."
-            raise ValueError(message)
+            raise ValueError("nothing was missing, so there is nothing to show.")
         top = check_number(top, "top", low=1, integer=True)
         columns = [f for f in np.argsort(-counts, kind="stable")[:top] if counts[f]]
         known = np.where(found.missing, np.nan, found.X)[:, columns]
@@ -765,8 +757,10 @@ class EntropyDisplay(Display):
 
         curve = np.asarray(entropy, dtype=np.float64)
         if curve.ndim != 1 or not curve.size or not np.isfinite(curve).all():
-            message = f"entropy must be one row of finite numbers, H(1), H(2), …, got shape {curve.shape}."
-            raise ParameterError(message, parameter="entropy")
+            raise ParameterError(
+                f"entropy must be one row of finite numbers, H(1), H(2), …, got shape {curve.shape}.",
+                parameter="entropy",
+            )
         if t is None:
             knee = min(choose_t(curve), curve.size)
             return cls(curve, knee, knee=knee)

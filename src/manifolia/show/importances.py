@@ -30,8 +30,6 @@ from manifolia.show._features import explained_model, feature_means, name_featur
 from manifolia.show._style import UNDERLINED, Axes, Display, check_shape, name_ticks, plain, shorten
 from manifolia.show.palette import DARK, class_colors
 
-__all__ = ["FeatureTableDisplay", "ImportanceDisplay"]
-
 _NAME = 36  # characters of a feature's name
 _TABLE_NAME = 24
 _COLUMNS = ("contribution", "importance", "value")
@@ -155,13 +153,17 @@ class ImportanceDisplay(Display):
         check_number(top, "top", low=1, integer=True)
         checked = np.asarray(values, dtype=np.float64)
         if checked.ndim != 1 or not checked.size or not np.isfinite(checked).all():
-            message = f"values must be one row of finite numbers, one for each feature, got shape {checked.shape}."
-            raise ParameterError(message, parameter="values")
+            raise ParameterError(
+                f"values must be one row of finite numbers, one for each feature, got shape {checked.shape}.",
+                parameter="values",
+            )
         d = checked.shape[0]
         spread = None if std is None else np.asarray(std, dtype=np.float64)
         if spread is not None and (spread.shape != (d,) or not (spread >= 0).all()):
-            message = f"std must have one number, not below 0, for each of {d} features, got shape {spread.shape}."
-            raise ParameterError(message, parameter="std")
+            raise ParameterError(
+                f"std must have one number, not below 0, for each of {d} features, got shape {spread.shape}.",
+                parameter="std",
+            )
         texts = name_features(None, names, d)
         order = np.argsort(-checked, kind="stable")[:top]
         return cls(

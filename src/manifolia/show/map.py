@@ -137,8 +137,10 @@ class MapDisplay(Display):
             check_option(predicted, "predicted", ("oob",))
             check_is_fitted(last, "oob_prediction_")
             if X_new is not None:
-                message = "predicted='oob' is for the rows of the map. Pass the predictions of the rows of X_new."
-                raise ParameterError(message, parameter="predicted")
+                raise ParameterError(
+                    "predicted='oob' is for the rows of the map. Pass the predictions of the rows of X_new.",
+                    parameter="predicted",
+                )
             predicted = last.oob_prediction_
         new = None if X_new is None else estimator.transform(X_new)
         return cls.from_data(last.embedding_, y, new=new, new_color=y_new, predicted=predicted, **options)
@@ -198,11 +200,14 @@ class MapDisplay(Display):
         n = places.shape[0]
         placed = None if new is None else check_map(new, name="new")
         if placed is not None and placed.shape[1] != places.shape[1]:
-            message = f"new has {placed.shape[1]} components and the map has {places.shape[1]}. Place new rows in it."
-            raise ParameterError(message, parameter="new")
+            raise ParameterError(
+                f"new has {placed.shape[1]} components and the map has {places.shape[1]}. Place new rows in it.",
+                parameter="new",
+            )
         if new_color is not None and placed is None:
-            message = "new_color (y_new) was given without new rows. Pass them as new (X_new)."
-            raise ParameterError(message, parameter="new_color")
+            raise ParameterError(
+                "new_color (y_new) was given without new rows. Pass them as new (X_new).", parameter="new_color"
+            )
         m = n if placed is None else placed.shape[0]
         for entries, n_rows, what in ((color, n, "color"), (new_color, m, "new_color"), (predicted, m, "predicted")):
             if entries is not None:
@@ -210,16 +215,20 @@ class MapDisplay(Display):
         given = name if name is not None else getattr(color, "name", None)
         colors: Classes | Values | None = None
         if color is None and (new_color is not None or predicted is not None):
-            message = "new_color and predicted need the colours of the rows of the map too. Pass color (y)."
-            raise ParameterError(message, parameter="new_color")
+            raise ParameterError(
+                "new_color and predicted need the colours of the rows of the map too. Pass color (y).",
+                parameter="new_color",
+            )
         if color is not None:
             if are_classes(color, kind, class_names, predicted):
                 colors = class_codes(color, new_color, predicted, class_names, new=placed is not None)
             elif predicted is None:
                 colors = scale_values(color, new_color)
             else:
-                message = "predicted marks wrong classes, and the colours are values. Pass kind='class' if not."
-                raise ParameterError(message, parameter="predicted")
+                raise ParameterError(
+                    "predicted marks wrong classes, and the colours are values. Pass kind='class' if not.",
+                    parameter="predicted",
+                )
         return cls(
             places[:, chosen],
             color=colors,
@@ -291,11 +300,10 @@ class MapDisplay(Display):
         check_number(rasterize_above, "rasterize_above", low=0, integer=True)
         three = self.Y.shape[1] == 3
         if three and ax is not None and ax.name != "3d":
-            message = (
+            raise ValueError(
                 "the map has 3 components and ax is flat. Make it with figure.add_subplot(projection='3d'), or choose "
                 "two components: components=(0, 1)."
             )
-            raise ValueError(message)
         ax, chosen = self._open(ax, theme, self._figure_size(legend=legend), projection="3d" if three else None)
         painter = MapPainter(self, ax, theme=chosen, size=size, alpha=alpha, rasterize_above=rasterize_above)
         painter.points(shuffle=shuffle, cmap=cmap, limits=limits, center=center)

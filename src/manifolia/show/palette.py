@@ -20,23 +20,6 @@ import numpy as np
 from manifolia._core.types import IntArray
 from manifolia._core.validate import check_number
 
-__all__ = [
-    "class_colors",
-    "class_palette",
-    "ClassPalette",
-    "Theme",
-    "LIGHT",
-    "DARK",
-    "CONTINUOUS",
-    "CONTINUOUS_DARK",
-    "DIVERGING",
-    "DIVERGING_DARK",
-    "MAX_CLASSES",
-    "MISSING_COLOR",
-    "OTHER_COLOR",
-    "OTHER_NAME",
-]
-
 
 class Theme(NamedTuple):
     """Colours of what is around the points."""

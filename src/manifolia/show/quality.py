@@ -26,8 +26,6 @@ from manifolia.exceptions import ParameterError
 from manifolia.show._style import Axes, Display, color_bar, matplotlib_part, plain_legend
 from manifolia.show.palette import DARK, class_colors
 
-__all__ = ["CorankingDisplay", "MetricsDisplay", "ShepardDisplay"]
-
 #: Number of colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
 _N_COLORS = 7
 _DASHES = ("-", "--", "-.", ":")
@@ -141,8 +139,9 @@ class MetricsDisplay(Display):
         check_option(curve, "curve", tuple(_CURVES))
         named = dict(maps) if isinstance(maps, Mapping) else {"map": maps}
         if not named:
-            message = "maps is empty. Pass one map, or several by name: {'t-SNE': Y1, 'UMAP': Y2}."
-            raise ParameterError(message, parameter="maps")
+            raise ParameterError(
+                "maps is empty. Pass one map, or several by name: {'t-SNE': Y1, 'UMAP': Y2}.", parameter="maps"
+            )
         seed = as_seed(random_state)
         found = {
             str(name): coranking_scores(

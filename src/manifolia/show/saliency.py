@@ -19,8 +19,6 @@ from manifolia.show._features import explained_model, group_rows
 from manifolia.show._style import Axes, Display, check_shape, matplotlib_part, shorten
 from manifolia.show.palette import DARK
 
-__all__ = ["SaliencyDisplay"]
-
 _GAP = 0.10  # between tiles, in widths of an image
 _TITLE = 0.26  # room for the text over an image, in its widths
 _NAME = 14
@@ -117,8 +115,10 @@ class SaliencyDisplay(Display):
         _check_image(shape, model.n_features_in_)
         if groups is not None:
             if rows is not None or X is not None:
-                message = "groups are averages over training rows. Pass rows (and X) without groups, or groups alone."
-                raise ParameterError(message, parameter="groups")
+                raise ParameterError(
+                    "groups are averages over training rows. Pass rows (and X) without groups, or groups alone.",
+                    parameter="groups",
+                )
             members = group_rows(groups, model.embedding_.shape[0], max_rows)
             images = [model.feature_values(rows=inside).mean(axis=0) for _, inside in members]
             maps = [model.feature_importance(rows=inside, kind=kind).mean(axis=0) for _, inside in members]
@@ -166,16 +166,18 @@ class SaliencyDisplay(Display):
         """
         found = np.asarray(saliency, dtype=np.float64)
         if found.ndim != 2 or not found.shape[0]:
-            message = f"saliency must be of shape (images, pixels), got shape {found.shape}."
-            raise ParameterError(message, parameter="saliency")
+            raise ParameterError(
+                f"saliency must be of shape (images, pixels), got shape {found.shape}.", parameter="saliency"
+            )
         size = _check_image(shape, found.shape[1])
         m = found.shape[0]
         pixels = None if images is None else np.asarray(images, dtype=np.float64)
         if pixels is not None:
             check_shape(pixels, found.shape, "images", "as saliency is")
         if titles is not None and len(titles) != m:
-            message = f"titles has {len(titles)} entries and there are {m} images. Pass one for each."
-            raise ParameterError(message, parameter="titles")
+            raise ParameterError(
+                f"titles has {len(titles)} entries and there are {m} images. Pass one for each.", parameter="titles"
+            )
         maps = found.reshape(m, *size)
         if len(size) == 3:
             maps = np.sqrt((maps**2).sum(axis=3))
@@ -275,13 +277,12 @@ def _check_image(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...
     if shape is None:
         side = math.isqrt(n_features)
         if side * side != n_features:
-            message = f"{n_features} features are no square image. Pass shape=(height, width)."
-            raise ValueError(message)
+            raise ValueError(f"{n_features} features are no square image. Pass shape=(height, width).")
         return side, side
     size = tuple(check_number(one, "shape", low=1, integer=True) for one in shape)
     if len(size) not in (2, 3) or math.prod(size) != n_features or (len(size) == 3 and size[2] not in (3, 4)):
-        message = (
-            f"shape must be (height, width) or (height, width, 3 or 4 channels) with {n_features} pixels, got {size}."
+        raise ParameterError(
+            f"shape must be (height, width) or (height, width, 3 or 4 channels) with {n_features} pixels, got {size}.",
+            parameter="shape",
         )
-        raise ParameterError(message, parameter="shape")
     return size

@@ -18,8 +18,6 @@ from manifolia.exceptions import ParameterError
 from manifolia.show._style import Axes, Display, color_map, matplotlib_part
 from manifolia.show.palette import DARK, Theme, class_colors
 
-__all__ = ["ConvergenceDisplay", "ParetoDisplay", "SensitivityDisplay", "SettingDisplay", "write_study_picture"]
-
 _GRID = 40  # points per side of a heat map
 _LINE = 58  # characters per line of a refusal, which then fits half a picture
 
@@ -181,12 +179,14 @@ class SettingDisplay(_StudyDisplay):
         for one in given:
             check_option(one, "parameters", space.names)
         if len(given) > 2:
-            message = f"parameters must be one or two, got {given}. Name those to draw."
-            raise ParameterError(message, parameter="parameters")
+            raise ParameterError(
+                f"parameters must be one or two, got {given}. Name those to draw.", parameter="parameters"
+            )
         wrong = [one for one in given if not hasattr(space.parameters[one], "low")]
         if wrong:
-            message = f"{wrong[0]!r} is a choice without an order and cannot be an axis. Name a numeric parameter."
-            raise ValueError(message)
+            raise ValueError(
+                f"{wrong[0]!r} is a choice without an order and cannot be an axis. Name a numeric parameter."
+            )
         points = np.linspace(0, 1, 200 if len(given) == 1 else _GRID)
         axes = [[space.parameters[one].at(u) for u in points] for one in given]
         mesh = [values.ravel() for values in np.meshgrid(*axes, indexing="ij")]
@@ -334,8 +334,9 @@ class ParetoDisplay(_StudyDisplay):
         check_is_fitted(tuner, "best_params_")
         names = [one.name for one in tuner._metrics]
         if len(names) < 2:
-            message = f"a front needs two metrics, and the tuner has {names[0]!r} alone. Pass a list of metrics to it."
-            raise ValueError(message)
+            raise ValueError(
+                f"a front needs two metrics, and the tuner has {names[0]!r} alone. Pass a list of metrics to it."
+            )
         chosen = tuple(check_option(one, "metrics", names) for one in (metrics or names[:2]))
         worked = tuner.trials_[tuner.trials_["error"] == ""]
         return cls(worked, tuner.pareto_, (chosen[0], chosen[1]), tuner.knee_)

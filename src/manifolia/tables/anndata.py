@@ -20,8 +20,6 @@ from manifolia.tables.naming import column_names, distinct, listing, unknown_nam
 from manifolia.tables.table import Table, make_table
 from manifolia.tables.writing import replacing
 
-__all__ = ["from_anndata", "read_anndata", "write_anndata"]
-
 _PURPOSE = "Reading and writing AnnData (.h5ad)"
 
 
@@ -33,16 +31,14 @@ def read_anndata(path: Path, *, layer: str | None = None, obsm: str | None = Non
         try:
             data = anndata.read_h5ad(path)
         except Exception as error:  # h5py and anndata raise errors of many kinds on a damaged file
-            message = f"{path} cannot be read as AnnData (.h5ad): {error}"
-            raise TableError(message) from error
+            raise TableError(f"{path} cannot be read as AnnData (.h5ad): {error}") from error
     return from_anndata(data, layer=layer, obsm=obsm, source=str(path))
 
 
 def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None, source: str = "the AnnData") -> Table:
     """Take a table from an AnnData object."""
     if layer is not None and obsm is not None:
-        message = f"layer={layer!r} and obsm={obsm!r} are both given. Pass one of them."
-        raise TableError(message)
+        raise TableError(f"layer={layer!r} and obsm={obsm!r} are both given. Pass one of them.")
     if getattr(data, "isbacked", False):
         data = data.to_memory()
     notes: list[str] = []
@@ -63,8 +59,9 @@ def from_anndata(data: Any, *, layer: str | None = None, obsm: str | None = None
         if values is None:
             there = f"layers {listing(data.layers)}, obsm {listing(data.obsm)}"
             layers, entries = Argument("layer", Word()), Argument("obsm", Word())
-            message = Message(f"{source} has no matrix X. Pass ", layers, " or ", entries, f"; there are {there}.")
-            raise TableError(message)
+            raise TableError(
+                Message(f"{source} has no matrix X. Pass ", layers, " or ", entries, f"; there are {there}.")
+            )
     if len(set(names)) < len(names):
         notes.append("Names of variables that occur more than once got a number.")
         names = distinct(names)
@@ -118,15 +115,13 @@ def write_anndata(
             with h5py.File(draft, "r") as store:
                 frame = io.read_elem(store["obs"])
         except (OSError, KeyError) as error:
-            message = f"{source} cannot be read as AnnData (.h5ad): {error}"
-            raise TableError(message) from error
+            raise TableError(f"{source} cannot be read as AnnData (.h5ad): {error}") from error
         n_rows = len(frame)
         for name, values in {**(obsm or {}), **(obs or {})}.items():
             if len(values) != n_rows:
-                message = (
+                raise TableError(
                     f"{name!r} has {len(values)} rows and {source} has {n_rows}. Fill rows that were left out with NaN."
                 )
-                raise TableError(message)
         with h5py.File(draft, "r+") as store:
             if obs:
                 for name, values in obs.items():

@@ -30,19 +30,6 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import complex_numbers, place_of_row
 from manifolia.tables.number_formats import as_date, as_number, describe_writing
 
-__all__ = [
-    "is_iso_date",
-    "key_of",
-    "kind_of",
-    "refuse",
-    "to_booleans",
-    "to_days",
-    "to_keys",
-    "to_moments",
-    "to_numbers",
-    "to_places",
-]
-
 _KINDS = {
     "string": "text",
     "empty": "missing",
@@ -112,12 +99,11 @@ def _kind_of_objects(values: Array, name: str) -> str:
     strange = [i for i in present if not isinstance(values[i], (str, numbers.Real, decimal.Decimal, np.bool_))]
     if strange:
         value = values[strange[0]]
-        message = (
+        raise TypeError(
             f"a table's argument must be a string or a number in every cell: column {name!r} holds "
             f"{value!r} ({type(value).__name__}) in {place_of_row(int(strange[0]))}. Turn it "
             f"into one or several plain columns."
         )
-        raise TypeError(message)
     texts = any(isinstance(values[i], str) for i in present)
     return "text" if texts else "number"
 

@@ -18,17 +18,6 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, complex_numbers
 from manifolia.tables.table import Table
 
-__all__ = [
-    "Source",
-    "as_frame",
-    "as_pandas",
-    "is_text",
-    "open_source",
-    "read_columnar",
-    "take_source",
-    "write_columnar",
-]
-
 _PARQUET = (".parquet", ".pq")
 
 
@@ -42,8 +31,7 @@ def as_frame(source: Any) -> pd.DataFrame | None:
         return pd.DataFrame.from_records(source) if source.dtype.names and source.ndim == 1 else None
     kind = type(source).__module__.partition(".")[0]
     if kind == "polars" and hasattr(source, "collect"):
-        message = "source is a LazyFrame, which is not computed yet. Pass source.collect()."
-        raise TableError(message)
+        raise TableError("source is a LazyFrame, which is not computed yet. Pass source.collect().")
     if kind not in ("polars", "pyarrow") and not hasattr(source, "__arrow_c_stream__"):
         return None
     pa = import_extra("pyarrow", extra="parquet", purpose=f"Taking a table of {kind}")
@@ -180,11 +168,10 @@ def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> S
     if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
         values = np.asarray(X, dtype=object)  # a list keeps its numbers and its None beside texts
     if values.ndim != 2:
-        message = (
+        raise TableError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data: pass {wanted}, one row for each "
             f"thing to be mapped, one column for each feature."
         )
-        raise TableError(message)
     names = [f"x{i}" for i in range(values.shape[1])]
     if values.dtype.kind == "c":
         raise complex_numbers()
@@ -197,12 +184,14 @@ def open_source(X: Any) -> Source:
     """Take what a user passed to ``fit`` or ``transform``."""
     source = take_source(X)
     if is_sparse(source.values) and source.values.dtype.kind not in "biuf":
-        message = f"Complex data not supported: the sparse matrix holds {source.values.dtype}. Pass real numbers."
-        raise TableError(message)
+        raise TableError(
+            f"Complex data not supported: the sparse matrix holds {source.values.dtype}. Pass real numbers."
+        )
     n_rows, n_columns = source.shape
     # scikit-learn's words, which its own checks and users look for.
     for count, what in ((n_rows, "sample"), (n_columns, "feature")):
         if count == 0:
-            message = f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
-            raise TableError(message)
+            raise TableError(
+                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
+            )
     return source

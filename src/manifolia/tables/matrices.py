@@ -16,8 +16,6 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, listing
 from manifolia.tables.table import Table, make_table
 
-__all__ = ["read_numpy"]
-
 #: The arrays that are taken for the matrix where a file has several, in this order.
 _MATRICES = ("X", "x", "data", "arr_0")
 #: The arrays that name its columns and rows.
@@ -39,13 +37,11 @@ def read_numpy(path: Path) -> Table:
             arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         if "pickle" in str(error).lower() and "Object arrays" in str(error):
-            message = (
+            raise TableError(
                 f"{path} holds objects that only pickle could load, which might run foreign code. Save numbers and "
                 f"texts with a type of their own, such as array.astype(str)."
-            )
-            raise TableError(message) from error
-        message = f"{path} cannot be read as a NumPy file; it may be damaged or of another kind."
-        raise TableError(message) from error
+            ) from error
+        raise TableError(f"{path} cannot be read as a NumPy file; it may be damaged or of another kind.") from error
     if "" in arrays:
         return _from_single(path, arrays[""])
     if set(arrays) >= _SPARSE - {"indices", "indptr"} and "format" in arrays:
@@ -63,8 +59,7 @@ def _from_sparse(path: Path) -> Table:
     try:
         matrix = to_csr(sp.load_npz(path))
     except (ValueError, KeyError, TypeError) as error:
-        message = f"{path} cannot be read as a sparse matrix: {error}."
-        raise TableError(message) from error
+        raise TableError(f"{path} cannot be read as a sparse matrix: {error}.") from error
     return _matrix(path, matrix, {})
 
 
@@ -78,11 +73,10 @@ def _from_several(path: Path, arrays: dict[str, Array]) -> Table:
     if not wide and len(shapes) == 1 and len(next(iter(shapes))) == 1:
         return _from_columns(path, arrays)
     shown = ", ".join(f"{name} {values.shape}" for name, values in arrays.items()) or "nothing"
-    message = (
+    raise TableError(
         f"{path} holds {shown}, of which none can be told to be the table. Name the matrix X, or save columns of equal "
         f"length."
     )
-    raise TableError(message)
 
 
 def _from_columns(path: Path, arrays: dict[str, Array]) -> Table:
@@ -106,8 +100,7 @@ def _matrix(path: Path, values: Any, beside: dict[str, Array]) -> Table:
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim == 0:
-        message = f"{path} holds a single value. A table needs rows and columns."
-        raise TableError(message)
+        raise TableError(f"{path} holds a single value. A table needs rows and columns.")
     if values.ndim > 2:
         notes.append(
             f"{path.name}: the array of shape {values.shape} was taken as {values.shape[0]:,} rows, flattened."

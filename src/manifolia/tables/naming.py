@@ -9,20 +9,6 @@ from typing import Any
 
 from manifolia.exceptions import TableError
 
-__all__ = [
-    "Remark",
-    "column_names",
-    "complex_numbers",
-    "counted",
-    "distinct",
-    "labels",
-    "listing",
-    "nearest",
-    "place_of_row",
-    "repeated",
-    "unknown_name",
-]
-
 
 def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0.6) -> list[str]:
     """Return the names most like a given one, whatever their case."""
@@ -101,8 +87,7 @@ def column_names(index: Iterable[Any], *, source: str = "the table") -> list[str
     names = labels(index)
     twice = repeated(names)
     if twice:
-        message = f"{source} has several columns named {listing(twice)}. Give each column a name of its own."
-        raise TableError(message)
+        raise TableError(f"{source} has several columns named {listing(twice)}. Give each column a name of its own.")
     return names
 
 

@@ -21,8 +21,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["WrittenNumber", "as_date", "as_number", "date_order", "describe_writing", "number_sign", "read_number"]
-
 _CURRENCIES = "$€£"
 #: An ordinary blank, and those that typesetters put between thousands.
 _BLANKS = " \u00a0\u2009\u202f"

@@ -29,8 +29,6 @@ from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
 from manifolia.tables.roles import LEFT_OUT, check_roles
 from manifolia.tables.survey import Survey, check_finite, describe, safe_scale, survey
 
-__all__ = ["PlainRows", "TablePreparer"]
-
 _OTHER = "other"
 
 
@@ -142,8 +140,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         given = check_roles(self.roles, source.names)
         n_rows, n_columns = source.shape
         if n_rows < 2:
-            message = "the table has 1 sample (row): nothing differs in it. A map needs several rows."
-            raise TableError(message)
+            raise TableError("the table has 1 sample (row): nothing differs in it. A map needs several rows.")
         self.n_features_in_ = n_columns
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
@@ -167,10 +164,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if not used:
             told = listing([Remark(name, role) for name, role in self.roles_.items()], limit=8)
             role = Argument("roles", {Word("column"): Word("role")})
-            message = Message(
-                f"no column can be used: {told}. Pass ", role, " to use one that was left out, or other data."
+            raise TableError(
+                Message(f"no column can be used: {told}. Pass ", role, " to use one that was left out, or other data.")
             )
-            raise TableError(message)
         self.used_ = [source.names[i] for i in used]
         self.positions_ = np.array(used, dtype=np.intp)
         plans = {source.names[i]: columns.plans[i] for i in used if i in columns.plans}
@@ -209,17 +205,15 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     def _fit_sparse(self, source: Source, given: dict[str, Any]) -> TablePreparer:
         wrong = {name: role for name, role in given.items() if role not in ("numeric", "drop")}
         if wrong:
-            message = (
+            raise TableError(
                 f"the cells of a sparse matrix are numbers, and roles says {wrong!r}. Only 'numeric' and 'drop' are "
                 f"possible; pass a frame for other roles."
             )
-            raise TableError(message)
         _check_sparse(source)
         dropped = {name for name, role in given.items() if role == "drop"}
         keep = [i for i, name in enumerate(source.names) if name not in dropped]
         if not keep:
-            message = "roles drops every column of the sparse matrix. Leave at least one."
-            raise TableError(message)
+            raise TableError("roles drops every column of the sparse matrix. Leave at least one.")
         self.roles_ = {name: "drop" if name in dropped else "numeric" for name in source.names}
         self.used_ = [source.names[i] for i in keep]
         self.positions_ = np.array(keep, dtype=np.intp)
@@ -265,8 +259,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if is_sparse(source.values) != self.sparse_:
             kinds = ("a sparse matrix", "a dense table")
             now, then = kinds if is_sparse(source.values) else kinds[::-1]
-            message = f"X is {now} and fit saw {then}. Pass the same kind."
-            raise TableError(message)
+            raise TableError(f"X is {now} and fit saw {then}. Pass the same kind.")
         if not self.sparse_:
             return self._expand(self._encode(source))
         _check_sparse(source)
@@ -293,13 +286,16 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             return np.array(self.names_out_, dtype=object)
         given = [str(name) for name in input_features]
         if len(given) != self.n_features_in_:
-            message = f"input_features should have length equal to {self.n_features_in_}, got {len(given)}."
-            raise ParameterError(message, parameter="input_features")
+            raise ParameterError(
+                f"input_features should have length equal to {self.n_features_in_}, got {len(given)}.",
+                parameter="input_features",
+            )
         own = list(self.roles_)
         if hasattr(self, "feature_names_in_"):
             if given != own:
-                message = "input_features is not equal to feature_names_in_. Leave it out."
-                raise ParameterError(message, parameter="input_features")
+                raise ParameterError(
+                    "input_features is not equal to feature_names_in_. Leave it out.", parameter="input_features"
+                )
             return np.array(self.names_out_, dtype=object)
         renamed = dict(zip(own, given, strict=True))
         pairs = zip(self.names_out_, self.sources_, strict=True)
@@ -310,11 +306,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         fitted_names = hasattr(self, "feature_names_in_")
         if not (source.named and fitted_names):
             if source.shape[1] != self.n_features_in_:
-                message = (
+                raise TableError(
                     f"X has {source.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                     f"features as input."
                 )
-                raise TableError(message)
             if fitted_names:
                 warn("X does not have valid feature names, and fit saw some: its columns are taken in fit's order.")
             elif source.named:
@@ -336,8 +331,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             text = f"{len(absent):,} of the {len(self.used_):,} columns that the model uses: {listing(absent)}"
             if self.sparse_ or 2 * len(absent) > len(self.used_):
                 share = "All" if self.sparse_ else "At least half"
-                message = f"the table lacks {text}.{hint} {share} of them must be there."
-                raise TableError(message)
+                raise TableError(f"the table lacks {text}.{hint} {share} of them must be there.")
             warn(f"The table lacks {text}; each counts as missing.{hint}")
         if extra:
             some = "column that fit did not see is" if len(extra) == 1 else "columns that fit did not see are"
@@ -465,11 +459,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
 def _check_sparse(source: Source) -> None:
     if not np.isfinite(source.values.data).all():
-        message = (
+        raise TableError(
             "the sparse matrix holds NaN or infinity, which forests take in dense tables only. Pass a dense array or "
             "a frame, or remove those values."
         )
-        raise TableError(message)
 
 
 class PlainRows:

@@ -19,8 +19,6 @@ from manifolia.tables.naming import column_names, labels, nearest
 from manifolia.tables.table import Table, make_table
 from manifolia.tables.text import READABLE, read_text
 
-__all__ = ["read"]
-
 _ARROW = (".arrow", ".feather", ".ipc")
 _SPREADSHEETS = (".xlsx", ".xls", ".ods", ".xlsm")
 #: How like its name a file must be to be suggested for one that is not there.
@@ -82,37 +80,33 @@ def read(
         table = _read_file(path, sep=sep, decimal=decimal, layer=layer, obsm=obsm, na_values=marks)
     else:
         if sep is not None or decimal is not None:
-            message = f"sep and decimal are for text files, and source is a {type(source).__name__}. Leave them out."
-            raise TableError(message)
+            raise TableError(
+                f"sep and decimal are for text files, and source is a {type(source).__name__}. Leave them out."
+            )
         table = _from_memory(source, layer=layer, obsm=obsm)
         if marks and not table.is_matrix:
             table = _mark_missing(table, marks)
     if not table.n_rows:
-        message = f"{table.source} has no rows. A table needs at least one row."
-        raise TableError(message)
+        raise TableError(f"{table.source} has no rows. A table needs at least one row.")
     if not table.feature_names:
-        message = f"{table.source} has no columns. A table needs at least one column."
-        raise TableError(message)
+        raise TableError(f"{table.source} has no columns. A table needs at least one column.")
     return table
 
 
 def _check_file(path: Path) -> None:
     if path.is_dir():
-        message = f"{path} is a folder. Pass a file: {READABLE}."
-        raise TableError(message)
+        raise TableError(f"{path} is a folder. Pass a file: {READABLE}.")
     if path.exists():
         return
     folder = path.parent
     if not folder.is_dir():
-        message = f"there is no file {path}: the folder {folder} does not exist."
-        raise TableError(message)
+        raise TableError(f"there is no file {path}: the folder {folder} does not exist.")
     # Without suffixes, which would make any two tables alike; of the files with that name, the one most like it.
     files = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     stems = nearest(Path(path.name).stem, [Path(name).stem for name in files], cutoff=_LIKE_FILE)
     near = nearest(path.name, [name for name in files if Path(name).stem in stems], cutoff=0.0)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    message = f"there is no file {path}.{hint}"
-    raise TableError(message)
+    raise TableError(f"there is no file {path}.{hint}")
 
 
 def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) -> Table:
@@ -124,17 +118,16 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
         message: str = Message(*both, f" are for AnnData (.h5ad), and {path} is none. Leave them out.")
         raise TableError(message, parameter="layer" if obsm is None else "obsm")
     if suffix in _SPREADSHEETS:
-        message = f"{path} is a spreadsheet, which is not read here. Save it as CSV, or pass pandas.read_excel(...)."
-        raise TableError(message)
+        raise TableError(
+            f"{path} is a spreadsheet, which is not read here. Save it as CSV, or pass pandas.read_excel(...)."
+        )
     known = {".parquet", ".pq", ".npz", ".npy", ".h5ad", *_ARROW}
     if suffix in known:
         for name in ("sep", "decimal"):
             if text[name] is not None:
-                message = f"{name} is for text files, and {path} is none. Leave it out."
-                raise TableError(message, parameter=name)
+                raise TableError(f"{name} is for text files, and {path} is none. Leave it out.", parameter=name)
         if not path.stat().st_size:
-            message = f"{path} is empty."
-            raise TableError(message)
+            raise TableError(f"{path} is empty.")
     if suffix == ".h5ad":
         from manifolia.tables.anndata import read_anndata
 
@@ -162,8 +155,7 @@ def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
 
         return from_anndata(source, layer=layer, obsm=obsm)
     if layer is not None or obsm is not None:
-        message = f"layer and obsm are for AnnData, and source is a {type(source).__name__}. Leave them out."
-        raise TableError(message)
+        raise TableError(f"layer and obsm are for AnnData, and source is a {type(source).__name__}. Leave them out.")
     if isinstance(source, Table):
         return source
     given = take_source(source, "a path, a table or a two-dimensional array")

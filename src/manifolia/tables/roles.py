@@ -45,8 +45,6 @@ from manifolia.tables.naming import listing, repeated, unknown_name
 from manifolia.tables.number_formats import as_number, date_order, describe_writing, number_sign
 from manifolia.tables.text import reads_as_comma_numbers
 
-__all__ = ["GIVEN", "LEFT_OUT", "ColumnPlan", "check_roles", "plan_column"]
-
 #: What `roles` may say.
 GIVEN = ("numeric", "categorical", "ordered", "boolean", "date", "identifier", "drop")
 #: What takes no part in the map.
@@ -86,8 +84,9 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
     if roles is None:
         return {}
     if not isinstance(roles, Mapping):
-        message = f"roles must map columns to roles, such as {{'Pclass': 'categorical'}}, got {roles!r}."
-        raise ParameterTypeError(message, parameter="roles")
+        raise ParameterTypeError(
+            f"roles must map columns to roles, such as {{'Pclass': 'categorical'}}, got {roles!r}.", parameter="roles"
+        )
     known = set(names)
     checked: dict[str, Any] = {}
     for column, role in roles.items():
@@ -96,8 +95,10 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
         if isinstance(role, (list, tuple)):
             levels = [key_of(level) for level in role]
             if len(levels) < 2 or repeated(levels):
-                message = f"roles[{column!r}] must list two or more different levels in order, got {role!r}."
-                raise ParameterError(message, parameter="roles")
+                raise ParameterError(
+                    f"roles[{column!r}] must list two or more different levels in order, got {role!r}.",
+                    parameter="roles",
+                )
             checked[str(column)] = levels
         else:
             checked[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
@@ -143,11 +144,10 @@ def _given_role(column: pd.Series, name: str, given: Any) -> _Found:
         return _Found(given, _numbers_note(list(counts.index), sign) if sign else "", sign)
     order = date_order([value for value in counts.index if not is_iso_date(value)])
     if order == "unclear":
-        message = (
+        raise TableError(
             f"column {name!r} has dates such as {counts.index[0]!r}, and no day beyond 12 shows whether day or month "
             f"comes first. Write them as 2024-05-31."
         )
-        raise TableError(message)
     return _Found(given, "", order)
 
 
@@ -170,15 +170,17 @@ def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
     if all(is_iso_date(value) for value in values):
         return _Found("date")
     if reads_as_comma_numbers(present.astype(str)):
-        message = Message(
-            f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal sign. "
-            f"Pass ",
-            Argument("decimal", ","),
-            " when the file is read, or ",
-            Argument("roles", {name: "categorical"}),
-            " to take them as texts, or 'drop' to leave the column out.",
+        raise TableError(
+            Message(
+                f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal "
+                "sign. "
+                f"Pass ",
+                Argument("decimal", ","),
+                " when the file is read, or ",
+                Argument("roles", {name: "categorical"}),
+                " to take them as texts, or 'drop' to leave the column out.",
+            )
         )
-        raise TableError(message)
     order = date_order(values)
     if order in ("dmy", "mdy"):
         return _Found("date", describe_writing(order).removeprefix("dates "), order)
@@ -253,17 +255,17 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
         elif kind_of(column, name) in ("number", "boolean"):
             levels = sorted(keys, key=lambda key: _natural({"True": "1", "False": "0"}.get(key) or key))
         else:
-            message = Message(
-                f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, ",
-                Argument("roles", {name: [Word("lowest"), Word("…"), Word("highest")]}),
-                ".",
+            raise TableError(
+                Message(
+                    f"the order of the levels of column {name!r} is not known: {listing(keys)}. Pass them in order, ",
+                    Argument("roles", {name: [Word("lowest"), Word("…"), Word("highest")]}),
+                    ".",
+                )
             )
-            raise TableError(message)
     unknown = [key for i, key in enumerate(keys) if key not in levels and (codes == i).any()]
     if unknown:
         told = f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}."
-        message = Message(told, f" roles[{name!r}] must list all of them.")
-        raise TableError(message, parameter="roles")
+        raise TableError(Message(told, f" roles[{name!r}] must list all of them."), parameter="roles")
     numbers = to_places(codes, keys, levels)
     if _is_constant(numbers):
         return ColumnPlan("constant")

@@ -18,8 +18,6 @@ from manifolia.tables.frames import Source
 from manifolia.tables.naming import Remark, counted, listing, place_of_row
 from manifolia.tables.roles import ColumnPlan, plan_column
 
-__all__ = ["Survey", "check_finite", "describe", "safe_scale", "survey"]
-
 #: Numbers that are looked at together: 64 MiB.
 _CHUNK = 2**23
 #: Fewer rows may well be in order by chance.
@@ -116,11 +114,10 @@ def check_finite(values: FloatArray, names: list[str]) -> None:
     if not infinite.any():
         return
     row, column = (int(place) for place in np.argwhere(infinite)[0])
-    message = (
+    raise TableError(
         f"column {names[column]!r} has an infinite value in {place_of_row(row)}, which no method can use. Correct it, "
         f"or leave the cell empty."
     )
-    raise TableError(message)
 
 
 def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:

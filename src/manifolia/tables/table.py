@@ -14,8 +14,6 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import listing, unknown_name
 
-__all__ = ["Table", "make_table"]
-
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -138,8 +136,9 @@ class Table:
         out = set(leave)
         keep = [i for i, name in enumerate(self.feature_names) if name not in out]
         if not keep:
-            message = f"{self.source} has no column left without {listing(leave)}. Leave at least one for the map."
-            raise TableError(message)
+            raise TableError(
+                f"{self.source} has no column left without {listing(leave)}. Leave at least one for the map."
+            )
         features = self.features
         if len(keep) < len(self.feature_names):
             features = features.iloc[:, keep] if isinstance(features, pd.DataFrame) else features[:, keep]

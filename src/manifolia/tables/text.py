@@ -24,8 +24,6 @@ from manifolia.exceptions import TableError
 from manifolia.tables.frames import is_text
 from manifolia.tables.naming import Remark, column_names, counted, listing
 
-__all__ = ["MISSING_TEXTS", "READABLE", "TextTable", "read_text", "reads_as_comma_numbers"]
-
 READABLE = "CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files"
 
 #: What means "missing" in a text file: the empty cell and pandas' own list, but for "None", which tables use as a
@@ -153,17 +151,18 @@ def read_text(
 
 def _check_sign(sep: str | None, decimal: str | None) -> None:
     if sep is not None and (not isinstance(sep, str) or len(sep) != 1 or sep in '"\r\n'):
-        message = (
-            f"sep must be a single character such as ',', ';' or a tab, got {sep!r}. Leave it out to have it found."
+        raise TableError(
+            f"sep must be a single character such as ',', ';' or a tab, got {sep!r}. Leave it out to have it found.",
+            parameter="sep",
         )
-        raise TableError(message, parameter="sep")
     if decimal is not None and decimal not in (".", ","):
-        message = f"decimal must be '.' or ',', got {decimal!r}."
-        raise TableError(message, parameter="decimal")
+        raise TableError(f"decimal must be '.' or ',', got {decimal!r}.", parameter="decimal")
     if sep is not None and sep == decimal:
         both = (Argument("sep"), " and ", Argument("decimal"))
-        message = Message(*both, f" are both {sep!r}. They must differ, or no number could be told from two fields.")
-        raise TableError(message, parameter="sep")
+        raise TableError(
+            Message(*both, f" are both {sep!r}. They must differ, or no number could be told from two fields."),
+            parameter="sep",
+        )
 
 
 def _open_bytes(path: Path) -> IO[bytes]:
@@ -182,26 +181,22 @@ def _encoding(path: Path) -> str:
         with _open_bytes(path) as stream:
             head = stream.read(_HEAD)
     except (gzip.BadGzipFile, EOFError, OSError) as error:
-        message = f"{path} cannot be read: {error}."
-        raise TableError(message) from error
+        raise TableError(f"{path} cannot be read: {error}.") from error
     if not head.strip():
-        message = f"{path} is empty. A table needs a header line and at least one row."
-        raise TableError(message)
+        raise TableError(f"{path} is empty. A table needs a header line and at least one row.")
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             return encoding
     for magic, what in _KNOWN_BINARY:
         if head.startswith(magic):
-            message = f"{path} is not text but {what}."
-            raise TableError(message)
+            raise TableError(f"{path} is not text but {what}.")
     codes = np.frombuffer(head, dtype=np.uint8)
     control = (codes < 32) & (codes != 9) & (codes != 10) & (codes != 12) & (codes != 13)
     if (codes == 0).any() or control.mean() > _CONTROL_SHARE:
-        message = (
+        raise TableError(
             f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). These can be "
             f"read: {READABLE}."
         )
-        raise TableError(message)
     return "utf-8"
 
 
@@ -264,29 +259,29 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                 if not _TOLD_MARKS.isdisjoint(row):
                     marks.update((i, text) for i, text in enumerate(row) if text in _TOLD_MARKS)
     except csv.Error as error:
-        message = f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
-        raise TableError(message) from error
+        raise TableError(
+            f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
+        ) from error
     except UnicodeError as error:
         raise _not_this_encoding(path, encoding, error) from error
     except (EOFError, OSError) as error:
-        message = f"{path} cannot be read: {error}."
-        raise TableError(message) from error
+        raise TableError(f"{path} cannot be read: {error}.") from error
     if not header:
-        message = f"{path} is empty. A table needs a header line and at least one row."
-        raise TableError(message)
+        raise TableError(f"{path} is empty. A table needs a header line and at least one row.")
     if len(header) == 1:
         other = [sign for sign in _SEPARATORS if sign != sep and sign in header[0]]
         if other:
-            message = Message(
-                f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates fields. "
-                f"The separator looks like {_NAMES[other[0]]}: pass ",
-                Argument("sep", other[0]),
-                ".",
+            raise TableError(
+                Message(
+                    f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates "
+                    "fields. "
+                    f"The separator looks like {_NAMES[other[0]]}: pass ",
+                    Argument("sep", other[0]),
+                    ".",
+                )
             )
-            raise TableError(message)
     if not n_rows:
-        message = f"{path} has a header and no rows. A table needs at least one row."
-        raise TableError(message)
+        raise TableError(f"{path} has a header and no rows. A table needs at least one row.")
     column_names([name for name in header if name], source=str(path))
     if longer:
         header = [*header, ""] if open_end else ["", *header]
@@ -323,8 +318,7 @@ def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, m
                 **_EXACT,
             )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        message = f"{path} cannot be read as a table: {error}."
-        raise TableError(message) from error
+        raise TableError(f"{path} cannot be read as a table: {error}.") from error
     return frame
 
 
@@ -375,25 +369,29 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any],
     where = f"column{'s' * (len(names) > 1)} {listing(names)}"
     done = Message(" The column can then be left out with ", Argument("roles", {names[0]: "drop"}), ".")
     if with_comma.str.fullmatch(_THOUSANDS).all():
-        message = Message(
-            f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate thousands or "
-            f"decimals. Pass ",
-            Argument("decimal", "."),
-            " if it separates thousands, ",
-            Argument("decimal", ","),
-            " if it is the decimal sign.",
-            done,
+        raise TableError(
+            Message(
+                f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate "
+                "thousands or "
+                f"decimals. Pass ",
+                Argument("decimal", "."),
+                " if it separates thousands, ",
+                Argument("decimal", ","),
+                " if it is the decimal sign.",
+                done,
+            )
         )
-        raise TableError(message)
     if points:
-        message = Message(
-            f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a decimal "
-            f"point in {listing(points)}. Write all of them with the same sign, or pass ",
-            Argument("decimal", "."),
-            " or ',', with which the others are texts.",
-            done,
+        raise TableError(
+            Message(
+                f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a "
+                "decimal "
+                f"point in {listing(points)}. Write all of them with the same sign, or pass ",
+                Argument("decimal", "."),
+                " or ',', with which the others are texts.",
+                done,
+            )
         )
-        raise TableError(message)
 
 
 def _read_thousands(frame: pd.DataFrame, columns: list[Any]) -> list[Any]:
@@ -418,11 +416,10 @@ def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.
         notes.append(f"{path.name}: the first column has no name; it names the rows and is no feature.")
         frame, labels = frame.iloc[:, 1:], labels[1:]
     elif layout.unnamed_first:
-        message = (
+        raise TableError(
             f"{path} has one field more in its rows than in its header, and the first is no distinct name of the row. "
             f"Give every column a name."
         )
-        raise TableError(message)
     keep, names, empty = [], [], 0
     for i, label in enumerate(labels):
         if not label and frame.iloc[:, i].isna().all():

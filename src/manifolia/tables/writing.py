@@ -20,8 +20,6 @@ from manifolia.exceptions import TableError
 from manifolia.tables.frames import write_columnar
 from manifolia.tables.naming import column_names
 
-__all__ = ["WRITABLE", "replacing", "write"]
-
 #: The suffixes that `write` knows.
 WRITABLE = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npz", ".json")
 _TEXT = (".csv", ".tsv")
@@ -60,11 +58,11 @@ def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, d
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in WRITABLE:
-        message = f"the format of {target} is not known by its suffix {suffix!r}. Use one of {', '.join(WRITABLE)}."
-        raise TableError(message)
+        raise TableError(
+            f"the format of {target} is not known by its suffix {suffix!r}. Use one of {', '.join(WRITABLE)}."
+        )
     if suffix not in _TEXT and (sep is not None or decimal is not None):
-        message = f"sep and decimal are for text files (.csv, .tsv), and {target} is none. Leave them out."
-        raise TableError(message)
+        raise TableError(f"sep and decimal are for text files (.csv, .tsv), and {target} is none. Leave them out.")
     table = frame if isinstance(frame, pd.DataFrame) else pd.DataFrame(dict(frame))
     table = table.set_axis(column_names(table.columns), axis=1).reset_index(drop=True)
     with replacing(target) as draft:
@@ -84,10 +82,9 @@ def _write_text(table: pd.DataFrame, draft: Path, suffix: str, sep: str | None, 
     if sep is None:
         sep = "\t" if suffix == ".tsv" else ";" if decimal == "," else ","
     if len(sep) != 1 or decimal not in (".", ",") or sep == decimal:
-        message = (
+        raise TableError(
             f"sep must be one character and decimal '.' or ',', and they must differ; got {sep!r} and {decimal!r}."
         )
-        raise TableError(message)
     table.to_csv(draft, sep=sep, decimal=decimal, index=False, encoding="utf-8", lineterminator="\n")
 
 
@@ -134,10 +131,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a draft beside a file, which takes its place when the block ends well and goes away when not."""
     target = Path(path)
     if target.is_dir():
-        message = f"{target} is a folder. Pass the name of a file."
-        raise TableError(message)
+        raise TableError(f"{target} is a folder. Pass the name of a file.")
     if not target.parent.is_dir():
-        message = f"{target} cannot be written: the folder {target.parent} does not exist."
-        raise TableError(message)
+        raise TableError(f"{target} cannot be written: the folder {target.parent} does not exist.")
     with draft(target) as beside:
         yield beside

@@ -23,19 +23,6 @@ from manifolia.tune.space import SearchSpace, Setting, key_of
 from manifolia.tune.study import Trial, mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
-__all__ = [
-    "Answer",
-    "confirm",
-    "expected_losses",
-    "front_chances",
-    "front_table",
-    "is_flat",
-    "runs_table",
-    "study_dict",
-    "surrogate_front",
-    "trials_table",
-]
-
 _N_DRAWS = 200
 _FLAT = 0.95
 

@@ -17,8 +17,6 @@ from manifolia._core.types import FloatArray
 from manifolia._core.validate import check_number
 from manifolia.tune.study import Trial
 
-__all__ = ["aggregate", "check_aggregate", "choose_aggregate", "local_spread", "pooled_spread", "standard_error"]
-
 _N_BOOTSTRAP = 200
 _NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error, in those of the mean, for a normal law
 _NEAR = 0.1  # of a parameter's range: within it runs of other settings tell how much runs vary
@@ -33,8 +31,7 @@ def check_aggregate(how: Any) -> Any:
         high = 1.0 if how[0] == "quantile" else math.inf
         check_number(how[1], f"aggregate's {how[0]}", low=0.0, high=high)
         return how
-    message = f"aggregate must be 'auto', 'mean', 'median', ('quantile', q) or ('mean-var', c), got {how!r}."
-    raise ValueError(message)
+    raise ValueError(f"aggregate must be 'auto', 'mean', 'median', ('quantile', q) or ('mean-var', c), got {how!r}.")
 
 
 def aggregate(losses: FloatArray, how: Any) -> float:

@@ -12,8 +12,6 @@ import numpy as np
 from manifolia._core.validate import check_bool, check_number, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = ["Choice", "Integer", "Normalized", "Parameter", "Real", "When", "as_parameter", "label_of"]
-
 #: What Optuna stores as it is; other options are stored by their text.
 _STORABLE = (str, int, float, bool, type(None))
 
@@ -32,11 +30,13 @@ class _Range:
         low, high = (check_number(getattr(self, name), name, integer=whole) for name in ("low", "high"))
         check_bool(self.log, "log")
         if low >= high:
-            message = f"low must be below high, got {self!r}. Leave a fixed value to the estimator."
-            raise ParameterError(message, parameter="low")
+            raise ParameterError(
+                f"low must be below high, got {self!r}. Leave a fixed value to the estimator.", parameter="low"
+            )
         if self.log and low <= 0:
-            message = f"log=True needs a low above 0, got {self!r}. Raise low, or pass log=False."
-            raise ParameterError(message, parameter="log")
+            raise ParameterError(
+                f"log=True needs a low above 0, got {self!r}. Raise low, or pass log=False.", parameter="log"
+            )
 
     def at(self, u: float) -> float:
         """Return the value at a place of [0, 1].
@@ -210,12 +210,12 @@ class Choice:
 
     def __init__(self, options: Sequence[Any]) -> None:
         if isinstance(options, str) or len(options) < 2:
-            message = f"a choice needs at least two options, got {options!r}. Leave a fixed value to the estimator."
-            raise ValueError(message)
+            raise ValueError(
+                f"a choice needs at least two options, got {options!r}. Leave a fixed value to the estimator."
+            )
         object.__setattr__(self, "options", tuple(options))
         if len(set(self.labels)) < len(self.labels):
-            message = f"the options of a choice must differ, got {options!r}. Drop the repeated ones."
-            raise ValueError(message)
+            raise ValueError(f"the options of a choice must differ, got {options!r}. Drop the repeated ones.")
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -295,8 +295,8 @@ def as_parameter(given: Any, name: str) -> Parameter:
         return Integer(int(low), int(high)) if whole else Real(low, high)
     if isinstance(given, (list, np.ndarray)):
         return Choice([value.item() if isinstance(value, np.generic) else value for value in given])
-    message = (
+    raise ParameterTypeError(
         f"{name} must be a pair (low, high), a list of options, or one of Real, Integer, Normalized, Choice and When, "
-        f"got {given!r}."
+        f"got {given!r}.",
+        parameter=name,
     )
-    raise ParameterTypeError(message, parameter=name)

@@ -9,8 +9,6 @@ import numpy as np
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_matrix
 
-__all__ = ["crowding", "hypervolume", "knee", "layers", "non_dominated", "unit_volume", "widths"]
-
 
 def widths(losses: FloatArray) -> FloatArray:
     """Measure the range of each loss; 1 where all are equal."""

@@ -22,8 +22,6 @@ from manifolia.forest.targets import read_target
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, Real, When
 from manifolia.tune.space import SearchSpace, as_argument
 
-__all__ = ["check_limits", "check_used", "cut_to_limits", "forest_space", "limit_of", "preset", "with_forest"]
-
 _SLACK = 1e-9  # a fraction of n that is meant to be the limit itself
 
 
@@ -34,11 +32,10 @@ def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
     space = registry.card_of(estimator).space
     if not space:
         known = [name for name in registry.names(installed=False) if registry.find(name).space]
-        message = (
+        raise ValueError(
             f"there is no preset for {last_step(estimator)!r}. Pass a space to Tuner, such as "
             "{'n_neighbors': (5, 50)}; presets: " + ", ".join(known) + "."
         )
-        raise ValueError(message)
     prefix = f"{estimator.steps[-1][0]}__" if last_step(estimator) is not estimator else ""
     return estimator, {prefix + name: _parameter(one) for name, one in space.items()}
 
@@ -86,8 +83,7 @@ def check_limits(model: Any, n_rows: int) -> None:
         most, why = limit_of(model, name, n_rows) or (math.inf, "")
         if value > most + _SLACK * n_rows:
             plain = name.rpartition("__")[2]
-            message = f"{plain} {value:g} on {n_rows} rows: {why}. Lower the upper end of its range."
-            raise ValueError(message)
+            raise ValueError(f"{plain} {value:g} on {n_rows} rows: {why}. Lower the upper end of its range.")
 
 
 def check_used(model: Any) -> None:
@@ -96,8 +92,7 @@ def check_used(model: Any) -> None:
     for name in registry.card_of(model).capped:
         asked, used = getattr(last, name), getattr(last, f"{name}_")
         if isinstance(asked, (int, float)) and used < asked * (1 - _SLACK):
-            message = f"{name} {asked:g} was capped at {used:.4g}. Lower the upper end of its range."
-            raise ValueError(message)
+            raise ValueError(f"{name} {asked:g} was capped at {used:.4g}. Lower the upper end of its range.")
 
 
 def cut_to_limits(space: SearchSpace, model: Any, shape: tuple[int, int]) -> SearchSpace:
@@ -125,11 +120,10 @@ def _cut(name: str, one: Any, limit: tuple[float, str], shape: tuple[int, int], 
         most = math.floor(most + _SLACK)
     high = most / n if isinstance(one, Normalized) else most
     if high <= one.low:
-        message = (
+        raise ValueError(
             f"space[{name!r}] begins at {one.low:g}, but on {n} rows it can be {high:.4g} at most: {why}. Lower "
             "it, or take more rows."
         )
-        raise ValueError(message)
     what = f"{one.high:g} of n" if isinstance(one, Normalized) else f"{one.high:g}"
     warn(f"space[{name!r}] reaches {what}, and on {n} rows {why}: it is searched up to {high:.4g}.")
     return replace(one, high=high)  # type: ignore[no-any-return]

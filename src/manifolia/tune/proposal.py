@@ -35,8 +35,6 @@ from manifolia.tune.surrogate import (
     probability_of_improvement,
 )
 
-__all__ = ["DESIGNS", "SURROGATES", "Proposal", "pilot_design", "propose"]
-
 SURROGATES = ("gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2")
 DESIGNS = ("lhs", "sobol")
 

@@ -19,8 +19,6 @@ from manifolia.tune.search import Search
 from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.study import Trial, run_seed
 
-__all__ = ["Refit", "carried", "carried_table", "on_all_rows"]
-
 _WAYS = ("same fraction", "between", "same number")  # in the order of `carried`
 
 

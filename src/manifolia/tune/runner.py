@@ -31,8 +31,6 @@ from manifolia.tune.presets import check_limits, check_used
 from manifolia.tune.study import SEARCHED_STAGES, STAGES, Task, TrialRun, mixed_seed, run_seed
 from manifolia.tune.subsample import sample_rows, sample_size, take_rows
 
-__all__ = ["Bench", "Job", "Runner", "check_metrics", "run_all"]
-
 _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of this many rows
 _DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
 
@@ -148,17 +146,17 @@ def check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
     metrics = [_as_metric(one) for one in several]
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
-        message = (
+        raise ValueError(
             f"metrics must be one or several with different names, got {names}. Write functions with def: their names "
             "become columns."
         )
-        raise ValueError(message)
     for metric in metrics:
         unknown = set(metric.needs) - {"X", "Y", "y"}
         if unknown or ("y" in metric.needs and y is None):
             what = "y" if not unknown else " and ".join(sorted(unknown))
-            message = f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
-            raise ValueError(message)
+            raise ValueError(
+                f"metric {metric.name!r} needs {what}, which the tuner does not have. Pass it, or another metric."
+            )
     return metrics
 
 
@@ -167,15 +165,13 @@ def _as_metric(given: str | Metric | Callable[..., float]) -> Metric:
     if isinstance(given, (str, Metric)):
         return get_metric(given)
     if not callable(given):
-        message = f"metrics must be names, metrics or functions, got {given!r}. See manifolia.metrics.names()."
-        raise TypeError(message)
+        raise TypeError(f"metrics must be names, metrics or functions, got {given!r}. See manifolia.metrics.names().")
     known = [name for name in inspect.signature(given).parameters if name in ("X", "Y", "y")]
     if "Y" not in known:
-        message = (
+        raise TypeError(
             f"metric {given!r} must take the map as a parameter called Y (and may take X and y); it takes "
             f"{list(inspect.signature(given).parameters)}."
         )
-        raise TypeError(message)
     name = getattr(given, "__name__", type(given).__name__)
     return Metric(name, "higher", tuple(known), (-math.inf, math.inf), given, normalizer=operator.neg)
 

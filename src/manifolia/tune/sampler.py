@@ -27,8 +27,6 @@ from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations
 
-__all__ = ["SurrogateSampler", "distributions"]
-
 
 class SurrogateSampler(BaseSampler):
     """Proposes settings by a surrogate on scikit-learn's regressors.

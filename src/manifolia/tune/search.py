@@ -35,7 +35,6 @@ from manifolia.tune.surrogate import Observations
 if TYPE_CHECKING:
     from manifolia.tune.tuner import Tuner
 
-__all__ = ["Search"]
 
 _FIRST_ROUND = 3
 _ROUND = 2

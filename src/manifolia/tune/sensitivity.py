@@ -33,8 +33,6 @@ from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
-__all__ = ["Sensitivity", "SensitivityRefusedError", "effects", "r_squared", "sensitivity"]
-
 _QUADRATURE = 24  # points per parameter: the surrogate is smooth
 _MOST_EXACT = 3
 _N_SALTELLI = 2**12
@@ -153,28 +151,26 @@ def sensitivity(
 ) -> Sensitivity:
     """Make the table of sensitivities, or refuse it."""
     if space.conditions:
-        message = "sensitivities need parameters that always apply, and the space has conditions."
-        raise SensitivityRefusedError(message)
+        raise SensitivityRefusedError("sensitivities need parameters that always apply, and the space has conditions.")
     n = len(observed.settings)
     if n < 2 * len(space.parameters) + 2:
-        message = f"{n} trials that worked are too few for sensitivities of {len(space.parameters)} parameters."
-        raise SensitivityRefusedError(message)
+        raise SensitivityRefusedError(
+            f"{n} trials that worked are too few for sensitivities of {len(space.parameters)} parameters."
+        )
     r2 = r_squared(observed, space, kind, seed, column)
     if r2 < _LEAST_R2:
-        message = (
+        raise SensitivityRefusedError(
             f"the surrogate explains {r2:.2f} of the differences between trials when each is predicted from the "
             f"others, and below {_LEAST_R2} its sensitivities mean nothing. Run more trials, or more repeats of each."
         )
-        raise SensitivityRefusedError(message)
     loss, noise = observed.of_metric(column)
     whole = _effects_of(space, observed, kind, seed, column)
     mean_noise = 0.0 if noise is None else float(np.mean(noise**2))
     if whole.variance <= mean_noise:
-        message = (
+        raise SensitivityRefusedError(
             f"the loss varies by {math.sqrt(whole.variance):.2g} over the space, no more than the standard error "
             f"{math.sqrt(mean_noise):.2g} of a trial: there is nothing to share out."
         )
-        raise SensitivityRefusedError(message)
     rng = np.random.default_rng(mixed_seed(seed, 5))
     draws = []
     for b in range(n_bootstrap):
@@ -189,8 +185,9 @@ def sensitivity(
         if again.variance > 0:
             draws.append(np.stack([again.first, again.total, again.shapley]))
     if len(draws) < n_bootstrap / 2:
-        message = f"of {n_bootstrap} resamples of the trials {n_bootstrap - len(draws)} have nothing to share out."
-        raise SensitivityRefusedError(message)
+        raise SensitivityRefusedError(
+            f"of {n_bootstrap} resamples of the trials {n_bootstrap - len(draws)} have nothing to share out."
+        )
     drawn = np.array(draws)
     low, high = np.quantile(drawn, [0.05, 0.95], axis=0)
     _require_some_told(space.names, drawn, low, high, r2)
@@ -215,13 +212,12 @@ def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray,
         return
     row, at = divmod(int(np.nanargmin(widths)), widths.shape[1])
     index = ("S1", "ST", "the Shapley effect")[row]
-    message = (
+    raise SensitivityRefusedError(
         f"the surrogate explains {r2:.2f} of the differences between trials, but the trials leave open what each "
         f"parameter has to do with it: the narrowest of the 90 % intervals, of {index} of {names[at]!r}, is "
         f"{low[row, at]:.2f} to {high[row, at]:.2f} of a share that lies between 0 and 1, and no parameter matters "
         f"more than another in more than {sure:.0%} of the resamples. Run more trials, or more repeats of each."
     )
-    raise SensitivityRefusedError(message)
 
 
 def _effects_of(space: SearchSpace, observed: Observations, kind: str, seed: int, column: int = 0) -> Shares:

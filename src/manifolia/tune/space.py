@@ -27,8 +27,6 @@ import numpy as np
 from manifolia._core.types import BoolArray, FloatArray
 from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, When, as_parameter, label_of
 
-__all__ = ["Setting", "SearchSpace", "as_argument", "key_of"]
-
 Setting: TypeAlias = dict[str, Any]
 
 _INACTIVE = 0.5  # where a parameter that does not apply stands among the features: the middle says least
@@ -45,11 +43,10 @@ class SearchSpace:
     ) -> None:
         self._shape, self._current = shape, current or {}
         if not isinstance(parameters, Mapping) or not parameters:
-            message = (
+            raise ValueError(
                 f"space must be a non-empty mapping of parameter names to ranges, got {parameters!r}. Pass for example "
                 "{'perplexity': Normalized(0.01, 0.9)}."
             )
-            raise ValueError(message)
         self.parameters: dict[str, Parameter] = {}
         self.conditions: dict[str, When] = {}
         for name, given in parameters.items():
@@ -64,15 +61,15 @@ class SearchSpace:
     def _check_condition(self, name: str, condition: When) -> None:
         on = self.parameters.get(condition.on)
         if not isinstance(on, Choice) or condition.on in self.conditions:
-            message = (
+            raise ValueError(
                 f"space[{name!r}] depends on {condition.on!r}, which must be a choice of the same space without a "
                 "condition of its own. Add it as a list of options."
             )
-            raise ValueError(message)
         unknown = [value for value in condition.among if value not in on.labels]
         if unknown:
-            message = f"space[{name!r}] applies for {condition.on}={unknown[0]!r}, which is not among {on.labels}."
-            raise ValueError(message)
+            raise ValueError(
+                f"space[{name!r}] applies for {condition.on}={unknown[0]!r}, which is not among {on.labels}."
+            )
 
     @property
     def names(self) -> list[str]:
@@ -162,8 +159,7 @@ class SearchSpace:
         wanted = [name for name in self.names if not ready or self.active(setting, name)]
         missing = [name for name in wanted if name not in setting or _is_gap(setting[name])]
         if missing:
-            message = f"the setting {dict(given)!r} lacks {missing[0]!r}. Give all of {wanted}."
-            raise ValueError(message)
+            raise ValueError(f"the setting {dict(given)!r} lacks {missing[0]!r}. Give all of {wanted}.")
         return self.check({name: setting[name] for name in wanted})
 
     def check(self, setting: Setting) -> Setting:
@@ -171,11 +167,11 @@ class SearchSpace:
         for name, value in setting.items():
             one = self.parameters.get(name)
             if one is None or (isinstance(one, Choice) and value not in one.labels):
-                message = f"{name}={value!r} is not part of the space, which has {self.names}."
-                raise ValueError(message)
+                raise ValueError(f"{name}={value!r} is not part of the space, which has {self.names}.")
             if not isinstance(one, Choice) and not one.low - 1e-9 <= value <= one.high + 1e-9:
-                message = f"{name}={value!r} lies outside {one.low:g} to {one.high:g}. Take a value of the space."
-                raise ValueError(message)
+                raise ValueError(
+                    f"{name}={value!r} lies outside {one.low:g} to {one.high:g}. Take a value of the space."
+                )
         return setting
 
 

@@ -38,19 +38,6 @@ from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.subsample import take_rows
 from manifolia.tune.workers import Beat, Watch, end_worker, is_gone, new_worker
 
-__all__ = [
-    "SEARCHED_STAGES",
-    "STAGES",
-    "StudyMismatchError",
-    "Task",
-    "Trial",
-    "TrialRun",
-    "TrialStore",
-    "mixed_seed",
-    "run_seed",
-    "study_signature",
-]
-
 #: Their numbers are part of the seeds of runs.
 STAGES = ("scout", "pilot", "model", "confirm", "final", "full")
 #: Those that have a part in the choice of candidates.
@@ -175,8 +162,9 @@ class TrialStore:
         described = {name: repr(space.conditions.get(name, one)) for name, one in space.parameters.items()}
         self._check_signature({**signature, "space": described, "metrics": metric_names}, seed)
         if self.study.directions and len(self.study.directions) != len(metric_names):
-            message = f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
-            raise StudyMismatchError(message)
+            raise StudyMismatchError(
+                f"the stored study has {len(self.study.directions)} metrics, not {len(metric_names)}."
+            )
         with warnings.catch_warnings():  # Optuna calls it experimental; it only names columns of the dashboard
             warnings.simplefilter("ignore")
             self.study.set_metric_names(metric_names)
@@ -195,21 +183,19 @@ class TrialStore:
             is_begun = bool(self._kept())
             kept = self.study.user_attrs.get("manifolia")  # another process may have signed it, and begun, meanwhile
             if is_begun and kept is None:
-                message = (
+                raise StudyMismatchError(
                     f"the study {self.study.study_name!r} holds trials of another program. Pass another study_name."
                 )
-                raise StudyMismatchError(message)
         if kept is None:
             self.study.set_user_attr("manifolia", text)
             return
         if kept != text:
             before, now = json.loads(kept), json.loads(text)
             changed = [name for name in now if before.get(name) != now[name]]
-            message = (
+            raise StudyMismatchError(
                 f"the study {self.study.study_name!r} was begun with another {' and '.join(changed) or 'set-up'}. "
                 "Continue it with the same, or pass another study_name."
             )
-            raise StudyMismatchError(message)
 
     def recover(self) -> int:
         """Mark trials whose worker is gone as failed."""
@@ -376,11 +362,11 @@ def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
             if not passing or attempt + 1 == _ATTEMPTS:
                 text = str(error).partition("\n")[0]
                 where = re.sub(r"//[^/@]*@", "//…@", str(storage))  # an address may hold a password
-                message = (
+                raise ParameterError(
                     f"storage={where!r} cannot be opened as a study: {text}. Pass the path of an SQLite file that may "
-                    "be new, or the address of a database that Optuna knows."
-                )
-                raise ParameterError(message, parameter="storage") from error
+                    "be new, or the address of a database that Optuna knows.",
+                    parameter="storage",
+                ) from error
             time.sleep(_ATTEMPT_PAUSE)
     raise AssertionError  # the loop returns or raises
 
@@ -389,8 +375,7 @@ def _opened(optuna: Any, storage: Any) -> Any:
     if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
         path = Path(storage).expanduser()
         if not path.parent.is_dir():
-            message = f"storage={storage!r}: the folder {path.parent} does not exist. Make it first."
-            raise FileNotFoundError(message)
+            raise FileNotFoundError(f"storage={storage!r}: the folder {path.parent} does not exist. Make it first.")
         return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": _PATIENCE}})
     return storage
 

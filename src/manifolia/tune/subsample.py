@@ -18,8 +18,6 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_labels, check_number, check_option
 from manifolia.exceptions import ParameterError
 
-__all__ = ["SAMPLINGS", "leverage_scores", "sample_rows", "sample_size", "take_rows"]
-
 SAMPLINGS = ("uniform", "leverage", "stratified")
 _MAX_RANK = 50  # directions that leverages are computed from
 _LEAST_ROWS = 10  # a map of fewer says nothing about settings
@@ -32,11 +30,11 @@ def sample_size(size: float | None, n_rows: int) -> int:
     check_number(size, "subsample", low=0.0, open_low=True, hint="A float up to 1 is a fraction, an int a count.")
     count = round(size * n_rows) if isinstance(size, float) and size <= 1.0 else int(size)
     if count > n_rows:
-        message = f"subsample={size!r} is more than the {n_rows} rows there are. Pass a fraction, or None for all."
-        raise ValueError(message)
+        raise ValueError(
+            f"subsample={size!r} is more than the {n_rows} rows there are. Pass a fraction, or None for all."
+        )
     if count < min(_LEAST_ROWS, n_rows):
-        message = f"subsample={size!r} leaves {count} of {n_rows} rows; take at least {_LEAST_ROWS}."
-        raise ValueError(message)
+        raise ValueError(f"subsample={size!r} leaves {count} of {n_rows} rows; take at least {_LEAST_ROWS}.")
     return count
 
 
@@ -55,11 +53,13 @@ def _centred(X: ArrayLike) -> FloatArray:
     try:
         values = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        message = f"sampling='leverage' needs numbers: {error}. Pass them as metric_X, or take sampling='uniform'."
-        raise ValueError(message) from error
+        raise ValueError(
+            f"sampling='leverage' needs numbers: {error}. Pass them as metric_X, or take sampling='uniform'."
+        ) from error
     if not np.isfinite(values).all():
-        message = "sampling='leverage' needs data without gaps. Pass such as metric_X, or take sampling='uniform'."
-        raise ValueError(message)
+        raise ValueError(
+            "sampling='leverage' needs data without gaps. Pass such as metric_X, or take sampling='uniform'."
+        )
     return values - np.mean(values, axis=0, dtype=np.float64)
 
 
@@ -80,8 +80,9 @@ def sample_rows(
         return np.arange(n)
     if sampling == "stratified":
         if y is None:
-            message = "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'."
-            raise ParameterError(message, parameter="sampling")
+            raise ParameterError(
+                "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'.", parameter="sampling"
+            )
         labels = check_labels(y, n_rows=n)
         return draw_by_class(np.unique(labels.astype(str), return_inverse=True)[1], size, rng)
     chances = None

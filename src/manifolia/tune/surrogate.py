@@ -32,18 +32,6 @@ from manifolia._core.types import FloatArray
 from manifolia.forest.bags import in_bag_counts
 from manifolia.tune.space import SearchSpace, Setting
 
-__all__ = [
-    "ForestSurrogate",
-    "Observations",
-    "ProcessSurrogate",
-    "Surrogate",
-    "expected_improvement",
-    "fit_surrogate",
-    "lower_confidence_bound",
-    "make_surrogate",
-    "probability_of_improvement",
-]
-
 _N_TREES = 200
 _JITTER = 1e-8  # of the losses' variance: keeps the covariance invertible when there is no noise
 _LENGTHS = (0.05, 5.0)  # a kernel narrower than that sees single points, a wider one a plane

@@ -57,8 +57,6 @@ from manifolia.tune.study import STAGES, Trial, TrialStore, mixed_seed, study_si
 from manifolia.tune.subsample import SAMPLINGS, sample_size
 from manifolia.tune.surrogate import fit_surrogate
 
-__all__ = ["Tuner"]
-
 
 class Tuner(BaseEstimator):
     """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
@@ -289,8 +287,9 @@ class Tuner(BaseEstimator):
         X = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
         n = check_same_length(X=X, y=y, metric_X=metric_X)
         if X.ndim != 2:
-            message = f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d)."
-            raise ParameterError(message, parameter="X")
+            raise ParameterError(
+                f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d).", parameter="X"
+            )
         estimator, space, metrics = _checked(self, n, y)
         space = cut_to_limits(space, estimator, (sample_size(self.subsample, n), X.shape[1]))
         store = TrialStore(
@@ -337,8 +336,7 @@ class Tuner(BaseEstimator):
             `embedding_`.
         """
         if self.refit is False:
-            message = "fit_transform needs refit=True: without it no map of all rows is made."
-            raise ValueError(message)
+            raise ValueError("fit_transform needs refit=True: without it no map of all rows is made.")
         return self.fit(X, y).embedding_
 
     # -- what a fitted tuner is asked
@@ -440,12 +438,11 @@ class Tuner(BaseEstimator):
         if any(trial.works for trial in trials):
             return
         errors = list(dict.fromkeys(trial.error for trial in trials if trial.error))
-        message = (
+        raise RuntimeError(
             f"none of {len(trials)} settings worked. The first error was: {errors[0]}"
             if errors
             else "no setting was finished within the time. Give it more, or a smaller subsample."
         )
-        raise RuntimeError(message)
 
     def _describe(self, search: Search, trials: Sequence[Trial]) -> None:
         """The tables."""
@@ -521,11 +518,10 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpac
     """Check the parameters of a tuner at the door."""
     usable = hasattr(tuner.estimator, "fit_transform") and hasattr(tuner.estimator, "set_params")
     if isinstance(tuner.estimator, type) or not usable:
-        message = (
+        raise TypeError(
             f"estimator must have fit_transform and set_params, as scikit-learn's do, got {tuner.estimator!r}. "
             "Pass an instance, such as mf.FeatureMAP(); openTSNE's is openTSNE.sklearn.TSNE."
         )
-        raise TypeError(message)
     space = SearchSpace(tuner.space)
     estimator = with_forest(tuner.estimator, space.names, y, n)
     known = estimator.get_params()
@@ -552,10 +548,9 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpac
     for name in tuner.pilot_params or {}:
         check_option(name, "a parameter of pilot_params", list(known))
         if name in space.parameters:
-            message = (
+            raise ValueError(
                 f"pilot_params has {name!r}, which is tuned: every cheap run would be of the same setting. Drop it."
             )
-            raise ValueError(message)
     _check_plan(tuner, space)
     if tuner.pass_target != "auto":
         check_bool(tuner.pass_target, "pass_target")
@@ -569,15 +564,13 @@ def _check_plan(tuner: Tuner, space: SearchSpace) -> None:
     if tuner.surrogate == "grid":
         least = len(space.grid(tuner.n_trials))
         if least > tuner.n_trials:
-            message = (
+            raise ValueError(
                 f"a grid of {len(space.names)} parameters has at least {least} settings, more than n_trials="
                 f"{tuner.n_trials}. Raise n_trials, or tune fewer parameters."
             )
-            raise ValueError(message)
     if tuner.early_stop and (tuner.surrogate in ("random", "grid", "nsga2") or tuner.n_repeats < 2):
-        message = (
+        raise ValueError(
             f"early_stop=True compares what a surrogate expects with the noise of repeats, which surrogate="
             f"{tuner.surrogate!r} with n_repeats={tuner.n_repeats} does not have. Take a Gaussian process or a forest "
             "and two or more repeats, or early_stop=False."
         )
-        raise ValueError(message)

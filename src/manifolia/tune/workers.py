@@ -22,8 +22,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Beat", "Watch", "is_gone", "new_worker"]
-
 _BEAT = 30.0  # seconds between two beats
 _GRACE = 300.0  # seconds without a beat after which a worker counts as gone
 _SESSIONS: set[str] = set()  # of this process

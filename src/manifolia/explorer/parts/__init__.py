@@ -58,8 +58,10 @@ def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], boo
     names = (parts,) if isinstance(parts, str) else tuple(parts)
     unknown = [name for name in names if name not in known]
     if unknown:
-        message = f"parts names {unknown[0]!r}. Use 'auto', None, or some of {', '.join(map(repr, known))}."
-        raise ParameterError(message, parameter="parts")
+        raise ParameterError(
+            f"parts names {unknown[0]!r}. Use 'auto', None, or some of {', '.join(map(repr, known))}.",
+            parameter="parts",
+        )
     return names, False
 
 

@@ -32,7 +32,6 @@ from manifolia.neighbors import NeighborIndex
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
 
-__all__ = ["make"]
 
 _CELLS = 40  # along the longer side, at most
 _LEAST_CELLS = 8

@@ -25,7 +25,6 @@ from manifolia.explain.displacement import displacements
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
 
-__all__ = ["Block", "Effects", "Groups", "bare_dense", "effects_of", "plane_of"]
 
 _DONORS = 4
 _PLACEMENTS = 120_000  # rows that are placed for reasons by displacement: some seconds of a forest of 500 trees

@@ -22,7 +22,6 @@ from manifolia.tables import Table
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["check_shape", "for_new", "make", "make_saliency", "saliency_for_new"]
 
 #: What makes a pixel matter, by the kind of effects.
 _MATTERS = {
@@ -35,15 +34,17 @@ def check_shape(images: Sequence[int], n_columns: int) -> tuple[int, int, int]:
     """Check the shape of pictures."""
     shape = tuple(check_number(size, "images", low=1, integer=True) for size in images)
     if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
-        message = f"images is {tuple(images)}. Use (height, width), or (height, width, channels) with 1 or 3 channels."
-        raise ParameterError(message, parameter="images")
+        raise ParameterError(
+            f"images is {tuple(images)}. Use (height, width), or (height, width, channels) with 1 or 3 channels.",
+            parameter="images",
+        )
     height, width, channels = (*shape, 1)[:3]
     if height * width * channels != n_columns:
-        message = (
+        raise ParameterError(
             f"images is {tuple(images)}, which is {height * width * channels:,} pixels, and X has {n_columns:,} "
-            f"columns. Pass the height and width of the pictures that the rows are."
+            f"columns. Pass the height and width of the pictures that the rows are.",
+            parameter="images",
         )
-        raise ParameterError(message, parameter="images")
     return height, width, channels
 
 

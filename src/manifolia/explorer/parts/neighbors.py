@@ -19,7 +19,6 @@ from manifolia.neighbors import NeighborIndex
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["FOREST_SPACE", "N_NEAREST", "for_new", "make", "uses_forest"]
 
 N_NEAREST = 10  #: Neighbours of a row that the page tells.
 _BLOCK = 16_384  # rows whose neighbours are compared at once

@@ -11,8 +11,6 @@ import numpy as np
 
 from manifolia._core.types import Array, IntArray
 
-__all__ = ["NO_FEATURE", "NO_POINT", "Part", "join_parts", "part_of_page", "placed_arrays", "resolved_meta"]
-
 NO_FEATURE = 2**16 - 1
 NO_POINT = 2**32 - 1
 
@@ -53,8 +51,7 @@ def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: in
             both = {}
             for key, values in getattr(part, place).items():
                 if len(values) != n:
-                    message = f"parts: {part.name}.{key} has {len(values):,} lines and the map has {n:,} rows."
-                    raise ValueError(message)
+                    raise ValueError(f"parts: {part.name}.{key} has {len(values):,} lines and the map has {n:,} rows.")
                 fill = NO_FEATURE if key == "feature" else none
                 lines = np.full((n_new, *values.shape[1:]), fill, dtype=values.dtype)
                 given = None if theirs is None else getattr(theirs, place).get(key)

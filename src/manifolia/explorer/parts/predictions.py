@@ -16,8 +16,6 @@ from manifolia.explorer.parts.part import Part
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["for_new", "forest_predictions", "make", "make_novelty", "novelty_for_new"]
-
 
 def make(context: Context) -> Part | None:
     """Show what the forest behind a map predicts for its rows, and how reliable arrows are."""

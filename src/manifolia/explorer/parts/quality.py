@@ -22,7 +22,6 @@ from manifolia.metrics.coranking import coranking_scores
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
 
-__all__ = ["make", "score_line"]
 
 _POINTS = 120  # of the curve
 _K = 10

@@ -22,7 +22,6 @@ from manifolia.explorer.parts.part import NO_FEATURE, Part
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
-__all__ = ["for_new", "in_words", "make"]
 
 _TOP = 8
 _BLOCK_NUMBERS = 1 << 21
