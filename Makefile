@@ -78,6 +78,7 @@ lint: $(VENV)/.installed-test
 format: $(VENV)/.installed-test
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+	@if [ -d frontend/node_modules ]; then cd frontend && npm run --silent format; fi
 
 bench: $(VENV)/.installed-test
 	@for script in $(sort $(wildcard benchmarks/[a-z]*.py)); do \
@@ -108,7 +109,7 @@ check-frontend:
 	elif ! (cd frontend && npm ci --silent --no-audit --no-fund --fetch-retries=0 --fetch-timeout=20000); then \
 		echo "check-frontend: left out, because the build tools could not be installed."; \
 	else \
-		(cd frontend && npx --no-install tsc && node build.mjs) && git diff --exit-code --stat -- $(STATIC) || \
+		(cd frontend && npm run --silent check && node build.mjs) && git diff --exit-code --stat -- $(STATIC) || \
 			{ echo "check-frontend: $(STATIC) is not what frontend/ builds: run make frontend and commit." >&2; exit 1; }; \
 	fi
 
