@@ -41,12 +41,10 @@ def run_info(console: Console, run: Path | None) -> None:
         "data_home": os.environ.get("MANIFOLIA_DATA"),
     }
     console.data(installed)
-    console.heading(f"manifolia {installed['versions']['manifolia']}")
-    for name, value in installed["versions"].items():
-        if name != "manifolia":
-            console.result(f"  {name:14s} {value}")
-    console.result(f"  {'cores':14s} {cores}")
-    console.result(f"  {'free memory':14s} {format_bytes(installed['free_memory'])}")
+    figures = {**installed["versions"], "cores": cores, "free memory": format_bytes(installed["free_memory"])}
+    console.heading(f"manifolia {figures.pop('manifolia')}")
+    for name, value in figures.items():
+        console.result(f"  {name:14s} {value}")
     console.result("Methods: " + ", ".join(installed["methods"]))
     console.result("Extras:")
     for name, found in extras.items():

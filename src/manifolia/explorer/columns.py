@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ import pandas as pd
 
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
+from manifolia.show.palette import class_name
 
 KINDS = ("class", "number", "date", "text")
 #: Below this many rows numbers and coordinates keep all digits of float32: the page is small anyway.
@@ -72,7 +73,8 @@ def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
     if kind == "class":
         return _encode_classes(values)
     if kind == "text":
-        return encode_texts([None if missing else str(value) for value, missing in _with_missing(values)])
+        cells = zip(values.array, values.isna(), strict=True)
+        return encode_texts([None if missing else str(value) for value, missing in cells])
     if kind == "date":
         return _encode_dates(values)
     try:
@@ -123,13 +125,13 @@ def encode_texts(texts: Sequence[str | None]) -> Encoded:
 
 def _encode_classes(values: pd.Series) -> Encoded:
     if isinstance(values.dtype, pd.CategoricalDtype):
-        names, codes = [_class_name(value) for value in values.cat.categories], values.cat.codes.to_numpy()
+        names, codes = [class_name(value) for value in values.cat.categories], values.cat.codes.to_numpy()
         used = np.unique(codes[codes >= 0])
         names = [names[i] for i in used]
         codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
     else:
         found, distinct = pd.factorize(values)
-        own = [_class_name(value) for value in distinct]
+        own = [class_name(value) for value in distinct]
         names = _sorted_names(set(own))  # 1 and "1" are one class: nobody could tell them apart on the page
         place = {name: i for i, name in enumerate(names)}
         codes = np.array([*(place[name] for name in own), -1], dtype=np.int64)[found]
@@ -181,24 +183,12 @@ def _encode_dates(values: pd.Series) -> Encoded:
     return Encoded("date", coded.arrays, {**coded.spec, "unit": unit}, coded.remarks)
 
 
-def _with_missing(values: pd.Series) -> list[tuple[Any, bool]]:
-    return list(zip(values.array, values.isna().to_numpy(dtype=bool), strict=True))
-
-
-def _class_name(value: Any) -> str:
-    # A label 3.0 is the class 3, however the table was read.
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value)
-
-
-def _sorted_names(names: Iterable[str]) -> list[str]:
+def _sorted_names(names: set[str]) -> list[str]:
     """Sort names of classes: numbers by value, others so that "a9" comes before "a10"."""
-    found = list(names)
     try:
-        return sorted(found, key=lambda name: (float(name), name))
+        return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
-        return sorted(found, key=_natural)
+        return sorted(names, key=_natural)
 
 
 def _natural(text: str) -> tuple[list[tuple[int, float, str]], str]:

@@ -122,7 +122,6 @@ class Context:
     image_shape: tuple[int, int, int] | None = None  # Height, width and channels, if the rows are pictures
     pixel_names: list[str] = field(default_factory=list)  # Columns that are pixels
     study: Mapping[str, Any] | None = None  # The study that chose the settings
-    wanted: str | Sequence[str] | None = None  # Parts that the page is to have
     hidden: Collection[str] = ()  # Columns that are no features
     options: PageOptions = field(default_factory=PageOptions)
     random_state: int = 0  # Seed of what is drawn
@@ -154,11 +153,6 @@ class Context:
         """Threads."""
         return getattr(self.method, "n_jobs", None)
 
-    @property
-    def metric(self) -> str:
-        """Distance by which rows are compared."""
-        return self.card.metric
-
     @cached_property
     def plane(self) -> FloatArray:
         """The two dimensions that the page shows."""
@@ -184,14 +178,15 @@ class Context:
         """What the map is compared with; None if its rows are not at hand."""
         if self.X is None:
             return None
-        words = f"{_METRICS[self.metric]} of the columns"
+        metric = self.card.metric
+        words = f"{_METRICS[metric]} of the columns"
         gaps = not is_sparse(self.X) and bool(np.isnan(self.X).any())
         if not (self.card.forest or gaps):
-            return Space(self.X, self.metric, words, None)
+            return Space(self.X, metric, words, None)
         # Trees do not mind scales and gaps; distances do.
         first = _preparer(self.model)
         completer = PlainRows(first if first is not None and len(self.model.steps) == 2 else None)
-        return Space(completer.fit_transform(self.X), self.metric, f"{words}, each on one scale", completer)
+        return Space(completer.fit_transform(self.X), metric, f"{words}, each on one scale", completer)
 
     @cached_property
     def index(self) -> NeighborIndex:
@@ -274,7 +269,6 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
         model,
         np.asarray(method.embedding_ if known is None else known.Y, dtype=np.float64),
         study=_checked_study(options.study),
-        wanted=options.parts,
         options=options,
     )
     check_parts(options.parts)
@@ -316,7 +310,7 @@ def stored_context(
     first = _preparer(model)
     if first is not None:
         context.pixel_names = list(first.roles_)
-    if rows is not None and own and context.metric in _METRICS:
+    if rows is not None and own and context.card.metric in _METRICS:
         context.X = bare_rows(rows)
         context.sources, context.labels = _column_names(context)
     if payload is not None:
@@ -404,13 +398,10 @@ def _column_names(context: Context) -> tuple[list[str], list[str]]:
 
 def _take_target(context: Context, y: Any, task: str) -> None:
     """Take the target, with names that no column has, and tell whether it is classes."""
-    n = context.n
+    n, y = context.n, None if y is None else as_pandas(y)
     if y is None:
-        context.target = pd.DataFrame(index=pd.RangeIndex(n))
-        context.is_classes = task in ("classification", "multilabel")
-        return
-    y = as_pandas(y)
-    if isinstance(y, pd.DataFrame):
+        target = pd.DataFrame(index=pd.RangeIndex(n))
+    elif isinstance(y, pd.DataFrame):
         target = y.reset_index(drop=True)
     elif isinstance(y, pd.Series):
         target = y.reset_index(drop=True).to_frame(name="target" if y.name is None else str(y.name))

@@ -37,20 +37,11 @@ def decode(payload: Payload) -> Decoded:
             if axis in meta["coordinates"]
         ]
     )[back]
-    columns: dict[str, Any] = {}
-    kinds: dict[str, str] = {}
-    roles: dict[str, str] = {}
-    row_names = None
-    for column in meta["columns"]:
-        values = _values(column, arrays, n)
-        ordered = [values[i] for i in back] if isinstance(values, list) else values[back]
-        if column["role"] == "name":
-            row_names = list(ordered)
-        else:
-            columns[column["name"]] = ordered
-            kinds[column["name"]] = column["kind"]
-            roles[column["name"]] = column["role"]
-    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, row_names, roles)
+    names = [list(_values(column, arrays, n)[back]) for column in meta["columns"] if column["role"] == "name"]
+    shown = {column["name"]: column for column in meta["columns"] if column["role"] != "name"}
+    columns = {name: _values(column, arrays, n)[back] for name, column in shown.items()}
+    kinds, roles = ({name: column[key] for name, column in shown.items()} for key in ("kind", "role"))
+    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, names[0] if names else None, roles)
 
 
 def decode_parts(payload: Payload) -> list[Part]:

@@ -155,7 +155,7 @@ def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Findin
     top = np.argsort(-distances, kind="stable")[:_TOP]
     named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in top)
     text = f"The rows farthest from their 10 nearest are {named}, in units of the usual distance."
-    return Finding(text, rows=_plain(top))
+    return Finding(text, rows=tuple(top.tolist()))
 
 
 def surprise_finding(
@@ -175,8 +175,4 @@ def surprise_finding(
     clearest = wrong[np.argsort(-share, kind="stable")[:_TOP]]
     named = ", ".join(f"{row_names[i]} ({y[i]}, looks like {predicted[i]})" for i in clearest)
     text = f"{counted}. Deepest among rows of the other class, and so worth a look: {named}."
-    return Finding(text, rows=_plain(clearest))
-
-
-def _plain(rows: Array) -> tuple[int, ...]:
-    return tuple(int(row) for row in rows)
+    return Finding(text, rows=tuple(clearest.tolist()))

@@ -247,11 +247,8 @@ def _append_new(
         raise ValueError(f"new.Y has {Y_new.shape[1]} dimensions and the map has {Y.shape[1]}.")
     m = Y_new.shape[0]
     added = as_frame(new.columns, m, "new.columns")
-    both = {}
-    for name in table.columns:
-        ours = table[name]
-        theirs = added[name] if name in added.columns else pd.Series([None] * m, dtype=object)
-        both[name] = joined_column(ours, theirs)
+    unknown = pd.Series([None] * m, dtype=object)
+    both = {name: joined_column(table[name], added.get(name, unknown)) for name in table.columns}
     joined = pd.DataFrame(both, index=pd.RangeIndex(n + m))
     if names is not None or new.row_names is not None:
         theirs_named = [None] * m if new.row_names is None else [str(name) for name in new.row_names]
@@ -325,11 +322,8 @@ def _first_color(encoded: list[tuple[str, str, Encoded]], color_by: str | None) 
                 f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}.", parameter="color_by"
             )
         return place[color_by]
-    for kind in ("class", "number", "date"):
-        for i, (_, role, coded) in enumerate(encoded):
-            if role == "value" and coded.kind == kind:
-                return i
-    return None
+    kinds = [coded.kind if role == "value" else "" for _, role, coded in encoded]
+    return next((kinds.index(kind) for kind in ("class", "number", "date") if kind in kinds), None)
 
 
 def _describe(key: str, name: str, role: str, coded: Encoded, arrays: dict[str, Array]) -> dict[str, Any]:

@@ -257,11 +257,9 @@ def _placed(context: Context, table: Table) -> PlacedRows:
 
 
 def _stacked(tables: list[Table]) -> Table:
-    frames = [table.features for table in tables]
-    both = pd.concat(frames, ignore_index=True)
+    both = pd.concat([table.features for table in tables], ignore_index=True)
     names = np.concatenate([table.row_names for table in tables])
-    first = tables[0]
-    return Table(both, [str(name) for name in both.columns], pd.DataFrame(index=both.index), names, first.source)
+    return Table(both, [str(name) for name in both.columns], pd.DataFrame(index=both.index), names, tables[0].source)
 
 
 def _answer(placed: PlacedRows, n_new: int) -> dict[str, Any]:

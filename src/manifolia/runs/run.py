@@ -28,7 +28,7 @@ from manifolia.explorer.context import Context, Known, PageOptions, context_of, 
 from manifolia.explorer.parts.images import check_shape
 from manifolia.forest.targets import read_target
 from manifolia.runs.report import coordinates_of, report_of
-from manifolia.runs.scores import compared_by, plain_rows, score_map
+from manifolia.runs.scores import score_model
 from manifolia.runs.target import Labels, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
 
@@ -88,6 +88,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     """Make a map of a table, with all that belongs to it."""
     stages = _Stages(listener)
     labels = _check(table, request)
+    stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
     card, estimator = choose_method(request, labels)
     with collected_warnings() as warned:
         with stages.stage("prepare"):
@@ -101,7 +102,14 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 model,
                 table.without([name for name in labels.frame.columns if name in table.names]),
                 labels.frame if request.target else None,
-                _page_options(table, labels, importances, request),
+                PageOptions(
+                    title=request.title or (f"{stem} by {labels.name}" if labels.name else stem),
+                    importances=importances,
+                    parts=request.parts,
+                    images=request.images,
+                    study=request.study,
+                    max_mb=request.max_mb,
+                ),
                 known,
             )
             describe(context)
@@ -184,9 +192,7 @@ def _measure(model: Pipeline, X: Any, Y: FloatArray, labels: Labels, request: Re
             novelty = model[-1].novelty()
     task = card.task or ("unsupervised" if y is None else read_target(y, len(y), "auto").task)
     with stages.stage("quality"):
-        one = y if y is not None and y.ndim == 1 else None
-        classes = task == "classification" and one is not None
-        scores = score_map(plain_rows(model[0], X), Y, one, metric=compared_by(model), classes=classes)
+        scores = score_model(model, X, Y, y if y is not None and y.ndim == 1 else None, task=task)
     return Known(
         X,
         Y,
@@ -212,20 +218,6 @@ def _importances(
         return {}, [Message(told, Argument("importance", True), ".")]
     with stages.stage("importance"):
         return importances_of(model, X, model[0].sources_), []
-
-
-def _page_options(
-    table: Table, labels: Labels, importances: dict[str, tuple[float, float]], request: Request
-) -> PageOptions:
-    stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
-    return PageOptions(
-        title=request.title or (f"{stem} by {labels.name}" if labels.name else stem),
-        importances=importances,
-        parts=request.parts,
-        images=request.images,
-        study=request.study,
-        max_mb=request.max_mb,
-    )
 
 
 class _Stages:

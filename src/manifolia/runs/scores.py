@@ -19,7 +19,7 @@ from manifolia.exceptions import TableError
 from manifolia.metrics import registry
 from manifolia.metrics import report as metrics_report
 from manifolia.registry import card_of
-from manifolia.tables import Table, TablePreparer
+from manifolia.tables import Table
 from manifolia.tables.preparer import PlainRows
 
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
@@ -69,25 +69,11 @@ def _scores(X: Any, Y: FloatArray, y: Array | None, names: list[str], metric: st
     if not names:
         return []
     try:
-        return _lines(metrics_report(X, Y, y, metrics=names, metric=metric, task=task))
+        table = metrics_report(X, Y, y, metrics=names, metric=metric, task=task)
     except ValueError as error:
         if len(names) == 1:
             return [Score(names[0], None, registry.get(names[0]).direction, "", str(error))]
         return [score for name in names for score in _scores(X, Y, y, [name], metric, task)]
-
-
-def plain_rows(preparer: TablePreparer, X: Any) -> Any:
-    """Return prepared rows as a map is compared with them: no gaps, one scale, each raw column by its role."""
-    return PlainRows(preparer).fit_transform(X)
-
-
-def compared_by(model: Any) -> str:
-    """Name the distance by which a map is compared with its rows: the method's own, where metrics have it."""
-    metric = card_of(model).metric
-    return metric if metric in ("cosine", "manhattan") else "euclidean"
-
-
-def _lines(table: pd.DataFrame) -> list[Score]:
     return [
         Score(
             str(line["metric"]),
@@ -106,10 +92,9 @@ def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str
         raise TableError(
             "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
         )
-    axes = report["axes"]
-    target = report["target"]["columns"]
-    y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target) == 1 else None
-    return _score_all(model, rows, coordinates[axes].to_numpy(), y, report, all_scores=True)
+    axes, target = report["axes"], report["target"]
+    y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target["columns"]) == 1 else None
+    return score_model(model, rows, coordinates[axes].to_numpy(), y, task=target["task"], all_scores=True)
 
 
 def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: bool = False) -> list[Score]:
@@ -119,12 +104,14 @@ def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: 
     Y = np.asarray(model[-1].transform(X))
     target = [name for name in report["target"]["columns"] if name in table.names]
     y = table.column(target[0]).to_numpy(dtype=object) if len(target) == 1 else None
-    return _score_all(model, X, Y, y, report, all_scores=all_scores)
+    return score_model(model, X, Y, y, task=report["target"]["task"], all_scores=all_scores)
 
 
-def _score_all(
-    model: Any, X: Any, Y: FloatArray, y: Array | None, report: dict[str, Any], *, all_scores: bool
+def score_model(
+    model: Any, X: Any, Y: FloatArray, y: Array | None, *, task: str, all_scores: bool = False
 ) -> list[Score]:
-    classes = report["target"]["task"] == "classification"
-    plain = plain_rows(model[0], X)
-    return score_map(plain, Y, y, metric=compared_by(model), classes=classes, all_scores=all_scores)
+    """Score a map against its prepared rows, by the method's own distance where metrics have it."""
+    own = card_of(model).metric
+    metric = own if own in ("cosine", "manhattan") else "euclidean"
+    plain = PlainRows(model[0]).fit_transform(X)
+    return score_map(plain, Y, y, metric=metric, classes=task == "classification", all_scores=all_scores)

@@ -8,9 +8,9 @@ from typing import Any
 
 from manifolia._core.warnings import collected_warnings
 from manifolia.runs.run import Listener, Request, choose_method, prepare
-from manifolia.runs.scores import plain_rows
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
+from manifolia.tables.preparer import PlainRows
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,6 @@ def tune_table(
         **options,
     )
     with collected_warnings() as notes:
-        tuner.fit(X, labels.y, metric_X=plain_rows(preparer, X))
+        tuner.fit(X, labels.y, metric_X=PlainRows(preparer).fit_transform(X))
     settings = {**request.settings, **tuner.best_params_}
     return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)

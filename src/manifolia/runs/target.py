@@ -44,10 +44,8 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
                 parameter="target",
             )
     arrays = [_plain(column) for column in columns]
-    if not arrays:
-        return Labels(frame, None)
-    if len(arrays) == 1:
-        return Labels(frame, arrays[0])
+    if len(arrays) < 2:
+        return Labels(frame, arrays[0] if arrays else None)
     if len({array.dtype.kind == "O" for array in arrays}) > 1 or len({_is_measured(array) for array in arrays}) > 1:
         told = ", ".join(f"{name} ({_kind(array)})" for name, array in zip(names, arrays, strict=True))
         raise TableError(

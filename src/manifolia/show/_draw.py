@@ -54,18 +54,14 @@ class MapPainter:
         self.size = usual if size is None else check_number(size, "size", low=0.0, open_low=True)
         self.alpha = point_alpha(self.n) if alpha is None else check_number(alpha, "alpha", low=0.0, high=1.0)
         self.rasterized = self.n > rasterize_above
-        self.colors = self._class_colors()
+        pooled = self.classes is not None and bool(self.classes.pooled)
+        self.n_own = 0 if self.classes is None else len(self.classes.names) - pooled
+        self.colors = class_colors(self.n_own, dark=theme is DARK) + [OTHER_COLOR] * pooled
         self.new: Any = None
         self.wrong: Any = None
         self.legend: Any = None
         self.colorbar: Any = None
         self.texts: list[Any] = []
-
-    def _class_colors(self) -> list[str]:
-        if self.classes is None:
-            return []
-        n_own = len(self.classes.names) - bool(self.classes.pooled)
-        return class_colors(n_own, dark=self.theme is DARK) + [OTHER_COLOR] * bool(self.classes.pooled)
 
     # --- points -----------------------------------------------------------------------------------------------------
 
@@ -351,10 +347,8 @@ class MapPainter:
 
     def names(self, *, wanted: bool) -> None:
         """Write the classes on the map, the largest first; those without room are left to the legend."""
-        if not wanted or self.classes is None or self.Y.shape[1] != 2:
-            return
-        n_own = len(self.classes.names) - bool(self.classes.pooled)
-        if n_own < 2:
+        n_own = self.n_own
+        if not wanted or n_own < 2 or self.Y.shape[1] != 2:
             return
         codes = self.classes.codes
         places = anchors(self.Y, codes, n_own)

@@ -218,7 +218,8 @@ class ProximityDisplay(Display):
             If matplotlib is not installed.
         """
         ax = self._new_figure(None).add_subplot() if ax is None else ax
-        norm = matplotlib_part("colors").PowerNorm(_GAMMA, vmin=0.0, vmax=self._top())
+        top = float(np.quantile(self.cells, _BRIGHTEST) or self.cells.max()) or 1.0  # the end of the colour scale
+        norm = matplotlib_part("colors").PowerNorm(_GAMMA, vmin=0.0, vmax=top)
         image = ax.pcolorfast(self.edges, self.edges, self.cells, cmap=cmap, norm=norm)
         for edge in self.class_edges[1:-1]:
             ax.axhline(edge, color=line_color, linewidth=0.6)
@@ -233,10 +234,6 @@ class ProximityDisplay(Display):
             ax.figure.colorbar(image, ax=ax, shrink=0.8, extend=extend, label=f"mean {self.title}")
         self.ax_, self.figure_, self.image_ = ax, ax.figure, image
         return self
-
-    def _top(self) -> float:
-        """Return the end of the colour scale."""
-        return float(np.quantile(self.cells, _BRIGHTEST) or self.cells.max()) or 1.0
 
 
 def _groups(codes: IntArray, n_groups: int) -> Sparse:

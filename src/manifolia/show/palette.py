@@ -85,34 +85,29 @@ def class_colors(n: int, *, dark: bool = False) -> list[str]:
 
 
 class ClassPalette(NamedTuple):
-    """Classes with their colours, and the class of each row."""
+    """Classes in the order of their colours, and the class of each row."""
 
     names: list[str]  # Classes as text, in the order of their values; the pooled rest, if any, last, as ``"other"``
-    colors: list[str]  # Their colours as ``"#RRGGBB"``
     codes: IntArray  # (n,): for each row the place of its class in `names`; −1 if its label is missing
-    counts: IntArray  # (n_names,): rows of each class
     pooled: list[str]  # The classes that were pooled, largest first; empty if each has a colour of its own
     values: list[Any]  # The classes as they came, in the order of `names`, without the pooled ones
 
 
-def class_palette(y: Any, *, max_classes: int = MAX_CLASSES, dark: bool = False) -> ClassPalette:
-    """Order the classes, give them colours and pool the tail."""
-    check_number(max_classes, "max_classes", low=2, high=MAX_CLASSES, integer=True)
+def class_palette(y: Any) -> ClassPalette:
+    """Order the classes and pool the tail of those that have no colours."""
     codes, values = _factorize(y)
     counts = np.bincount(codes[codes >= 0], minlength=len(values))
-    names = [_as_text(value) for value in values]
+    names = [class_name(value) for value in values]
     pooled: list[str] = []
-    if len(values) > max_classes:
+    if len(values) > MAX_CLASSES:
         by_size = np.argsort(-counts, kind="stable")
-        kept, rest = np.sort(by_size[: max_classes - 1]), by_size[max_classes - 1 :]
+        kept, rest = np.sort(by_size[: MAX_CLASSES - 1]), by_size[MAX_CLASSES - 1 :]
         pooled = [names[i] for i in rest]
-        place = np.full(len(values) + 1, max_classes - 1)  # the last entry is for −1
-        place[kept], place[-1] = np.arange(max_classes - 1), -1
+        place = np.full(len(values) + 1, MAX_CLASSES - 1)  # the last entry is for −1
+        place[kept], place[-1] = np.arange(MAX_CLASSES - 1), -1
         codes = place[codes]
-        counts = np.append(counts[kept], counts[rest].sum())
         names, values = [names[i] for i in kept] + [OTHER_NAME], [values[i] for i in kept]
-    colors = class_colors(len(values), dark=dark) + [OTHER_COLOR] * bool(pooled)
-    return ClassPalette(names, colors, codes, counts, pooled, values)
+    return ClassPalette(names, codes, pooled, values)
 
 
 def _factorize(y: Any) -> tuple[IntArray, list[Any]]:
@@ -131,7 +126,7 @@ def _factorize(y: Any) -> tuple[IntArray, list[Any]]:
     return place[found], [values[i] for i in order]
 
 
-def _as_text(value: Any) -> str:
+def class_name(value: Any) -> str:
     """Write a class; a whole number that a missing value made a float of is written as the whole number."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))

@@ -67,7 +67,7 @@ def check_parts(parts: str | Sequence[str] | None) -> tuple[tuple[str, ...], boo
 
 def make_parts(context: Context) -> None:
     """Make the parts that a page is to have; what cannot be had is said."""
-    wanted, optional = check_parts(context.wanted)
+    wanted, optional = check_parts(context.options.parts)
     for maker in PARTS:
         if maker.name not in wanted:
             continue
