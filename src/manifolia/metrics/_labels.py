@@ -48,27 +48,34 @@ def is_classification(y: ArrayLike, task: str = "auto") -> bool:
     return (read_target(values, values.shape[0]).task if task == "auto" else task) == "classification"
 
 
-def numbers(y: ArrayLike, *, n_rows: int, name: str = "y") -> FloatArray:
+def _numbers(y: ArrayLike, *, n_rows: int) -> FloatArray:
     """Check a numeric target."""
-    values = check_labels(y, n_rows=n_rows, name=name)
+    values = check_labels(y, n_rows=n_rows)
     try:
         out = values.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ParameterError(
-            f"{name} must hold numbers for a regression, got {values.dtype} values. "
-            f"Pass task='classification' for labels.",
-            parameter=name,
+            f"y must hold numbers for a regression, got {values.dtype} values. Pass task='classification' for labels.",
+            parameter="y",
         ) from error
     if not np.isfinite(out).all():
         n_infinite = int((~np.isfinite(out)).sum())
         raise ParameterError(
-            f"{name} must be finite, and {n_infinite} values are infinite. Drop those rows first.", parameter=name
+            f"y must be finite, and {n_infinite} values are infinite. Drop those rows first.", parameter="y"
         )
     if np.ptp(out) == 0:
         raise ParameterError(
-            f"{name} holds the value {out[0]:g} only, so it says nothing. Pass a target that varies.", parameter=name
+            f"y holds the value {out[0]:g} only, so it says nothing. Pass a target that varies.", parameter="y"
         )
     return out
+
+
+def check_target(y: ArrayLike, task: str, *, n_rows: int, purpose: str) -> tuple[Classes | None, Array]:
+    """Check a target; give its classes, None if it holds numbers, and its codes or numbers."""
+    if not is_classification(y, task):
+        return None, _numbers(y, n_rows=n_rows)
+    labels = classes(y, n_rows=n_rows, purpose=purpose)
+    return labels, labels.codes
 
 
 def vote(labels: IntArray, n_classes: int) -> IntArray:

@@ -99,12 +99,8 @@ def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None)
 
 def _ordered(indices: IntArray, distances: FloatArray) -> Nearest:
     """Sort each row by distance, then by row number."""
-    by_number = np.argsort(indices, axis=1, kind="stable")
-    indices, distances = np.take_along_axis(indices, by_number, 1), np.take_along_axis(distances, by_number, 1)
-    by_distance = np.argsort(distances, axis=1, kind="stable")
-    return Nearest(
-        np.take_along_axis(indices, by_distance, 1).astype(np.intp), np.take_along_axis(distances, by_distance, 1)
-    )
+    order = np.lexsort((indices, distances), axis=1)
+    return Nearest(np.take_along_axis(indices, order, 1).astype(np.intp), np.take_along_axis(distances, order, 1))
 
 
 def _joined(parts: list[Nearest], k: int) -> Nearest:

@@ -48,13 +48,12 @@ def exact(value: Any) -> Estimate:
     return Estimate(value, value, value)
 
 
-def check_sample(sample: int | None, *, low: int, high: int | None, what: str) -> int | None:
+def check_sample(sample: int | None, *, low: int, high: float, what: str) -> int | None:
     """Check the size of a sample."""
     if sample is None:
         return None
-    limit = np.inf if high is None else high
     hint = f"It is a number of {what}; None uses all of them."
-    return int(check_number(sample, "sample", low=low, high=limit, integer=True, hint=hint))
+    return int(check_number(sample, "sample", low=low, high=high, integer=True, hint=hint))
 
 
 def check_sizes(k: int | Sequence[int], n: int) -> list[int]:

@@ -58,9 +58,8 @@ class Space:
     @property
     def height(self) -> int:
         """Rows to measure at once."""
-        if self.kind == "precomputed":
-            return LOW
-        return TALL if self.kind == "blas" or self.store.shape[1] > _WIDE else LOW
+        wide = self.kind != "precomputed" and self.store.shape[1] > _WIDE
+        return TALL if wide or self.kind == "blas" else LOW
 
     def keys(self, rows: IntArray, first: int = 0) -> FloatArray:
         """Return numbers that order the distances of some rows to the points from `first` on."""
@@ -169,71 +168,60 @@ def _euclidean(X: FloatArray) -> Space:
     return Space(n, "squared", _packed(scaled), None, unit)
 
 
-def _cosine(X: FloatArray, name: str) -> Space:
-    scaled, _ = _rescaled(X)
-    points = scaled.astype(np.float64)
+def _cosine(X: FloatArray) -> Space:
+    points = _rescaled(X)[0].astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", points, points))
     zero = np.flatnonzero(norms == 0.0)
     if zero.shape[0]:
         raise ValueError(
-            f"metric='cosine' needs rows that have a direction, and {name} has {zero.shape[0]} rows of zeros "
+            f"metric='cosine' needs rows that have a direction, and X has {zero.shape[0]} rows of zeros "
             f"(the first is row {zero[0]}). Leave them out or choose another metric."
         )
     points /= norms[:, None]
     return Space(X.shape[0], "half-squared", _packed(points))
 
 
-def _precomputed(D: FloatArray, name: str) -> Space:
+def _precomputed(D: FloatArray) -> Space:
     n = D.shape[0]
     if D.shape[1] != n:
         raise ValueError(
-            f"metric='precomputed' takes a square matrix of distances, got {name} of shape {D.shape}. "
+            f"metric='precomputed' takes a square matrix of distances, got X of shape {D.shape}. "
             f"Pass distances between all rows, or the data with metric='euclidean'."
         )
     largest = _largest(D)
     for part in row_blocks(n, TALL):
         if (D[part] < -_ROUNDING * largest).any():
             raise ParameterError(
-                f"{name} has negative entries and metric='precomputed' takes distances. Check the matrix.",
-                parameter=name,
+                "X has negative entries and metric='precomputed' takes distances. Check the matrix.", parameter="X"
             )
         if (np.abs(D[part] - D[:, part].T) > _ROUNDING * largest).any():
             raise ParameterError(
-                f"{name} is not symmetric and metric='precomputed' takes distances. "
-                f"Pass (D + D.T) / 2 if that is what is meant.",
-                parameter=name,
+                "X is not symmetric and metric='precomputed' takes distances. "
+                "Pass (D + D.T) / 2 if that is what is meant.",
+                parameter="X",
             )
     return Space(n, "precomputed", D)
 
 
-def data_space(X: ArrayLike, metric: str = "euclidean", *, name: str = "X") -> Space:
+def data_space(X: ArrayLike, metric: str = "euclidean") -> Space:
     """Check data and prepare its distances."""
     check_option(metric, "metric", METRICS)
-    checked: FloatArray = check_matrix(X, name=name)
+    checked: FloatArray = check_matrix(X)
     if checked.shape[0] < MIN_ROWS:
         raise ParameterError(
-            f"{name} must have at least {MIN_ROWS} rows, got {checked.shape[0]}. "
+            f"X must have at least {MIN_ROWS} rows, got {checked.shape[0]}. "
             f"With fewer, every map keeps every neighbourhood.",
-            parameter=name,
+            parameter="X",
         )
-    if metric == "precomputed":
-        return _precomputed(checked, name)
-    if metric == "cosine":
-        return _cosine(checked, name)
     if metric == "manhattan":
         return Space(checked.shape[0], "manhattan", _packed(checked))
-    return _euclidean(checked)
-
-
-def map_space(Y: ArrayLike, n_rows: int) -> Space:
-    """Check a map and prepare its distances, which are Euclidean."""
-    return _euclidean(check_map(Y, n_rows=n_rows))
+    return {"precomputed": _precomputed, "cosine": _cosine, "euclidean": _euclidean}[metric](checked)
 
 
 def spaces(X: ArrayLike, Y: ArrayLike, metric: str) -> tuple[Space, Space]:
-    """Check data and map, and prepare the distances of both."""
+    """Check data and map, and prepare the distances of both; those of the map are Euclidean."""
     data = data_space(X, metric)
-    return data, map_space(Y, data.n)
+    return data, _euclidean(check_map(Y, n_rows=data.n))
 
 
 def tiles(rows: IntArray, n_parts: int, *of: Space) -> list[list[IntArray]]:

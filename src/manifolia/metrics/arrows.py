@@ -116,7 +116,9 @@ def arrow_fidelity(
         chosen = np.argsort(-weights[part], axis=1, kind="stable")[:, :top]
         drawn = np.take_along_axis(arrows[part], chosen[:, :, None], axis=1)
         fitted = _growth(data, coordinates, neighbors[part], chosen)
-        return _cosines(drawn, fitted).mean(axis=1)
+        product = np.linalg.norm(drawn, axis=-1) * np.linalg.norm(fitted, axis=-1)  # 0 where one has no length
+        cosines = np.divide((drawn * fitted).sum(axis=-1), product, out=np.zeros_like(product), where=product > 0)
+        return cosines.mean(axis=1)
 
     height = max(1, min(1024, _BLOCK_NUMBERS // ((n_neighbors + 1) * max(top, c))))
     values = np.concatenate(map_blocks(run, row_blocks(points.shape[0], height), n_jobs=n_jobs))
@@ -150,9 +152,3 @@ def _growth(X: FloatArray, Y: FloatArray, neighbors: IntArray, features: IntArra
     values = values - values.mean(axis=1, keepdims=True)
     slopes = np.linalg.pinv(steps, rcond=_THIN) @ values
     return np.where(varies[:, :, None], slopes.transpose(0, 2, 1), 0.0)
-
-
-def _cosines(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Cosine of the angle between vectors along the last axis, 0 where one has no length."""
-    product = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    return np.divide((a * b).sum(axis=-1), product, out=np.zeros_like(product), where=product > 0)

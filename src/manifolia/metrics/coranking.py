@@ -112,46 +112,36 @@ def _right_means(q: FloatArray) -> FloatArray:
     return (np.cumsum(q[..., -2::-1], axis=-1) / _sizes(q))[..., ::-1]
 
 
-#: What is read from a curve as it is.
-_PLAIN: dict[str, Callable[[FloatArray], Any]] = {
-    "auc_r_nx": _area,
-    "lcmc": _gain,
-    "q_nx": lambda q: q[:-1],
-    "r_nx": _relative,
+#: How a measure is read from a curve, and its least and greatest value, to which intervals are cut.
+_MEASURES: dict[str, tuple[Callable[[FloatArray], Any], float, float]] = {
+    "auc_r_nx": (_area, -math.inf, 1.0),
+    "lcmc": (_gain, -1.0, 1.0),
+    "q_nx": (lambda q: q[:-1], 0.0, 1.0),
+    "r_nx": (_relative, -math.inf, 1.0),
+    "k_max": (_sizes, 1.0, math.inf),
+    "q_global": (_right_means, 0.0, 1.0),
+    "q_local": (_left_means, 0.0, 1.0),
 }
-#: What is read at K_max, for every K that this could be.
-_AT_PEAK: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "k_max": _sizes,
-    "q_global": _right_means,
-    "q_local": _left_means,
-}
-NAMES = (*_PLAIN, *_AT_PEAK)
-#: Least and greatest value; intervals are cut to them.
-_BOUNDS = {
-    "auc_r_nx": (-math.inf, 1.0),
-    "k_max": (1.0, math.inf),
-    "lcmc": (-1.0, 1.0),
-    "q_global": (0.0, 1.0),
-    "q_local": (0.0, 1.0),
-    "q_nx": (0.0, 1.0),
-    "r_nx": (-math.inf, 1.0),
-}
+#: What is read at K_max; the function gives it for every K that this could be.
+_AT_PEAK = ("k_max", "q_global", "q_local")
+NAMES = tuple(_MEASURES)
 
 
 def _read(name: str, q: FloatArray) -> Any:
     """Read a measure from the curve."""
-    if name in _PLAIN:
-        return _PLAIN[name](q)
+    values = _MEASURES[name][0](q)
+    if name not in _AT_PEAK:
+        return values
     at = int(np.argmax(_gain(q)))  # of several greatest the first
-    return at + 1 if name == "k_max" else float(_AT_PEAK[name](q)[at])
+    return at + 1 if name == "k_max" else float(values[at])
 
 
 def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: float) -> Estimate:
     """Read a measure from the curve, and an interval from other curves of the same kind (see `spread`)."""
     value = _read(name, q)
-    if name in _PLAIN:
-        found = spread(value, [_PLAIN[name](other) for other in others], factor=factor)
-        return found.within(*_BOUNDS[name])
+    measure, *bounds = _MEASURES[name]
+    if name not in _AT_PEAK:
+        return spread(value, [measure(other) for other in others], factor=factor).within(*bounds)
     # Where the gain is flat, K_max is uncertain, and its jumps from sample to sample are nothing that a standard
     # error could describe. So: every K whose gain is not clearly below the greatest may be K_max, and the interval
     # reaches over the intervals of the measure at each of them.
@@ -159,9 +149,9 @@ def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: fl
     at = int(np.argmax(gain))
     below = spread(gain[at] - gain, gains[:, [at]] - gains, factor=factor)
     may_be = np.flatnonzero(below.low <= 0.0)
-    values = np.broadcast_to(_AT_PEAK[name](others), gains.shape)
-    found = spread(_AT_PEAK[name](q)[may_be], values[:, may_be], factor=factor)
-    return Estimate(value, float(found.low.min()), float(found.high.max())).within(*_BOUNDS[name])
+    values = np.broadcast_to(measure(others), gains.shape)
+    found = spread(measure(q)[may_be], values[:, may_be], factor=factor)
+    return Estimate(value, float(found.low.min()), float(found.high.max())).within(*bounds)
 
 
 def _subset_curves(

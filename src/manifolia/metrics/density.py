@@ -127,10 +127,7 @@ def radius_correlation(
                 "graph weights the isotropic radius and directions=True measures another. Leave one of them out.",
                 parameter="graph",
             )
-        ways = _Ways(gauges, curve, center)
-        _check_ways(pair, ways)
-        neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
-        high, low = _directional_radii(pair, neighbors, ways, n_jobs)
+        high, low = _directional_radii(pair, None, _Ways(gauges, curve, center), n_jobs)
         along = [_estimate(_log(a), _log(b), pair) for a, b in zip(high.T, low.T, strict=True)]
         values, lows, highs = (np.array(part) for part in zip(*along, strict=True))
         return (values, (lows, highs)) if return_ci else values
@@ -197,10 +194,7 @@ def anisotropy_correlation(
     """
     check_bool(return_ci, "return_ci")
     pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2)
-    ways = _Ways(gauges, None, center)
-    _check_ways(pair, ways)
-    neighbors = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
-    return _shape(pair, neighbors, ways, n_jobs).result(return_ci=return_ci)
+    return _shape(pair, None, _Ways(gauges, None, center), n_jobs).result(return_ci=return_ci)
 
 
 def density_scores(
@@ -216,14 +210,11 @@ def density_scores(
     """Compute both measures of density from one search for neighbours in the data."""
     for name in names:
         check_option(name, "names", _NAMES)
-    shaped = "anisotropy_correlation" in names
-    pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=2 if shaped else 1)
-    ways = _Ways(None, None, "mean")
-    if shaped:
-        _check_ways(pair, ways)
+    n_components = 2 if "anisotropy_correlation" in names else 1
+    pair = _checked(X, Y, n_neighbors, sample, random_state, n_components=n_components)
     found = nearest(pair.data, n_neighbors, rows=pair.rows, n_jobs=n_jobs)
     return {
-        name: _round(pair, found, n_jobs) if name == "radius_correlation" else _shape(pair, found, ways, n_jobs)
+        name: _round(pair, found, n_jobs) if name == "radius_correlation" else _shape(pair, found, _Ways(), n_jobs)
         for name in names
     }
 
@@ -231,9 +222,9 @@ def density_scores(
 class _Ways(NamedTuple):
     """How directions are taken: gauges, weights and centre, as the public functions explain."""
 
-    gauges: FloatArray | None
-    curve: tuple[float, float] | None
-    center: str
+    gauges: FloatArray | None = None
+    curve: tuple[float, float] | None = None
+    center: str = "mean"
 
 
 class _Pair(NamedTuple):
@@ -320,7 +311,7 @@ def _round(pair: _Pair, found: Nearest, n_jobs: int | None) -> Estimate:
     return _estimate(_log((found.distances**2).mean(axis=1)), _log((in_map**2).mean(axis=1)), pair)
 
 
-def _shape(pair: _Pair, found: Nearest, ways: _Ways, n_jobs: int | None) -> Estimate:
+def _shape(pair: _Pair, found: Nearest | None, ways: _Ways, n_jobs: int | None) -> Estimate:
     """Correlate the ratios of the first two radii."""
     radii = _directional_radii(pair, found, ways, n_jobs)
     in_data, in_map = (_log(side[:, 0]) - _log(side[:, 1]) for side in radii)
@@ -344,40 +335,40 @@ def _check_ways(pair: _Pair, ways: _Ways) -> None:
         raise ValueError(f"curve must be a tuple (a, b) of two positive numbers, got {ways.curve!r}.")
 
 
-def _directional_radii(pair: _Pair, found: Nearest, ways: _Ways, n_jobs: int | None) -> tuple[FloatArray, FloatArray]:
-    """R^o and R^e per direction, each of shape (rows, n_components)."""
+def _directional_radii(
+    pair: _Pair, found: Nearest | None, ways: _Ways, n_jobs: int | None
+) -> tuple[FloatArray, FloatArray]:
+    """R^o and R^e per direction, each of shape (rows, n_components); neighbours that are not given are searched."""
+    _check_ways(pair, ways)
+    c = pair.coordinates.shape[1]
+    nearby = (found or nearest(pair.data, pair.k, rows=pair.rows, n_jobs=n_jobs)).indices
 
     def run(part: slice) -> FloatArray:
-        return _block_radii(pair, pair.rows[part], found.indices[part], ways)
+        rows, neighbors = pair.rows[part], nearby[part]
+        high = pair.data[neighbors].astype(np.float64) - pair.data[rows][:, None, :]
+        low = pair.coordinates[neighbors] - pair.coordinates[rows][:, None, :]
+        if ways.curve is None:
+            weights = np.full(neighbors.shape, 1.0 / pair.k)
+        else:
+            weights = 1.0 / (1.0 + ways.curve[0] * (low**2).sum(axis=2) ** ways.curve[1])  # Eq. (12)
+            weights /= weights.sum(axis=1, keepdims=True)
+        if ways.center == "mean":
+            high = high - high.mean(axis=1, keepdims=True)
+            low = low - (weights[:, :, None] * low).sum(axis=1, keepdims=True)
+        # Local principal components (Eq. 2) from the k × k Gram matrix: σ² = λ, tangent coordinates √k u_l σ_l.
+        values, vectors = np.linalg.eigh(high @ high.transpose(0, 2, 1) / pair.k)
+        variances = np.maximum(values[:, ::-1][:, :c], 0.0)
+        if ways.gauges is not None:
+            gauges = np.asarray(ways.gauges, dtype=np.float64)[rows]
+        else:
+            # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l.
+            # With the plain slopes thin directions would dominate the rotation (their slopes are steep) and a random
+            # map would score below 0; with the covariances wide ones would, and it would score above.
+            left, _, right = np.linalg.svd(low.transpose(0, 2, 1) @ vectors[:, :, ::-1][:, :, :c])
+            gauges = left @ right
+        along = low @ gauges
+        return np.stack([variances, (weights[:, :, None] * along**2).sum(axis=1)])  # Eq. (14)
 
     height = max(1, min(512, _BLOCK_NUMBERS // (pair.k * pair.data.shape[1])))
     radii = np.concatenate(map_blocks(run, row_blocks(pair.rows.shape[0], height), n_jobs=n_jobs), axis=1)
     return radii[0], radii[1]
-
-
-def _block_radii(pair: _Pair, rows: IntArray, neighbors: IntArray, ways: _Ways) -> FloatArray:
-    """R^o and R^e of a block of rows, stacked."""
-    c = pair.coordinates.shape[1]
-    high = pair.data[neighbors].astype(np.float64) - pair.data[rows][:, None, :]
-    low = pair.coordinates[neighbors] - pair.coordinates[rows][:, None, :]
-    if ways.curve is None:
-        weights = np.full(neighbors.shape, 1.0 / pair.k)
-    else:
-        weights = 1.0 / (1.0 + ways.curve[0] * (low**2).sum(axis=2) ** ways.curve[1])  # Eq. (12)
-        weights /= weights.sum(axis=1, keepdims=True)
-    if ways.center == "mean":
-        high = high - high.mean(axis=1, keepdims=True)
-        low = low - (weights[:, :, None] * low).sum(axis=1, keepdims=True)
-    # Local principal components (Eq. 2) from the k × k Gram matrix: σ² = λ, tangent coordinates √k u_l σ_l.
-    values, vectors = np.linalg.eigh(high @ high.transpose(0, 2, 1) / pair.k)
-    variances = np.maximum(values[:, ::-1][:, :c], 0.0)
-    if ways.gauges is not None:
-        gauges = np.asarray(ways.gauges, dtype=np.float64)[rows]
-    else:
-        # The nearest rotation to the regression of the map on the tangent coordinates, each divided by its σ_l. With
-        # the plain slopes thin directions would dominate the rotation (their slopes are steep) and a random map would
-        # score below 0; with the covariances wide ones would, and it would score above.
-        left, _, right = np.linalg.svd(low.transpose(0, 2, 1) @ vectors[:, :, ::-1][:, :, :c])
-        gauges = left @ right
-    along = low @ gauges
-    return np.stack([variances, (weights[:, :, None] * along**2).sum(axis=1)])  # Eq. (14)

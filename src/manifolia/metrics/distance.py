@@ -165,10 +165,7 @@ def _moments(data: Space, plane: Space, n_jobs: int | None) -> _Moments:
 def _ratio(data: Space, plane: Space, scale: float, n_jobs: int | None) -> float:
     from manifolia.kernels import pairs
 
-    def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:
-        pairs.row_ratios(x, y, rows, first, n, scale, out)
-
-    totals = _row_values(data, plane, 1, kernel, n_jobs)
+    totals = _row_values(data, plane, 1, lambda *tile: pairs.row_ratios(*tile[:-1], scale, tile[-1]), n_jobs)
     return float(totals.sum() / (data.n * (data.n - 1) / 2))
 
 
@@ -333,7 +330,7 @@ def distance_scores(
     check_bool(squared, "squared")
     data, plane = spaces(X, Y, metric)
     _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all equal if all are where the first is
-    size = check_sample(sample, low=_MIN_SAMPLE, high=None, what="pairs")
+    size = check_sample(sample, low=_MIN_SAMPLE, high=math.inf, what="pairs")
     if size is None:
         moments = functools.cache(partial(_moments, data, plane, n_jobs))
         values: dict[str, Callable[[], float]] = {

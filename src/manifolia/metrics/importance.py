@@ -30,7 +30,7 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
 from manifolia.exceptions import ParameterError
-from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
+from manifolia.metrics._labels import Classes, check_target, vote
 from manifolia.metrics._sampling import check_sample, draw_pairs
 from manifolia.metrics._statistics import correlation, mean_interval, r2, rank_correlation
 from manifolia.metrics.registry import card
@@ -127,36 +127,26 @@ def importance_alignment(
     check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
     m = check_sample(sample, low=4, high=n, what="rows") or n
     n_test = min(max(round(test_size * m), 2), m - 1)
-    check_number(
-        n_neighbors,
-        "n_neighbors",
-        low=1,
-        high=m - n_test,
-        integer=True,
-        hint=f"{m - n_test} rows are there to learn from.",
-    )
-    discrete = is_classification(y, task)
-    labels = classes(y, n_rows=n, purpose="importance_alignment") if discrete else None
-    target: Array = numbers(y, n_rows=n) if labels is None else labels.codes
-    require(
-        8 * n_test * (m - n_test),
-        step=f"importance_alignment on {m} rows",
-        remedy="Pass sample= to use fewer rows.",
-    )
+    n_learn = m - n_test
+    hint = f"{n_learn} rows are there to learn from."
+    check_number(n_neighbors, "n_neighbors", low=1, high=n_learn, integer=True, hint=hint)
+    labels, target = check_target(y, task, n_rows=n, purpose="importance_alignment")
+    fewer = "Pass sample= to use fewer rows."
+    require(8 * n_test * n_learn, step=f"importance_alignment on {m} rows", remedy=fewer)
     whole = None
     if scope == "global" and m == n:  # the same in every repeat
-        whole = _distance_correlations(data, coordinates, *_all_pairs(n, n_jobs), n_jobs)
+        n_pairs = n * (n - 1) // 2
+        needed = (4 + 5 * resolve_n_jobs(n_jobs)) * 8 * n_pairs
+        require(needed, step=f"the distances of {n_pairs} pairs", remedy=fewer)
+        whole = _distance_correlations(data, coordinates, *np.triu_indices(n, 1), n_jobs)
     scores = np.empty(n_repeats)
     for repeat, seed in enumerate(spawn_seeds(random_state, n_repeats)):
         rows = np.random.default_rng(seed).permutation(n)[:m]
         split = _Split(data, coordinates, target, labels, learn=rows[n_test:], test=rows[:n_test])
         for_target, for_map = _falls(split, n_neighbors, n_permutations, seed, n_jobs)
-        if scope == "local":
-            shape = for_map
-        elif whole is None:
+        shape = for_map if scope == "local" else whole
+        if shape is None:
             shape = _distance_correlations(data, coordinates, *draw_pairs(n, _PAIRS_PER_ROW * m, seed), n_jobs)
-        else:
-            shape = whole
         scores[repeat] = rank_correlation(for_target, shape)
     value = float(scores.mean())
     return (value, mean_interval(scores)) if return_ci else value
@@ -208,16 +198,6 @@ def _falls(split: _Split, k: int, n_permutations: int, seed: int, n_jobs: int | 
 
     falls = np.array(map_blocks(run, range(split.data.shape[1]), n_jobs=n_jobs, anywhere=True))
     return falls[:, 0], falls[:, 1]
-
-
-def _all_pairs(n: int, n_jobs: int | None) -> tuple[IntArray, IntArray]:
-    n_pairs = n * (n - 1) // 2
-    require(
-        (4 + 5 * resolve_n_jobs(n_jobs)) * 8 * n_pairs,
-        step=f"the distances of {n_pairs} pairs",
-        remedy="Pass sample= to use fewer rows.",
-    )
-    return np.triu_indices(n, 1)
 
 
 def _distance_correlations(X: FloatArray, Y: FloatArray, a: IntArray, b: IntArray, n_jobs: int | None) -> FloatArray:
@@ -284,14 +264,12 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
             "pairs.",
             parameter="K",
         )
-    if is_classification(y, task):
-        labels = classes(y, n_rows=n, purpose="target_alignment")
-        codes = labels.codes
-        product, squares = _sums(kernel, lambda i, j: np.where(codes[i] == codes[j], 1.0, -1.0), n_jobs)
+    labels, target = check_target(y, task, n_rows=n, purpose="target_alignment")
+    if labels is not None:
+        product, squares = _sums(kernel, lambda i, j: np.where(target[i] == target[j], 1.0, -1.0), n_jobs)
         of_target = float(n) * (n - 1)
     else:
-        z = numbers(y, n_rows=n)
-        z = (z - z.mean()) / z.std()
+        z = (target - target.mean()) / target.std()
         product, squares = _sums(kernel, lambda i, j: z[i] * z[j], n_jobs)
         of_target = float((z**2).sum() ** 2 - (z**4).sum())
     if squares == 0:
@@ -317,5 +295,5 @@ def _sums(kernel: Any, target: Callable[[IntArray, IntArray], FloatArray], n_job
         return float((off * target(i, j)).sum()), float((off * off).sum())
 
     parts = np.array(map_blocks(run, row_blocks(kernel.shape[0]), n_jobs=n_jobs))
-    product, squares = parts.sum(axis=0)
-    return float(product), float(squares)
+    product, squares = parts.sum(axis=0).tolist()
+    return product, squares

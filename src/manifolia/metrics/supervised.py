@@ -40,11 +40,8 @@ _MAX_ITER = 1000
 
 def _centroids(X: FloatArray, labels: Classes) -> FloatArray:
     """Mean of the rows of each class, in float64."""
-    n_classes = labels.names.shape[0]
-    sums = np.zeros((n_classes, X.shape[1]))
-    for code in range(n_classes):  # one reduction per class: pairwise summation, exact for equal rows
-        sums[code] = X[labels.codes == code].mean(axis=0, dtype=np.float64)
-    return sums
+    codes = range(labels.names.shape[0])  # one reduction per class: pairwise summation, exact for equal rows
+    return np.array([X[labels.codes == code].mean(axis=0, dtype=np.float64) for code in codes])
 
 
 @card(
@@ -157,10 +154,9 @@ def _three_classes(
 
 def _widths(X: FloatArray, labels: Classes) -> FloatArray:
     """Root mean squared distance of each class's rows to their centre."""
-    centres = _centroids(X, labels)
     squares = [
-        ((X[labels.codes == code].astype(np.float64) - centres[code]) ** 2).sum(axis=1).mean()
-        for code in range(labels.names.shape[0])
+        ((X[labels.codes == code].astype(np.float64) - centre) ** 2).sum(axis=1).mean()
+        for code, centre in enumerate(_centroids(X, labels))
     ]
     return np.sqrt(np.array(squares))
 
@@ -400,19 +396,14 @@ def nmi(
     check_number(n_init, "n_init", low=1, integer=True)
     distinct, clusters = np.unique(coordinates, axis=0, return_inverse=True)
     if distinct.shape[0] > wanted:
+        centred = coordinates - coordinates.mean(axis=0)
+        scale = np.abs(centred).max() or 1.0  # one number, so that tiny or huge coordinates cluster like others
         # One OpenMP thread: with more, sums are added in another order and the last bits change.
         with threads(1):
             means = KMeans(wanted, n_init=n_init, random_state=as_seed(random_state))
-            clusters = means.fit_predict(_unit_scale(coordinates))
+            clusters = means.fit_predict(centred / scale)
     score = normalized_mutual_info_score(labels.codes, clusters.ravel(), average_method=average)
     return float(np.clip(score, 0.0, 1.0))
-
-
-def _unit_scale(Y: FloatArray) -> FloatArray:
-    """Centre a map and divide it by one number, so that tiny or huge coordinates cluster like others."""
-    centred = Y - Y.mean(axis=0)
-    scale = np.abs(centred).max()
-    return centred / scale if scale > 0 else centred
 
 
 @card(

@@ -18,10 +18,10 @@ import numpy as np
 
 from manifolia._core.parallel import map_blocks, resolve_n_jobs, threads
 from manifolia._core.random import as_seed, spawn_seeds
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number, check_same_length, missing_labels
 from manifolia.exceptions import ParameterError
-from manifolia.metrics._labels import Classes, classes, is_classification, numbers, vote
+from manifolia.metrics._labels import Classes, check_target, classes, vote
 from manifolia.metrics._nearest import nearest
 from manifolia.metrics._statistics import correlation, r2
 
@@ -208,13 +208,10 @@ def _fold_errors(
     """Errors of the neighbours' prediction and of a prediction without the map, each (n_folds, n_variables)."""
     from sklearn.model_selection import KFold
 
-    errors, baselines = [], []
-    for learn, predict in KFold(n_folds, shuffle=True, random_state=seed).split(Y):
+    def fold(learn: IntArray, predict: IntArray) -> list[tuple[float, float]]:
         neighbors = learn[nearest(Y[learn], k, queries=Y[predict], n_jobs=n_jobs).indices]
 
-        def run(
-            variable: _Variable, learn: IntArray = learn, predict: IntArray = predict, neighbors: IntArray = neighbors
-        ) -> tuple[float, float]:
+        def run(variable: _Variable) -> tuple[float, float]:
             truth, known = variable.values[predict], variable.values[learn]
             if variable.categorical:
                 guess = vote(variable.values[neighbors], variable.n_categories)
@@ -223,10 +220,10 @@ def _fold_errors(
             guess = variable.values[neighbors].mean(axis=1)
             return _rmse(guess, truth), _rmse(np.full_like(truth, known.mean()), truth)
 
-        pairs = np.array(map_blocks(run, variables, n_jobs=n_jobs))
-        errors.append(pairs[:, 0])
-        baselines.append(pairs[:, 1])
-    return np.array(errors), np.array(baselines)
+        return map_blocks(run, variables, n_jobs=n_jobs)
+
+    pairs = np.array([fold(*rows) for rows in KFold(n_folds, shuffle=True, random_state=seed).split(Y)])
+    return pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
 
 
 def _rmse(guess: FloatArray, truth: FloatArray) -> float:
@@ -292,20 +289,16 @@ def variable_ranking(
 
     n = check_same_length(X=X, y=y)
     variables = _variables(X, categorical, parameter="X")
-    discrete = is_classification(y, task)
-    labels = classes(y, n_rows=n, purpose="variable_ranking") if discrete else None
-    target: Array = numbers(y, n_rows=n) if labels is None else labels.codes
+    labels, target = check_target(y, task, n_rows=n, purpose="variable_ranking")
     check_number(n_trees, "n_trees", low=1, integer=True)
     check_number(n_folds, "n_folds", low=2, high=n, integer=True)
     check_number(n_permutations, "n_permutations", low=1, integer=True)
     seeds = spawn_seeds(random_state, 2)
     drops = _forest_drops(variables, target, labels, n_trees, n_folds, n_permutations, seeds[0], n_jobs)
-    alone = "roc" if discrete else "r2"
+    alone = [_roc(variable, labels) if labels is not None else _r2(variable, target) for variable in variables]
     columns = {
         "forest": drops.mean(axis=0),
-        alone: np.array(
-            [_roc(variable, labels) if labels is not None else _r2(variable, target) for variable in variables]
-        ),
+        "r2" if labels is None else "roc": np.array(alone),
         "mutual_information": _mutual_information(variables, target, labels, seeds[1]),
     }
     table = pd.DataFrame({"variable": [variable.name for variable in variables], **columns})
@@ -333,8 +326,8 @@ def _forest_drops(
     starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
     encoded = np.concatenate(parts, axis=1)
     kind = RandomForestRegressor if labels is None else RandomForestClassifier
-    folds = []
-    for fold, (learn, predict) in enumerate(KFold(n_folds, shuffle=True, random_state=seed).split(encoded)):
+
+    def drops(fold: int, learn: IntArray, predict: IntArray) -> list[float]:
         with threads(n_jobs):
             forest = kind(n_trees, random_state=seed + fold, n_jobs=resolve_n_jobs(n_jobs))
             forest.fit(encoded[learn], target[learn])
@@ -342,15 +335,7 @@ def _forest_drops(
         whole = _score(_prediction(forest, rows), truth, labels)
         used = forest.feature_importances_ > 0
 
-        def run(
-            index: int,
-            fold: int = fold,
-            forest: Any = forest,
-            rows: FloatArray = rows,
-            truth: Array = truth,
-            whole: float = whole,
-            used: BoolArray = used,
-        ) -> float:
+        def run(index: int) -> float:
             generator = np.random.default_rng([seed, fold, index])
             columns = slice(starts[index], starts[index + 1])
             if not used[columns].any():
@@ -361,8 +346,10 @@ def _forest_drops(
             guesses = _prediction(forest, changed.reshape(-1, rows.shape[1])).reshape(n_permutations, -1)
             return whole - float(np.mean([_score(guess, truth, labels) for guess in guesses]))
 
-        folds.append(map_blocks(run, range(len(variables)), n_jobs=n_jobs, anywhere=True))
-    return np.array(folds)
+        return map_blocks(run, range(len(variables)), n_jobs=n_jobs, anywhere=True)
+
+    folds = KFold(n_folds, shuffle=True, random_state=seed).split(encoded)
+    return np.array([drops(fold, *rows) for fold, rows in enumerate(folds)])
 
 
 def _prediction(forest: Any, rows: FloatArray) -> Array:

@@ -42,14 +42,13 @@ class Answer(NamedTuple):
         return np.array([run.values for run in trial.runs if not run.error]) if trial else np.empty((0, 0))
 
 
-def expected_losses(space: SearchSpace, observed: Observations, kind: str, seed: int) -> FloatArray:
-    """Return what the surrogate expects of the tried settings."""
-    if len(observed.settings) < 3:
+def expected_losses(
+    space: SearchSpace, observed: Observations, kind: str, seed: int, settings: Sequence[Setting] | None = None
+) -> FloatArray:
+    """Return what the surrogate expects of settings; without any, of those that were tried."""
+    if settings is None and len(observed.settings) < 3:
         return observed.losses
-    return _expected_at(space.features(observed.settings), space, observed, kind, seed)
-
-
-def _expected_at(features: FloatArray, space: SearchSpace, observed: Observations, kind: str, seed: int) -> FloatArray:
+    features = space.features(observed.settings if settings is None else settings)
     columns = range(observed.losses.shape[1])
     return np.stack([fit_surrogate(space, observed, kind, seed, j).predict(features)[0] for j in columns], axis=1)
 
@@ -120,18 +119,6 @@ def front_chances(space: SearchSpace, observed: Observations, kind: str, seed: i
     columns = range(observed.losses.shape[1])
     draws = [fit_surrogate(space, observed, kind, seed, j).draw(features, _N_DRAWS, rng) for j in columns]
     return np.mean([non_dominated(np.stack(one, axis=1)) for one in zip(*draws, strict=True)], axis=0)
-
-
-def surrogate_front(
-    space: SearchSpace, observed: Observations, kind: str, seed: int, *, n_points: int = 4096
-) -> tuple[list[Setting], FloatArray]:
-    """Find the front of the surrogates' means over the whole space, by dense sampling."""
-    points = np.random.default_rng(seed).random((n_points, len(space.parameters)))
-    settings = [space.at(point) for point in points]
-    expected = _expected_at(space.features(settings), space, observed, kind, seed)
-    front = np.flatnonzero(non_dominated(expected))
-    front = front[np.argsort(expected[front, 0], kind="stable")]
-    return [settings[i] for i in front], expected[front]
 
 
 def trials_table(

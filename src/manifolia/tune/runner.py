@@ -112,8 +112,6 @@ class Runner:
 
     def _drawn(self, seed: int) -> IntArray:
         size = sample_size(self._tuner.subsample, self.n_rows)
-        if size == self.n_rows:
-            return np.arange(self.n_rows)
         data = self.bench.X
         if self._tuner.sampling == "leverage":
             data = data if self.bench.metric_X is None else self.bench.metric_X
@@ -132,11 +130,10 @@ class Runner:
 
     def run(self, tasks: list[Task]) -> list[TrialRun]:
         """Run tasks side by side."""
-        seeds = [run_seed(self._seed, trial.stage, trial.slot, repeat) for trial, repeat in tasks]
-        jobs = [
-            Job(dict(trial.arguments), seed, self._rows_for(trial.stage, repeat))
-            for (trial, repeat), seed in zip(tasks, seeds, strict=True)
-        ]
+        jobs = []
+        for trial, repeat in tasks:
+            seed = run_seed(self._seed, trial.stage, trial.slot, repeat)
+            jobs.append(Job(dict(trial.arguments), seed, self._rows_for(trial.stage, repeat)))
         return run_all(self.bench, jobs, n_jobs=self._tuner.n_jobs)
 
 

@@ -188,8 +188,7 @@ class TrialStore:
                 )
         if kept is None:
             self.study.set_user_attr("manifolia", text)
-            return
-        if kept != text:
+        elif kept != text:
             before, now = json.loads(kept), json.loads(text)
             changed = [name for name in now if before.get(name) != now[name]]
             raise StudyMismatchError(

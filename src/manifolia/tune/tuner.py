@@ -41,11 +41,10 @@ from manifolia.tune.answer import (
     is_flat,
     runs_table,
     study_dict,
-    surrogate_front,
     trials_table,
 )
 from manifolia.tune.noise import check_aggregate
-from manifolia.tune.pareto import knee, unit_volume
+from manifolia.tune.pareto import knee, non_dominated, unit_volume
 from manifolia.tune.presets import cut_to_limits, forest_space, preset, with_forest
 from manifolia.tune.proposal import DESIGNS, SURROGATES
 from manifolia.tune.refit import carried, carried_table, on_all_rows
@@ -405,12 +404,15 @@ class Tuner(BaseEstimator):
         """
         check_is_fitted(self, "best_params_")
         check_number(n_points, "n_points", low=1, integer=True)
+        space, seed = self._space, mixed_seed(self._search_seed, 3)
+        points = np.random.default_rng(seed).random((n_points, len(space.parameters)))
+        settings = [space.at(point) for point in points]
         with threads(1):
-            settings, losses = surrogate_front(
-                self._space, self._observed, self.surrogate, mixed_seed(self._search_seed, 3), n_points=n_points
-            )
-        expected = {f"{name}_expected": losses[:, j] for j, name in enumerate(self._names)}
-        return pd.DataFrame(settings).assign(**expected)
+            losses = expected_losses(space, self._observed, self.surrogate, seed, settings)
+        front = np.flatnonzero(non_dominated(losses))
+        front = front[np.argsort(losses[front, 0], kind="stable")]
+        expected = {f"{name}_expected": losses[front, j] for j, name in enumerate(self._names)}
+        return pd.DataFrame([settings[i] for i in front]).assign(**expected)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the study as plain values, for the explorer and for files.
