@@ -54,10 +54,7 @@ class _Inputs(NamedTuple):
     ks: list[int]
     sample: int | str | None
     rows: int | None  # that are judged; None: all
-    metric: str  # distance between rows of the data
-    task: str
-    seed: int
-    n_jobs: int | None
+    options: dict[str, Any]  # of all metrics that take them
     strict: bool  # raise what does not apply, in place of a note
 
 
@@ -146,10 +143,12 @@ def report(
         ks=[min(10, n - 2)] if k is None else check_sizes(k, n),
         sample=sample,
         rows=_sampled_rows(sample, *data.shape),
-        metric=check_option(metric, "metric", METRICS[:-1]),
-        task=task,
-        seed=as_seed(random_state),
-        n_jobs=n_jobs,
+        options={
+            "metric": check_option(metric, "metric", METRICS[:-1]),
+            "task": task,
+            "random_state": as_seed(random_state),
+            "n_jobs": n_jobs,
+        },
         strict=metrics is not None,
     )
     reporter = Reporter(callback, verbose=verbose)
@@ -260,8 +259,7 @@ def _pass(family: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Est
     sample = None if inputs.rows is None else inputs.rows * per_row
     around = min(_DENSITY_NEIGHBORS, inputs.n - 1)
     sizes: dict[str, list[int | None]] = {"neighborhood": [*inputs.ks], "density": [around]}
-    wanted = {"names": names, "k": inputs.ks, "n_neighbors": around, "metric": inputs.metric, "sample": sample}
-    wanted |= {"random_state": inputs.seed, "n_jobs": inputs.n_jobs}
+    wanted = {**inputs.options, "names": names, "k": inputs.ks, "n_neighbors": around, "sample": sample}
     taken = inspect.signature(scores).parameters
     found = scores(
         inputs.given["X"], inputs.given["Y"], **{name: value for name, value in wanted.items() if name in taken}
@@ -282,14 +280,7 @@ def _alone(metric: Metric, inputs: _Inputs) -> list[_Row]:
 
 def _once(metric: Metric, size_name: str | None, size: int | None, inputs: _Inputs) -> _Row:
     rows = _rows_for(metric, inputs)
-    wanted: dict[str, Any] = {
-        "sample": rows,
-        "metric": inputs.metric,
-        "task": inputs.task,
-        "random_state": inputs.seed,
-        "n_jobs": inputs.n_jobs,
-        "return_ci": True,
-    }
+    wanted = {**inputs.options, "sample": rows, "return_ci": True}
     if metric.name in _IMPORTANCE:
         wanted["n_repeats"] = _IMPORTANCE_REPEATS
     if size_name is not None:

@@ -165,7 +165,10 @@ def _moments(data: Space, plane: Space, n_jobs: int | None) -> _Moments:
 def _ratio(data: Space, plane: Space, scale: float, n_jobs: int | None) -> float:
     from manifolia.kernels import pairs
 
-    totals = _row_values(data, plane, 1, lambda *tile: pairs.row_ratios(*tile[:-1], scale, tile[-1]), n_jobs)
+    def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:
+        pairs.row_ratios(x, y, rows, first, n, scale, out)
+
+    totals = _row_values(data, plane, 1, kernel, n_jobs)
     return float(totals.sum() / (data.n * (data.n - 1) / 2))
 
 
