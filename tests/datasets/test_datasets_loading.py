@@ -16,8 +16,7 @@ from sklearn.utils import Bunch
 
 from manifolia import datasets
 from manifolia.datasets import assemble
-from manifolia.datasets.bundled import BUNDLED
-from manifolia.datasets.catalogue import KNOWN
+from manifolia.datasets.catalogue import BUNDLED, KNOWN
 from manifolia.exceptions import DataHomeError, ManifoliaWarning, MissingExtraError
 
 KEYS = {"name", "source", "data", "target", "frame", "feature_names", "target_names", "class_names"}

@@ -59,16 +59,12 @@ def fixed_gemm(A: FloatArray, B: FloatArray, *, height: int = BLOCK_HEIGHT, n_jo
     if dtype.kind != "f":
         dtype = np.dtype(np.float64)
     factor = np.ascontiguousarray(B, dtype=np.float64)
-    multiply = _by_block if _treats_rows_equally(*factor.shape, height) else _by_row
+    multiply = np.matmul if _treats_rows_equally(*factor.shape, height) else _by_row
 
     def run(block: Array) -> Array:
         return multiply(block.astype(np.float64, copy=False), factor).astype(dtype, copy=False)
 
     return map_rows(run, np.ascontiguousarray(A), height=height, n_jobs=n_jobs)
-
-
-def _by_block(block: FloatArray, factor: FloatArray) -> FloatArray:
-    return block @ factor
 
 
 def _by_row(block: FloatArray, factor: FloatArray) -> FloatArray:

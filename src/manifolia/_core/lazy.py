@@ -30,7 +30,4 @@ def attach(
         message = f"module {package!r} has no attribute {name!r}"
         raise AttributeError(message, name=name, obj=sys.modules[package])  # Python suggests a near name
 
-    def listing() -> list[str]:
-        return public
-
-    return get, listing, public
+    return get, lambda: public, public

@@ -152,8 +152,7 @@ def require(size: float, *, step: str, remedy: str) -> None:
                 f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. ",
                 remedy,
                 " (The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the "
-                "environment "
-                f"variable {_ENVIRONMENT}, sets another.)",
+                f"environment variable {_ENVIRONMENT}, sets another.)",
             )
         )
 

@@ -17,30 +17,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array as _sklearn_check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted as check_is_fitted
+from sklearn.utils.validation import validate_data as validate_data
 
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-__all__ = [
-    "check_bool",
-    "check_is_fitted",
-    "check_labels",
-    "check_map",
-    "check_matrix",
-    "check_number",
-    "check_option",
-    "check_pairwise",
-    "check_same_length",
-    "feature_numbers",
-    "is_sparse",
-    "missing_labels",
-    "row_numbers",
-    "to_csr",
-    "validate_data",
-]
-
 _FLOATS = (np.float64, np.float32)
+
+
+def _parameter(name: str) -> str:
+    """The parameter behind a name such as ``roles['age']``."""
+    return name.partition("[")[0].partition("'")[0]
+
+
+def _wrong(name: str, told: str, kind: type[ParameterError | ParameterTypeError] = ParameterError) -> Exception:
+    """Make the error for an argument, of which something is told."""
+    return kind(f"{name} {told}", parameter=_parameter(name))
 
 
 def check_matrix(
@@ -54,11 +47,8 @@ def check_matrix(
 ) -> Any:
     """Check a two-dimensional numeric input and bring it into the house's form."""
     if sp.issparse(X) and not accept_sparse:
-        raise ParameterTypeError(
-            f"{name} is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is "
-            f"required here. Pass {name}.toarray() if it fits into memory.",
-            parameter=_parameter(name),
-        )
+        told = f"is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is required here."
+        raise _wrong(name, f"{told} Pass {name}.toarray() if it fits into memory.", ParameterTypeError)
     try:
         # scikit-learn looks for NaN and infinity by adding everything up, which warns where inf meets -inf.
         with np.errstate(invalid="ignore", over="ignore"):
@@ -84,11 +74,8 @@ def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> Fl
     """Check map coordinates."""
     checked: FloatArray = check_matrix(Y, name=name)
     if n_rows is not None and checked.shape[0] != n_rows:
-        raise ParameterError(
-            f"{name} has {checked.shape[0]} rows and the data has {n_rows}. "
-            f"Pass the coordinates of the same rows, in the same order.",
-            parameter=_parameter(name),
-        )
+        told = f"has {checked.shape[0]} rows and the data has {n_rows}."
+        raise _wrong(name, f"{told} Pass the coordinates of the same rows, in the same order.")
     return checked
 
 
@@ -100,10 +87,8 @@ def check_same_length(**arrays: Any) -> int:
             continue
         shape = getattr(value, "shape", None)
         if shape == () or (shape is None and not hasattr(value, "__len__")):
-            raise ParameterTypeError(
-                f"{name} must have one entry a row, got the single value {value!r}. Pass an array or a list.",
-                parameter=_parameter(name),
-            )
+            told = f"must have one entry a row, got the single value {value!r}. Pass an array or a list."
+            raise _wrong(name, told, ParameterTypeError)
         lengths[name] = len(value) if shape is None else int(shape[0])
     if len(set(lengths.values())) > 1:
         listing = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -150,23 +135,14 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        raise ParameterError(
-            f"{name} must be one-dimensional, got shape {values.shape}. Pass one label a row.",
-            parameter=_parameter(name),
-        )
+        raise _wrong(name, f"must be one-dimensional, got shape {values.shape}. Pass one label a row.")
     if n_rows is not None and values.shape[0] != n_rows:
-        raise ParameterError(
-            f"{name} has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row.",
-            parameter=_parameter(name),
-        )
+        raise _wrong(name, f"has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row.")
     if not allow_missing:
         n_missing = int(missing_labels(y).sum())
         if n_missing:
-            raise ParameterError(
-                f"{name} has {n_missing} missing labels (NaN, None or NA) of {values.shape[0]} and none are allowed "
-                f"here. Drop those rows first.",
-                parameter=_parameter(name),
-            )
+            told = f"has {n_missing} missing labels (NaN, None or NA) of {values.shape[0]} and none are allowed here."
+            raise _wrong(name, f"{told} Drop those rows first.")
     return values
 
 
@@ -181,7 +157,7 @@ def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
     near = difflib.get_close_matches(str(value), texts, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     listing = ", ".join(repr(option) for option in allowed)
-    raise ParameterError(f"{name} must be one of {listing}, got {value!r}.{hint}", parameter=_parameter(name))
+    raise _wrong(name, f"must be one of {listing}, got {value!r}.{hint}")
 
 
 def check_number(
@@ -197,10 +173,8 @@ def check_number(
     """Check a number against a range. Infinity and NaN are never allowed."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
-        raise ParameterTypeError(
-            f"{name} must be {'an int' if integer else 'a number'}, got {value!r}. {hint}".rstrip(),
-            parameter=_parameter(name),
-        )
+        what = "an int" if integer else "a number"
+        raise _wrong(name, f"must be {what}, got {value!r}. {hint}".rstrip(), ParameterTypeError)
     number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
     infinite = not integer and not math.isfinite(number)
     if infinite or number < low or number > high or (open_low and number == low):
@@ -210,20 +184,15 @@ def check_number(
             "finite" if infinite else "",
         ]
         allowed = " and ".join(part for part in parts if part)
-        raise ParameterError(f"{name} must be {allowed}, got {value!r}. {hint}".rstrip(), parameter=_parameter(name))
+        raise _wrong(name, f"must be {allowed}, got {value!r}. {hint}".rstrip())
     return number
 
 
 def check_bool(value: Any, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ParameterTypeError(f"{name} must be True or False, got {value!r}.", parameter=_parameter(name))
+        raise _wrong(name, f"must be True or False, got {value!r}.", ParameterTypeError)
     return bool(value)
-
-
-def _parameter(name: str) -> str:
-    """The parameter behind a name such as ``roles['age']``."""
-    return name.partition("[")[0].partition("'")[0]
 
 
 def is_sparse(X: Any) -> bool:

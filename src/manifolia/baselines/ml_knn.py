@@ -108,13 +108,10 @@ class MLkNN(ClassifierMixin, BaseEstimator):
             self._near = NearestNeighbors(n_neighbors=self._k, metric=self.metric, algorithm="brute", n_jobs=n_threads)
             counts = self._labels[self._near.fit(checked).kneighbors(return_distance=False)].sum(axis=1)
         self.prior_ = (s + self._labels.sum(axis=0)) / (2 * s + n)
-        occurs = np.stack([[(has & (counts == c)).sum(axis=0) for c in range(self._k + 1)] for has in self._sides()])
+        sides = (self._labels == 1, self._labels == 0)
+        occurs = np.stack([[(side & (counts == c)).sum(axis=0) for c in range(self._k + 1)] for side in sides])
         self._likelihood = (s + occurs) / (s * (self._k + 1) + occurs.sum(axis=1, keepdims=True))
         return self
-
-    def _sides(self) -> tuple[Array, Array]:
-        """Which rows have each label, and which have not."""
-        return self._labels == 1, self._labels == 0
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Tell how likely each label is.

@@ -13,6 +13,8 @@ References
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
@@ -144,19 +146,16 @@ def along_graph(D: FloatArray, k: int) -> FloatArray:
     count, labels = connected_components(edges, directed=False)
     if count > 1:
         extra = _joins(D, labels, count)
-        rows = np.concatenate((rows, extra[0].astype(np.int32)))
-        columns = np.concatenate((columns, extra[1].astype(np.int32)))
+        rows = np.concatenate((rows, extra[0]))
+        columns = np.concatenate((columns, extra[1]))
         edges = csr_array((np.maximum(D[rows, columns], least), (rows, columns)), shape=(n, n))
     return np.asarray(shortest_path(edges, method="D", directed=False))
 
 
-def _joins(D: FloatArray, labels: IntArray, count: int) -> tuple[IntArray, IntArray]:
+def _joins(D: FloatArray, labels: IntArray, count: int) -> IntArray:
     """For each pair of pieces the nearest rows."""
-    first, second = [], []
-    for a in range(count):
-        for b in range(a + 1, count):
-            here, there = np.flatnonzero(labels == a), np.flatnonzero(labels == b)
-            i, j = np.unravel_index(int(np.argmin(D[np.ix_(here, there)])), (len(here), len(there)))
-            first.append(here[i])
-            second.append(there[j])
-    return np.array(first), np.array(second)
+    pairs = []
+    for here, there in itertools.combinations([np.flatnonzero(labels == piece) for piece in range(count)], 2):
+        i, j = np.unravel_index(int(np.argmin(D[np.ix_(here, there)])), (len(here), len(there)))
+        pairs.append((here[i], there[j]))
+    return np.array(pairs, dtype=np.int32).T

@@ -7,6 +7,7 @@ and the further arrays of an npz file are there where the set has them.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -56,21 +57,19 @@ def from_table(
     if columns:
         values = frame[columns[0]] if len(columns) == 1 else frame[list(columns)]
     if known and known.image_shape:
-        extras["image_shape"] = known.image_shape
         data = np.ascontiguousarray(data.to_numpy())
         values = None if values is None else values.to_numpy()
     return _bunch(
         name,
         source,
         known,
+        columns,
         description=description,
-        defaults=known is not None and columns == known.target,
         classes=classes,
         data=data,
         target=values,
         frame=frame,
         feature_names=feature_names,
-        target_names=list(columns),
         identifiers=identifiers,
         **extras,
     )
@@ -122,19 +121,16 @@ def from_arrays(
     elif known and known.n_train is not None and n_rows == known.n_rows:
         extras[_SPLIT] = per_row[_SPLIT] = np.where(np.arange(n_rows) < known.n_train, "train", "test")
     table.update({key: value for key, value in per_row.items() if value.ndim == 1})
-    if known and known.image_shape:
-        extras["image_shape"] = known.image_shape
     return _bunch(
         name,
         source,
         known,
-        defaults=known is not None and columns == known.target,
+        columns,
         data=X,
         target=values,
         frame=pd.DataFrame(table, index=pd.RangeIndex(n_rows)),
         feature_names=_matrix_names(arrays.get("feature_names"), known, n_features),
         target_names=target_names,
-        identifiers=[],
         **extras,
     )
 
@@ -172,12 +168,11 @@ def from_counts(
         name,
         source,
         known,
-        defaults=known is not None and columns == known.target,
+        columns,
         data=counts,
         target=values,
         frame=frame,
         feature_names=feature_names,
-        target_names=list(columns),
         identifiers=[c for c in known.identifiers if c in frame.columns and c not in columns] if known else [],
         **extras,
     )
@@ -187,29 +182,25 @@ def _bunch(
     name: str,
     source: str,
     known: KnownSet | None,
+    columns: tuple[str, ...],
     *,
-    defaults: bool,
     target: Any,
     classes: Mapping[Hashable, str] | None = None,
     description: str | None = None,
     **parts: Any,
 ) -> Bunch:
     task = class_names = None
-    if known is not None and defaults:  # with a target of the user's choice the catalogue cannot tell the task
+    # With a target of the user's choice the catalogue cannot tell the task.
+    if known is not None and columns == known.target:
         task = None if known.task == "none" else known.task
         if task == "classification":
             class_names = dict(classes or known.classes or {value: str(value) for value in np.unique(target).tolist()})
     if description is None:
         description = known.description if known is not None else f"Read from {source}."
-    return Bunch(
-        name=name,
-        source=source,
-        target=target,
-        task=task,
-        class_names=class_names,
-        description=description,
-        **parts,
-    )
+    if known is not None and known.image_shape:
+        parts["image_shape"] = known.image_shape
+    own = {"name": name, "source": source, "task": task, "class_names": class_names, "description": description}
+    return Bunch(**{"target_names": list(columns), "identifiers": [], **own, "target": target, **parts})
 
 
 def _target_columns(
@@ -273,7 +264,5 @@ def _output_names(stored: Array | None, prefix: str, n_outputs: int) -> list[str
 
 def _distinct(names: list[str]) -> list[str]:
     """Names that occur twice (two genes share a symbol) get the number of their column."""
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(names)
     return [name if counts[name] == 1 else f"{name} #{j}" for j, name in enumerate(names)]

@@ -1,6 +1,7 @@
 """The public sets that manifolia knows by name: target, identifiers, split, meaning of the class codes, quirks.
 
-A set is known by the name of its file in the data home. The sets stand in catalogue.toml.
+A set is known by the name of its file in the data home, or by its name in scikit-learn. The sets stand in
+catalogue.toml.
 """
 
 from __future__ import annotations
@@ -35,12 +36,10 @@ class KnownSet:
         return f"{self.about} Source: {self.origin}. Licence: {self.licence}."
 
 
-def _read() -> dict[str, KnownSet]:
-    """Read the sets from the file beside this module."""
-    text = resources.files("manifolia.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+def _known_sets(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, KnownSet]:
     return {
         name: KnownSet(**{field: _as_field(field, value) for field, value in entry.items()})
-        for name, entry in tomllib.loads(text).items()
+        for name, entry in entries.items()
     }
 
 
@@ -51,5 +50,7 @@ def _as_field(field: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-#: Name to what is known about it.
-KNOWN: Mapping[str, KnownSet] = _read()
+_entries = tomllib.loads(resources.files("manifolia.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+#: Name to what is known about it: sets bundled with scikit-learn, and files of the data home.
+BUNDLED: Mapping[str, KnownSet] = _known_sets(_entries.pop("bundled"))
+KNOWN: Mapping[str, KnownSet] = _known_sets(_entries)

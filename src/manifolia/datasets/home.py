@@ -24,7 +24,7 @@ import numpy as np
 
 from manifolia._core.optional import import_extra
 from manifolia._core.types import Array, Sparse
-from manifolia.datasets.bundled import BUNDLED
+from manifolia.datasets.catalogue import BUNDLED
 from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeError
 
 if TYPE_CHECKING:
@@ -224,5 +224,4 @@ def _companion(folder: Path, stem: str, parts: Iterable[str], length: int, what:
 
 
 def _unreadable(path: Path, error: Exception, hint: str = "") -> ValueError:
-    message = f"cannot read {path}: {error}. The file may be damaged. {hint}".rstrip()
-    return ValueError(message)
+    return ValueError(f"cannot read {path}: {error}. The file may be damaged. {hint}".rstrip())

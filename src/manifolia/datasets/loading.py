@@ -10,8 +10,7 @@ from sklearn.utils import Bunch
 
 from manifolia._core.validate import check_bool
 from manifolia.datasets.assemble import from_arrays, from_counts, from_table
-from manifolia.datasets.bundled import BUNDLED, read_bundled
-from manifolia.datasets.catalogue import KNOWN
+from manifolia.datasets.catalogue import BUNDLED, KNOWN
 from manifolia.datasets.home import find, get_data_home, read_arrays, read_counts, read_table, scan
 from manifolia.exceptions import DataHomeError, ParameterError, ParameterTypeError
 
@@ -83,8 +82,7 @@ def load(
     download = check_bool(download, "download")
     columns = _as_columns(target)
     if name in BUNDLED:
-        frame, classes = read_bundled(name)
-        return from_table(name, frame, source="scikit-learn", known=BUNDLED[name], target=columns, classes=classes)
+        return _from_sklearn(name, columns)
 
     home = get_data_home(data_home)
     if download and not name.startswith(_HOME) and name not in scan(home):
@@ -126,6 +124,22 @@ def _as_columns(target: str | Sequence[str] | None) -> tuple[str, ...] | None:
             f"target must be a column's name, a sequence of names or None, got {target!r}.", parameter="target"
         )
     return columns
+
+
+def _from_sklearn(name: str, target: tuple[str, ...] | None) -> Bunch:
+    """Take a bundled set as one table, its classes as text."""
+    from sklearn import datasets
+
+    known, classes = BUNDLED[name], None
+    options: dict[str, Any] = {"scaled": False} if name == "diabetes" else {}
+    raw = getattr(datasets, f"load_{name}")(as_frame=True, **options)
+    column = known.target[0]
+    frame = raw.frame.rename(columns={"target": column})
+    if known.task == "classification":
+        classes = {value: str(value) for value in raw.target_names.tolist()}
+        if isinstance(raw.target_names[0], str):
+            frame[column] = raw.target_names.astype(object)[frame[column].to_numpy()]
+    return from_table(name, frame, source="scikit-learn", known=known, target=target, classes=classes)
 
 
 def _from_openml(name: str, target: tuple[str, ...] | None) -> Bunch:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
-from manifolia._core.parallel import has_executor, map_blocks, resolve_n_jobs
+from manifolia._core.parallel import current_n_jobs, has_executor, map_blocks
 from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors.rows import largest_value, measured, take
 
@@ -30,24 +30,21 @@ _WHOLE_BYTES = 1 << 27  # up to here all products are held at once, and half of 
 _TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precision of the products is chosen
 
 
-def exact_neighbors(
-    Q: Any, X: Any, k: int, *, metric: str, own: IntArray | None = None, n_jobs: int | None = None
-) -> tuple[IntArray, FloatArray]:
+def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tuple[IntArray, FloatArray]:
     """Find the k nearest rows of `X`, exactly, ties by index."""
     m, n = Q.shape[0], X.shape[0]
-    itself = np.full(m, -1, dtype=np.int64) if own is None else own
     room = min(_ROOM * (k + 64), n)
     products: _Products | None = None
     if metric != "manhattan":
         exactly = sp.issparse(X) or _crowded(Q, X, k, room)
-        products = _products(X, np.float64 if exactly else np.float32, n_jobs)
-    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // resolve_n_jobs(n_jobs)))
+        products = _products(X, np.float64 if exactly else np.float32)
+    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // current_n_jobs()))
     if sp.issparse(X):
         height = min(height, _BLOCK_NUMBERS // X.shape[1])  # a block of queries is made dense
     blocks = row_blocks(m, max(_LEAST_HEIGHT, height))
     # Half of the products can be mirrored, in an array that all blocks share: not with workers that have no such array.
     shared = Q is X and not has_executor()
-    whole = products.of_all(blocks, n_jobs) if products is not None and shared else None
+    whole = products.of_all(blocks) if products is not None and shared else None
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
         block = take(Q, part)
@@ -55,10 +52,10 @@ def exact_neighbors(
             candidates, counts = np.empty((block.shape[0], 1), np.int32), np.full(block.shape[0], -1, np.int64)
         else:
             G = None if whole is None else _mirrored(whole, part)
-            candidates, counts = products.shortlist(block, itself[part], k, room, G)
-        return measured(block, X, k, metric=metric, own=itself[part], candidates=candidates, counts=counts)
+            candidates, counts = products.shortlist(block, own[part], k, room, G)
+        return measured(block, X, k, metric=metric, own=own[part], candidates=candidates, counts=counts)
 
-    return join(map_blocks(run, blocks, n_jobs=n_jobs, anywhere=True), k)
+    return join(map_blocks(run, blocks, anywhere=True), k)
 
 
 def _mirrored(G: FloatArray, part: slice) -> FloatArray:
@@ -96,7 +93,7 @@ class _Products(NamedTuple):
     error: float
     floor: float
 
-    def of_all(self, blocks: list[slice], n_jobs: int | None) -> FloatArray | None:
+    def of_all(self, blocks: list[slice]) -> FloatArray | None:
         """Return the products of all rows with each other, from the diagonal blocks to the right; None if too many."""
         rows = self.copy
         if rows is None or rows.shape[0] ** 2 * rows.itemsize > _WHOLE_BYTES:
@@ -106,7 +103,7 @@ class _Products(NamedTuple):
         def run(part: slice) -> None:
             np.matmul(rows[part], rows[part.start :].T, out=G[part, part.start :])
 
-        map_blocks(run, blocks, n_jobs=n_jobs)
+        map_blocks(run, blocks)
         return G
 
     def shortlist(
@@ -142,7 +139,7 @@ def _centred(block: FloatArray, centre: FloatArray, scale: float, dtype: Any) ->
     return out.astype(dtype, copy=False)
 
 
-def _products(X: Any, dtype: Any, n_jobs: int | None = None) -> _Products:
+def _products(X: Any, dtype: Any) -> _Products:
     n, d = X.shape
     top = largest_value(X)
     # A power of two, so that scaling rounds nothing; centred values end below 2.
@@ -156,9 +153,8 @@ def _products(X: Any, dtype: Any, n_jobs: int | None = None) -> _Products:
     else:
         centre = X[:: max(1, n // _CENTRE_ROWS)].mean(axis=0, dtype=np.float64)
         if _SAFE > scale > 1.0 / _SAFE:
-            centre = centre.astype(
-                X.dtype
-            )  # centring in single precision takes a third of the time, and is exact enough
+            # Centring in single precision takes a third of the time, and is exact enough.
+            centre = centre.astype(X.dtype)
         small = n * d * precision.dtype.itemsize <= _COPY_BYTES
         copy = _centred(X, centre, scale, dtype) if small else None
         found = _Products(X, copy, centre, scale, np.empty(n), dtype, 0.0, 0.0)
@@ -167,7 +163,7 @@ def _products(X: Any, dtype: Any, n_jobs: int | None = None) -> _Products:
             rows = found.rows(part)
             found.squares[part] = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
 
-        map_blocks(square, row_blocks(n, _CHUNK), n_jobs=n_jobs)
+        map_blocks(square, row_blocks(n, _CHUNK))
     # |fl(a·b) − a·b| ≤ d u/(1 − d u) ‖a‖‖b‖ and 2‖a‖‖b‖ ≤ ‖a‖² + ‖b‖²; centring and rounding the rows adds 8u of it.
     # `eps` is 2u, which leaves room for the sums of squares. The floor is what gets lost below the least normal number.
     error = (d + 16) * float(precision.eps)

@@ -158,7 +158,7 @@ class NeighborIndex:
         self._X = prepare(data, metric)
         self._must_approximate = exact != "auto"
         if exact == "auto":
-            exact = _work(data) <= _EXACT_WORK[metric]
+            exact = float(self.n_rows) ** 2 * (_terms(data) + _PAIR_WORK) <= _EXACT_WORK[metric]
         if exact:
             return
         require(
@@ -195,8 +195,6 @@ class NeighborIndex:
                 parameter="k",
             )
         rows = np.arange(self.n_rows, dtype=np.int64)
-        if self.metric == "precomputed":
-            return self._from_distances(self._X, k, rows, n_jobs)
         return self._search(self._X, None if self._lists is None else self._Z, k, rows, n_jobs)
 
     def query(self, X: ArrayLike, k: int, *, n_jobs: int | None = None) -> Neighbors:
@@ -222,10 +220,10 @@ class NeighborIndex:
                 f"k must be at most the {self.n_rows} rows of the index, got k={k}. Pass a smaller k.", parameter="k"
             )
         if self.metric == "precomputed":
-            distances = self._matching(check_pairwise(check_matrix(X, accept_sparse=True), square=False))
-            return self._from_distances(distances, k, np.full(distances.shape[0], -1, dtype=np.int64), n_jobs)
-        rows = prepare(self._matching(check_rows(X, self.metric)), self.metric)
-        return self._search(rows, None, k, None, n_jobs)
+            rows = self._matching(check_pairwise(check_matrix(X, accept_sparse=True), square=False))
+        else:
+            rows = prepare(self._matching(check_rows(X, self.metric)), self.metric)
+        return self._search(rows, None, k, np.full(rows.shape[0], -1, dtype=np.int64), n_jobs)
 
     def recall(self, k: int) -> float:
         """Tell which share of the true neighbours the search finds.
@@ -241,7 +239,8 @@ class NeighborIndex:
             1 for an exact search; else the share found for a sample of at most 256 rows.
         """
         _check_k(k)
-        effort = self._effort(min(k, self.n_rows - 1), self.n_jobs)
+        with threads(self.n_jobs):
+            effort = self._effort(min(k, self.n_rows - 1))
         return 1.0 if effort is None else effort.recall
 
     def _matching(self, X: Any) -> Any:
@@ -257,10 +256,12 @@ class NeighborIndex:
             return X if sp.issparse(X) else sp.csr_array(X)
         return X.toarray() if sp.issparse(X) else X
 
-    def _search(self, Q: Any, Z: FloatArray | None, k: int, own: IntArray | None, n_jobs: int | None) -> Neighbors:
+    def _search(self, Q: Any, Z: FloatArray | None, k: int, own: IntArray, n_jobs: int | None) -> Neighbors:
         with threads(self.n_jobs if n_jobs is None else n_jobs):
+            if self.metric == "precomputed":
+                return _from_distances(Q, k, own)
             # k = n has no effort of its own: the judges have n − 1 neighbours.
-            effort = self._effort(min(k, self.n_rows - 1), None)
+            effort = self._effort(min(k, self.n_rows - 1))
             if effort is None or self._lists is None:
                 indices, distances = exact_neighbors(Q, self._X, k, metric=self.metric, own=own)
             else:
@@ -269,25 +270,24 @@ class NeighborIndex:
                 indices, distances = search_lists(Q, Z, self._X, self._lists, k, effort, metric=self.metric, own=own)
         return Neighbors(indices, finish(distances, self.metric, self._X.dtype))
 
-    def _effort(self, k: int, n_jobs: int | None) -> Effort | None:
+    def _effort(self, k: int) -> Effort | None:
         """Return the effort for k neighbours, chosen when k is first asked for; None means an exact search."""
         if self._lists is None:
             return None
         if k not in self._efforts:
             Z = self._Z[self._judges]
-            effort = choose_effort(self._X, Z, self._lists, self._judges, k, metric=self.metric, n_jobs=n_jobs)
+            effort = choose_effort(self._X, Z, self._lists, self._judges, k, metric=self.metric)
             scan = effort.n_probes / self._lists.n_lists * Z.shape[1] * _SCAN_COST
             is_worth_it = effort.recall >= _ENOUGH and scan < _terms(self._X) + _PAIR_WORK
             self._efforts[k] = effort if is_worth_it or self._must_approximate else None
         return self._efforts[k]
 
-    def _from_distances(self, D: Any, k: int, own: IntArray, n_jobs: int | None) -> Neighbors:
-        """Pick the k smallest of every row."""
-        find = _stored_smallest if sp.issparse(D) else _smallest
-        with threads(self.n_jobs if n_jobs is None else n_jobs):
-            parts = map_blocks(lambda part: find(take(D, part), k, own[part]), row_blocks(D.shape[0]))
-        indices, distances = join(parts, k)
-        return Neighbors(indices, distances.astype(D.dtype, copy=False))
+
+def _from_distances(D: Any, k: int, own: IntArray) -> Neighbors:
+    """Pick the k smallest of every row."""
+    find = _stored_smallest if sp.issparse(D) else _smallest
+    indices, distances = join(map_blocks(lambda part: find(take(D, part), k, own[part]), row_blocks(D.shape[0])), k)
+    return Neighbors(indices, distances.astype(D.dtype, copy=False))
 
 
 def _check_k(k: int) -> None:
@@ -297,11 +297,6 @@ def _check_k(k: int) -> None:
 def _terms(X: Any) -> float:
     """Return how many numbers a row has."""
     return X.nnz / X.shape[0] if sp.issparse(X) else float(X.shape[1])
-
-
-def _work(X: Any) -> float:
-    """Return about how many multiplications an exact search takes."""
-    return float(X.shape[0]) ** 2 * (_terms(X) + _PAIR_WORK)
 
 
 def _smallest(D: FloatArray, k: int, own: IntArray) -> tuple[IntArray, FloatArray]:

@@ -54,24 +54,24 @@ class Effort(NamedTuple):
     recall: float  # Share of the true neighbours found for the rows on which the effort was chosen
 
 
-def build_lists(X: Any, rng: np.random.Generator, *, n_jobs: int | None = None) -> tuple[InvertedLists, FloatArray]:
+def build_lists(X: Any, rng: np.random.Generator) -> tuple[InvertedLists, FloatArray]:
     """Project all rows and cut them into lists."""
     n = X.shape[0]
     directions, shift = _directions(X, rng)
     top = largest_value(X)
     scale = float(np.ldexp(1.0, -int(np.frexp(top)[1]))) if top > 0.0 else 1.0
-    Z = _project(X, directions, shift, scale, n_jobs)
+    Z = _project(X, directions, shift, scale)
     n_lists = min(n, max(1, round(2.0 * np.sqrt(n))))
     train = Z[np.sort(rng.choice(n, min(n, _TRAIN_PER_LIST * n_lists), replace=False))]
     centres = train[np.sort(rng.choice(train.shape[0], n_lists, replace=False))]
     for _ in range(_TRAIN_STEPS):
-        labels = _nearest_centres(train, _as_one_list(centres), 1, n_jobs)[:, 0]
+        labels = _nearest_centres(train, _as_one_list(centres), 1)[:, 0]
         member = sp.csr_array((np.ones(labels.size), (labels, np.arange(labels.size))), shape=(n_lists, labels.size))
         sizes = np.bincount(labels, minlength=n_lists)[:, None]
         means = (member @ train.astype(np.float64)) / np.maximum(sizes, 1)
         centres = np.where(sizes > 0, means, centres).astype(np.float32)
     packed = _as_one_list(centres)
-    labels = _nearest_centres(Z, packed, 1, n_jobs)[:, 0]
+    labels = _nearest_centres(Z, packed, 1)[:, 0]
     return InvertedLists(directions, shift, scale, labels, packed, _pack(Z, labels, centres)), Z
 
 
@@ -106,12 +106,12 @@ def _gram_times(sample: Any, mean: FloatArray, basis: FloatArray) -> FloatArray:
     return (sample.T @ (sample @ basis.astype(np.float32))).astype(np.float64)
 
 
-def project(X: Any, lists: InvertedLists, *, n_jobs: int | None = None) -> FloatArray:
+def project(X: Any, lists: InvertedLists) -> FloatArray:
     """Bring rows into the lists' coordinates, each row by itself."""
-    return _project(X, lists.directions, lists.shift, lists.scale, n_jobs)
+    return _project(X, lists.directions, lists.shift, lists.scale)
 
 
-def _project(X: Any, directions: FloatArray | None, shift: FloatArray, scale: float, n_jobs: int | None) -> FloatArray:
+def _project(X: Any, directions: FloatArray | None, shift: FloatArray, scale: float) -> FloatArray:
     from manifolia.kernels.ivf import STEP
 
     out = np.zeros((X.shape[0], -(-shift.size // STEP) * STEP), dtype=np.float32)
@@ -120,7 +120,7 @@ def _project(X: Any, directions: FloatArray | None, shift: FloatArray, scale: fl
             out[part, : shift.size] = (X[part] - shift) * scale
         return out
     # SciPy adds up a row's products in the order of its features; dense rows go through blocks of one height.
-    image = X @ directions if sp.issparse(X) else fixed_gemm(X, directions, n_jobs=n_jobs)
+    image = X @ directions if sp.issparse(X) else fixed_gemm(X, directions)
     out[:, : shift.size] = (image - shift) * scale
     return out
 
@@ -167,8 +167,8 @@ def _probes(Z: FloatArray, centres: tuple[Any, ...], n_probes: int) -> IntArray:
     return _scan(Z, np.stack([np.zeros_like(rows), rows], axis=1), centres, nobody, n_probes)[0]
 
 
-def _nearest_centres(Z: FloatArray, centres: tuple[Any, ...], n_probes: int, n_jobs: int | None) -> IntArray:
-    parts = map_blocks(lambda part: _probes(Z[part], centres, n_probes), row_blocks(Z.shape[0], _BLOCK), n_jobs=n_jobs)
+def _nearest_centres(Z: FloatArray, centres: tuple[Any, ...], n_probes: int) -> IntArray:
+    parts = map_blocks(lambda part: _probes(Z[part], centres, n_probes), row_blocks(Z.shape[0], _BLOCK))
     return np.concatenate(parts) if parts else np.empty((0, n_probes), dtype=np.int32)
 
 
@@ -194,49 +194,30 @@ def _candidates(
 
 
 def search_lists(
-    Q: Any,
-    Z: FloatArray,
-    X: Any,
-    lists: InvertedLists,
-    k: int,
-    effort: Effort,
-    *,
-    metric: str,
-    own: IntArray | None = None,
-    n_jobs: int | None = None,
+    Q: Any, Z: FloatArray, X: Any, lists: InvertedLists, k: int, effort: Effort, *, metric: str, own: IntArray
 ) -> tuple[IntArray, FloatArray]:
     """Find about the k nearest rows of `X`; distances are exact."""
-    itself = np.full(Z.shape[0], -1, dtype=np.int64) if own is None else own
-    probes = _nearest_centres(Z, lists.centres, effort.n_probes, n_jobs)
+    probes = _nearest_centres(Z, lists.centres, effort.n_probes)
     # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
     order = np.argsort(probes[:, 0], kind="stable")
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
         rows = order[part]
-        candidates, counts = _candidates(Z[rows], lists, itself[rows], probes[rows], effort.n_candidates, k)
-        return measured(take(Q, rows), X, k, metric=metric, own=itself[rows], candidates=candidates, counts=counts)
+        candidates, counts = _candidates(Z[rows], lists, own[rows], probes[rows], effort.n_candidates, k)
+        return measured(take(Q, rows), X, k, metric=metric, own=own[rows], candidates=candidates, counts=counts)
 
     blocks = row_blocks(order.size, _BLOCK)
     indices, distances = np.empty((order.size, k), dtype=np.intp), np.empty((order.size, k))
-    for part, found in zip(blocks, map_blocks(run, blocks, n_jobs=n_jobs), strict=True):
+    for part, found in zip(blocks, map_blocks(run, blocks), strict=True):
         indices[order[part]], distances[order[part]] = found
     return indices, distances
 
 
-def choose_effort(
-    X: Any,
-    Z: FloatArray,
-    lists: InvertedLists,
-    judges: IntArray,
-    k: int,
-    *,
-    metric: str,
-    n_jobs: int | None = None,
-) -> Effort:
+def choose_effort(X: Any, Z: FloatArray, lists: InvertedLists, judges: IntArray, k: int, *, metric: str) -> Effort:
     """Choose the least effort that finds 98.7 % of the true neighbours of some rows."""
     n, n_lists = X.shape[0], lists.n_lists
-    truth = exact_neighbors(take(X, judges), X, k, metric=metric, own=judges, n_jobs=n_jobs)[0]
-    ranking = _nearest_centres(Z, lists.centres, n_lists, n_jobs)
+    truth = exact_neighbors(take(X, judges), X, k, metric=metric, own=judges)[0]
+    ranking = _nearest_centres(Z, lists.centres, n_lists)
     position = np.empty_like(ranking)
     np.put_along_axis(position, ranking, np.arange(n_lists, dtype=np.int32)[None, :], axis=1)
     ranks = np.take_along_axis(position, lists.labels[truth], axis=1)

@@ -90,8 +90,7 @@ def measured(
     indices = np.empty((own.shape[0], k), dtype=np.intp)
     distances = np.empty((own.shape[0], k))
     if sp.issparse(X):
-        parts = (*_csr_parts(Q), *_csr_parts(X), own, candidates, counts, indices, distances)
-        kernels.measure_sparse(*parts)
+        kernels.measure_sparse(*_csr_parts(Q), *_csr_parts(X), own, candidates, counts, indices, distances)
     else:
         kind = _MANHATTAN if metric == "manhattan" else 0
         kernels.measure(Q, X, kind, own, candidates, counts, indices, distances)

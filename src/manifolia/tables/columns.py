@@ -30,35 +30,17 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import complex_numbers, place_of_row
 from manifolia.tables.number_formats import as_date, as_number, describe_writing
 
+#: What pandas infers of objects → what a column holds.
 _KINDS = {
-    "string": "text",
+    **dict.fromkeys(("string", "time"), "text"),
+    **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
+    **dict.fromkeys(("datetime", "datetime64", "date", "period"), "date"),
+    **dict.fromkeys(("timedelta", "timedelta64"), "duration"),
     "empty": "missing",
     "boolean": "boolean",
-    "integer": "number",
-    "floating": "number",
-    "mixed-integer-float": "number",
-    "decimal": "number",
-    "datetime": "date",
-    "datetime64": "date",
-    "date": "date",
-    "timedelta": "duration",
-    "timedelta64": "duration",
     "interval": "category",
-    "period": "date",
-    "time": "text",
 }
-_BOOLEANS = {
-    "true": 1.0,
-    "yes": 1.0,
-    "t": 1.0,
-    "y": 1.0,
-    "1": 1.0,
-    "false": 0.0,
-    "no": 0.0,
-    "f": 0.0,
-    "n": 0.0,
-    "0": 0.0,
-}
+_BOOLEANS = dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0) | dict.fromkeys(("false", "no", "f", "n", "0"), 0.0)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?")
 _DAY = 86_400_000_000  # microseconds
 
@@ -82,14 +64,7 @@ def kind_of(column: pd.Series, name: str) -> str:
         return "category"
     if isinstance(dtype, pd.StringDtype):
         return "text" if column.notna().any() else "missing"
-    return _kind_of_objects(_objects(column), name)
-
-
-def _objects(column: pd.Series) -> Array:
-    return column.astype(object).to_numpy()
-
-
-def _kind_of_objects(values: Array, name: str) -> str:
+    values = _objects(column)
     inferred = pd.api.types.infer_dtype(values, skipna=True)
     if inferred in _KINDS:
         return _KINDS[inferred]
@@ -106,6 +81,10 @@ def _kind_of_objects(values: Array, name: str) -> str:
         )
     texts = any(isinstance(values[i], str) for i in present)
     return "text" if texts else "number"
+
+
+def _objects(column: pd.Series) -> Array:
+    return column.astype(object).to_numpy()
 
 
 def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableError:
@@ -126,10 +105,8 @@ def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
         raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
     if kind in ("number", "boolean") and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if writing:
-        read = functools.partial(_written_number, sign=writing)
-        return _by_value(column, name, read, describe_writing(writing), _number_hint)
-    return _by_value(column, name, _number, "numbers", _number_hint)
+    read = functools.partial(_written_number, sign=writing) if writing else _number
+    return _by_value(column, name, read, describe_writing(writing), _number_hint)
 
 
 def _number(value: Any) -> float:
@@ -200,10 +177,9 @@ def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:
         plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else column
         return plain.to_numpy().astype("datetime64[us]")
     hint = "Write dates as 2024-05-31, or turn the column into dates before."
-    if writing:
-        read = functools.partial(_written_moment, order=writing)
-        return _by_value(column, name, read, describe_writing(writing), lambda _: hint, dtype="datetime64[us]")
-    return _by_value(column, name, _moment, "dates", lambda _: hint, dtype="datetime64[us]")
+    read = functools.partial(_written_moment, order=writing) if writing else _moment
+    wanted = describe_writing(writing) if writing else "dates"
+    return _by_value(column, name, read, wanted, lambda _: hint, dtype="datetime64[us]")
 
 
 def _written_moment(value: Any, order: str) -> np.datetime64:

@@ -66,15 +66,10 @@ def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
 
 
 def _from_arrow(table: Any) -> pd.DataFrame:
-    names = [str(name) for name in table.column_names]
-    column_names(names)  # pandas' own message on repeated names does not name them
-    return _signed(table).to_pandas(date_as_object=False)
-
-
-def _signed(table: Any) -> Any:
-    """Return an Arrow table whose categories are numbered by signed integers, as older versions need it."""
     import pyarrow as pa
 
+    column_names(table.column_names)  # pandas' own message on repeated names does not name them
+    # Older versions of pandas need categories that are numbered by signed integers.
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type) and pa.types.is_unsigned_integer(field.type.index_type):
             column = table.column(i).unify_dictionaries()
@@ -85,7 +80,7 @@ def _signed(table: Any) -> Any:
                 for chunk in column.chunks
             ]
             table = table.set_column(i, field.name, pa.chunked_array(signed) if signed else column.cast(pa.string()))
-    return table
+    return table.to_pandas(date_as_object=False)
 
 
 def write_columnar(frame: pd.DataFrame, path: Path, suffix: str) -> None:

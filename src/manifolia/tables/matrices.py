@@ -21,7 +21,6 @@ _MATRICES = ("X", "x", "data", "arr_0")
 #: The arrays that name its columns and rows.
 _COLUMNS = ("feature_names", "columns", "var_names")
 _ROWS = ("row_names", "sample_names", "obs_names")
-_SPARSE = {"indices", "indptr", "format", "shape", "data"}
 
 
 def read_numpy(path: Path) -> Table:
@@ -42,25 +41,18 @@ def read_numpy(path: Path) -> Table:
                 f"texts with a type of their own, such as array.astype(str)."
             ) from error
         raise TableError(f"{path} cannot be read as a NumPy file; it may be damaged or of another kind.") from error
-    if "" in arrays:
-        return _from_single(path, arrays[""])
-    if set(arrays) >= _SPARSE - {"indices", "indptr"} and "format" in arrays:
-        return _from_sparse(path)
-    return _from_several(path, arrays)
-
-
-def _from_single(path: Path, values: Array) -> Table:
+    if {"data", "format", "shape"} <= set(arrays):
+        try:
+            matrix = to_csr(sp.load_npz(path))
+        except (ValueError, KeyError, TypeError) as error:
+            raise TableError(f"{path} cannot be read as a sparse matrix: {error}.") from error
+        return _matrix(path, matrix, {})
+    if "" not in arrays:
+        return _from_several(path, arrays)
+    values = arrays[""]
     if values.dtype.names and values.ndim == 1:
         return _from_columns(path, {name: values[name] for name in values.dtype.names})
     return _matrix(path, values, {})
-
-
-def _from_sparse(path: Path) -> Table:
-    try:
-        matrix = to_csr(sp.load_npz(path))
-    except (ValueError, KeyError, TypeError) as error:
-        raise TableError(f"{path} cannot be read as a sparse matrix: {error}.") from error
-    return _matrix(path, matrix, {})
 
 
 def _from_several(path: Path, arrays: dict[str, Array]) -> Table:

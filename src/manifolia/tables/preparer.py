@@ -229,10 +229,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             values = source.values[:, keep].astype(np.float64)
             mean = np.asarray(values.mean(axis=0)).ravel()
             square = np.asarray(values.multiply(values).mean(axis=0)).ravel()
-            self.center_, self.scale_ = (
-                np.zeros(len(keep)),
-                safe_scale(np.sqrt(np.maximum(square - mean**2, 0.0)), mean),
-            )
+            self.center_ = np.zeros(len(keep))
+            self.scale_ = safe_scale(np.sqrt(np.maximum(square - mean**2, 0.0)), mean)
             self.notes_.append("Columns are divided by their standard deviation, and not centred: zeros stay zeros.")
         return self
 

@@ -137,10 +137,6 @@ def _read_file(path: Path, *, layer: str | None, obsm: str | None, **text: Any) 
     if suffix in (".parquet", ".pq") or suffix in _ARROW:
         table = _frame_table(read_columnar(path, suffix), source=str(path))
         return _mark_missing(table, text["na_values"]) if text["na_values"] else table
-    return _text_table(path, suffix, **text)
-
-
-def _text_table(path: Path, suffix: str, **text: Any) -> Table:
     if text["sep"] is None and suffix in (".tsv", ".tab"):
         text["sep"] = "\t"
     content = read_text(path, **text)

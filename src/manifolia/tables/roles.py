@@ -155,12 +155,8 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
     kind = kind_of(column, name)
     if kind == "duration":
         return _Found("numeric", "in days")
-    if kind == "text":
-        return _find_role_of_text(column, name, max_levels)
-    return _Found({"number": "numeric", "category": "categorical"}.get(kind, kind))
-
-
-def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
+    if kind != "text":
+        return _Found({"number": "numeric", "category": "categorical"}.get(kind, kind))
     present = column.dropna()
     counts = present.astype(object).value_counts(sort=False)
     values = list(counts.index)
@@ -173,8 +169,7 @@ def _find_role_of_text(column: pd.Series, name: str, max_levels: int) -> _Found:
         raise TableError(
             Message(
                 f"column {name!r} holds texts such as {values[0]!r}, which are numbers if the comma is the decimal "
-                "sign. "
-                f"Pass ",
+                "sign. Pass ",
                 Argument("decimal", ","),
                 " when the file is read, or ",
                 Argument("roles", {name: "categorical"}),

@@ -11,6 +11,7 @@ import codecs
 import csv
 import gzip
 import io
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -202,13 +203,9 @@ def _encoding(path: Path) -> str:
 
 def _sniff(path: Path, encoding: str) -> str:
     """Return the separator that splits the most rows into as many fields as the header has."""
-    lines = []
     try:
         with _open_text(path, encoding) as stream:
-            for line in stream:
-                lines.append(line)
-                if len(lines) >= _SNIFFED_ROWS:
-                    break
+            lines = list(itertools.islice(stream, _SNIFFED_ROWS))
     except UnicodeError as error:
         raise _not_this_encoding(path, encoding, error) from error
     best, best_score = ",", (0.0, 0)
@@ -274,8 +271,7 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
             raise TableError(
                 Message(
                     f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates "
-                    "fields. "
-                    f"The separator looks like {_NAMES[other[0]]}: pass ",
+                    f"fields. The separator looks like {_NAMES[other[0]]}: pass ",
                     Argument("sep", other[0]),
                     ".",
                 )
@@ -304,7 +300,7 @@ def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, m
     names = list(range(len(layout.header)))  # by place: a header may have empty names
     try:
         with _open_text(path, encoding) as stream:
-            frame = pd.read_csv(
+            return pd.read_csv(
                 stream,
                 sep=sep,
                 decimal=decimal,
@@ -319,7 +315,6 @@ def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, m
             )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise TableError(f"{path} cannot be read as a table: {error}.") from error
-    return frame
 
 
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
@@ -372,8 +367,7 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any],
         raise TableError(
             Message(
                 f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate "
-                "thousands or "
-                f"decimals. Pass ",
+                "thousands or decimals. Pass ",
                 Argument("decimal", "."),
                 " if it separates thousands, ",
                 Argument("decimal", ","),
@@ -385,8 +379,7 @@ def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any],
         raise TableError(
             Message(
                 f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a "
-                "decimal "
-                f"point in {listing(points)}. Write all of them with the same sign, or pass ",
+                f"decimal point in {listing(points)}. Write all of them with the same sign, or pass ",
                 Argument("decimal", "."),
                 " or ',', with which the others are texts.",
                 done,
@@ -420,14 +413,10 @@ def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.
             f"{path} has one field more in its rows than in its header, and the first is no distinct name of the row. "
             f"Give every column a name."
         )
-    keep, names, empty = [], [], 0
-    for i, label in enumerate(labels):
-        if not label and frame.iloc[:, i].isna().all():
-            empty += 1  # a separator at the end of each line
-            continue
-        keep.append(i)
-        names.append(label or f"column {i + 1}")
-    if empty:
+    keep = [i for i, label in enumerate(labels) if label or not frame.iloc[:, i].isna().all()]
+    names = [labels[i] or f"column {i + 1}" for i in keep]
+    empty = len(labels) - len(keep)
+    if empty:  # a separator at the end of each line
         notes.append(f"{path.name}: {empty} empty column{'s' * (empty > 1)} without a name left out.")
     frame = frame.iloc[:, keep]
     frame.columns = pd.Index(column_names(names, source=str(path)))

@@ -107,13 +107,9 @@ def _json_value(value: Any) -> Any:
     if pd.isna(value) or (isinstance(value, float) and math.isinf(value)):
         return None  # JSON knows no infinity
     value = value.item() if isinstance(value, np.generic) else value
-    return (
-        value
-        if isinstance(value, (str, int, float))
-        else value.isoformat()
-        if hasattr(value, "isoformat")
-        else str(value)
-    )
+    if isinstance(value, (str, int, float)):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _plain(column: pd.Series) -> Array:
