@@ -80,8 +80,6 @@ def _treats_rows_equally(k: int, m: int, height: int) -> bool:
     return bool((product == product[0]).all())
 
 
-def standard_project(
-    X: FloatArray, mean: FloatArray, components: FloatArray, *, n_jobs: int | None = None
-) -> FloatArray:
+def standard_project(X: FloatArray, mean: FloatArray, components: FloatArray) -> FloatArray:
     """Project rows on principal components, each row alone."""
-    return fixed_gemm(X - mean, np.ascontiguousarray(components.T), n_jobs=n_jobs)
+    return fixed_gemm(X - mean, np.ascontiguousarray(components.T))

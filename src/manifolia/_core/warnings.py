@@ -9,12 +9,14 @@ from contextlib import contextmanager
 
 from manifolia.exceptions import ManifoliaWarning
 
+_LIBRARIES = {"manifolia", "sklearn", "joblib", "contextlib"}
+
 
 def warn(message: str, category: type[Warning] = ManifoliaWarning) -> None:
     """Warn at the first frame outside manifolia and the libraries that call it back."""
     level = 2  # the caller of this function
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_library(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARIES:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
@@ -28,7 +30,3 @@ def collected_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield texts
     texts += dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning))
-
-
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in {"manifolia", "sklearn", "joblib", "contextlib"}

@@ -210,17 +210,13 @@ def read_counts(path: Path) -> tuple[Sparse, pd.DataFrame | None, pd.DataFrame |
 
 
 def _companion(folder: Path, stem: str, parts: Iterable[str], length: int, what: str) -> pd.DataFrame | None:
-    for part in parts:
-        for suffix in _TABLES:
-            path = folder / f"{stem}{part}{suffix}"
-            if path.is_file():
-                table = read_table(path)
-                if len(table) != length:
-                    raise ValueError(
-                        f"{path} has {len(table)} rows and the counts have {length} {what}: they must agree."
-                    )
-                return table
-    return None
+    path = next(filter(Path.is_file, (folder / f"{stem}{part}{suffix}" for part in parts for suffix in _TABLES)), None)
+    if path is None:
+        return None
+    table = read_table(path)
+    if len(table) != length:
+        raise ValueError(f"{path} has {len(table)} rows and the counts have {length} {what}: they must agree.")
+    return table
 
 
 def _unreadable(path: Path, error: Exception, hint: str = "") -> ValueError:

@@ -146,9 +146,8 @@ class _Dismantler:
         items = value.ravel().tolist()
         lengths = [len(item) if type(item) is str and item[-1:] != "\0" else _LONG for item in items]
         if max(lengths, default=_LONG) * len(items) < _LONG:
-            return _named(
-                ObjectArray(value.shape, np.array(items, dtype=str))
-            )  # one array instead of an entry for each text
+            # One array instead of an entry for each text.
+            return _named(ObjectArray(value.shape, np.array(items, dtype=str)))
         return _named(ObjectArray(value.shape, [self.take(item, f"{where}[{i}]") for i, item in enumerate(items)]))
 
     def _dictionary(self, value: dict[Any, Any], where: str) -> Any:
@@ -260,7 +259,7 @@ class _Assembler:
     def _typed(self, value: dict[str, Any]) -> Any:
         """Build an object of ours from its attributes or fields; only now is its class imported."""
         builders: dict[type, Callable[[Any], Any]] = {
-            TreeAt: self._tree,
+            TreeAt: lambda tree: self._at(tree.place),
             TreeList: self._forest,
             SparseMatrix: self._sparse,
             RandomStream: self._stream,
@@ -284,9 +283,6 @@ class _Assembler:
     def _at(self, index: Any) -> Any:
         demand(type(index) is int and 0 <= index < len(self.trees), "it refers to a tree that it does not hold")
         return self.trees[index]
-
-    def _tree(self, value: TreeAt) -> Any:
-        return self._at(value.place)
 
     def _forest(self, value: TreeList) -> list[Any]:
         demand(full_name(type(value.template)) in TREES, "the trees of a forest are none")

@@ -49,13 +49,8 @@ def flatten_trees(trees: list[Any]) -> dict[str, Array]:
     if not trees:
         return {}
     states = [tree.__getstate__() for tree in trees]
-    out: dict[str, Array] = {
-        "node_count": np.array([tree.node_count for tree in trees]),
-        "max_depth": np.array([tree.max_depth for tree in trees]),
-        "n_features": np.array([tree.n_features for tree in trees]),
-        "n_outputs": np.array([tree.n_outputs for tree in trees]),
-        "n_classes": np.concatenate([tree.n_classes for tree in trees]),
-    }
+    # One number a tree, but for its classes: one for each of its outputs.
+    out: dict[str, Array] = {name: np.hstack([getattr(tree, name) for tree in trees]) for name in _OF_TREES}
     for name in states[0]["nodes"].dtype.names:
         column = np.concatenate([state["nodes"][name][: state["node_count"]] for state in states])
         out[name] = _narrow(column)

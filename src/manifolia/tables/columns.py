@@ -28,7 +28,7 @@ from manifolia._core.messages import Argument, Message
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import complex_numbers, place_of_row
-from manifolia.tables.number_formats import as_date, as_number, describe_writing
+from manifolia.tables.number_formats import as_date, as_number, describe_writing, reads
 
 #: What pandas infers of objects → what a column holds.
 _KINDS = {
@@ -105,11 +105,12 @@ def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
         raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
     if kind in ("number", "boolean") and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    read = functools.partial(_written_number, sign=writing) if writing else _number
+    read = functools.partial(_written_number, sign=writing) if writing else plain_number
     return _by_value(column, name, read, describe_writing(writing), _number_hint)
 
 
-def _number(value: Any) -> float:
+def plain_number(value: Any) -> float:
+    """Read a number, or a text that is one without any sign around it."""
     if isinstance(value, str):
         text = value.strip()
         # Python's own reading would take 1_000 and digits of other scripts.
@@ -131,7 +132,7 @@ def _written_number(value: Any, sign: str) -> float:
         except ValueError:
             if sign == "%":
                 raise
-    number = _number(value)
+    number = plain_number(value)
     if sign == "%" and number:
         raise ValueError  # 0.613 beside 61.3% may be a share
     return number
@@ -161,11 +162,7 @@ def _boolean(value: Any) -> float:
 
 def is_iso_date(text: object) -> bool:
     """Tell whether a text is a date in ISO form: the only one that reads the same everywhere."""
-    try:
-        _moment(text)
-    except (ValueError, OverflowError):
-        return False
-    return isinstance(text, str)
+    return isinstance(text, str) and reads(_moment, text)
 
 
 def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:

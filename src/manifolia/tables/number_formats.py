@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 _CURRENCIES = "$€£"
@@ -96,15 +96,15 @@ def date_order(values: Sequence[object]) -> str:
     texts = [value.strip() for value in values if isinstance(value, str)]
     if not texts or len(texts) < len(values):
         return ""
-    possible = [order for order in ("dmy", "mdy") if _all_dates(texts, order)]
+    possible = [order for order in ("dmy", "mdy") if all(reads(as_date, text, order) for text in texts)]
     return "unclear" if len(possible) == 2 else "".join(possible)
 
 
-def _all_dates(texts: Sequence[str], order: str) -> bool:
+def reads(read: Callable[..., object], *given: object) -> bool:
+    """Tell whether a function can read a value, which raises where it cannot."""
     try:
-        for text in texts:
-            as_date(text, order)
-    except ValueError:
+        read(*given)
+    except (ValueError, OverflowError):
         return False
     return True
 

@@ -33,6 +33,7 @@ from manifolia.tables.columns import (
     is_iso_date,
     key_of,
     kind_of,
+    plain_number,
     refuse,
     to_booleans,
     to_days,
@@ -42,7 +43,7 @@ from manifolia.tables.columns import (
     to_places,
 )
 from manifolia.tables.naming import listing, repeated, unknown_name
-from manifolia.tables.number_formats import as_number, date_order, describe_writing, number_sign
+from manifolia.tables.number_formats import as_number, date_order, describe_writing, number_sign, reads
 from manifolia.tables.text import reads_as_comma_numbers
 
 #: What `roles` may say.
@@ -213,11 +214,7 @@ def _sign_and_reads(values: list[Any], counts: IntArray) -> tuple[str, BoolArray
 def _reads_as_written(value: object, sign: str) -> bool:
     if not isinstance(value, str):
         return sign != "%" or value == 0  # 0.613 beside 61.3% may be a share
-    try:
-        as_number(value, sign)
-    except ValueError:
-        return sign != "%" and _reads_as_number(value)
-    return True
+    return reads(as_number, value, sign) or (sign != "%" and _reads_as_number(value))
 
 
 def _numbers_note(values: list[Any], sign: str) -> str:
@@ -231,15 +228,10 @@ def _numbers_note(values: list[Any], sign: str) -> str:
 def _reads_as_number(value: object) -> bool:
     if not isinstance(value, str):
         return True  # a number beside texts
-    text = value.strip()
-    unsigned = text.lstrip("+-")
+    unsigned = value.strip().lstrip("+-")
     if len(unsigned) > 1 and unsigned[0] == "0" and unsigned.isdigit():
         return False  # 01234 is a code: the zero would be lost
-    try:
-        number = float(text)
-    except ValueError:
-        return False
-    return text.isascii() and "_" not in text and number == number
+    return reads(plain_number, value)
 
 
 def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: str) -> ColumnPlan:
