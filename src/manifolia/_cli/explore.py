@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from manifolia._cli.console import Console
-from manifolia.explorer import LivePage, explore, write_page
+from manifolia.explorer import LivePage, explore
 from manifolia.runs import Request, make_run, open_run
 from manifolia.tables import read
 
@@ -47,10 +47,7 @@ def run_explore(
         began = time.perf_counter()
         made = make_run(read(run), Request(target=target, title=shown["title"]), console)
         console.notes([*made.report["notes"], *made.payload.left_out])
-        if shown["color_by"] is not None:
-            explore(made.payload, path=page, color_by=shown["color_by"])
-        else:
-            write_page(made.payload, page)
+        explore(made.payload, path=page, color_by=shown["color_by"])
         console.heading(f"{made.report['data']['rows']:,} rows mapped in {time.perf_counter() - began:.1f} s")
         console.findings(made.report)
     console.heading(f"Open the page: {page}")

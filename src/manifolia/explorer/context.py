@@ -278,7 +278,8 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
         if y is not None:
             one = context.target.shape[1] == 1
             context.y = context.target.iloc[:, 0].to_numpy() if one else context.target.to_numpy()
-        rows = None if X is None else _transformed(context, X)
+        before = None if isinstance(X, Table) or X is None else before_last(model)
+        rows = context.prepared(X) if isinstance(X, Table) else X if before is None else before.transform(X)
     else:
         context.y, context.scores, context.novelty, context.hidden = known.y, known.scores, known.novelty, known.hidden
         context.random_state, rows = known.random_state, known.X
@@ -362,14 +363,6 @@ def _feature_names(context: Context, d: int) -> list[str]:
         spots = [f"pixel {i // channels // width}, {i // channels % width}" for i in range(d)]
         return spots if channels == 1 else [f"{spot} ({'rgb'[i % channels]})" for i, spot in enumerate(spots)]
     return [f"feature {i}" for i in range(d)]
-
-
-def _transformed(context: Context, X: Any) -> Any:
-    """Take the rows of a fit through the steps before the map."""
-    if isinstance(X, Table):
-        return context.prepared(X)
-    before = before_last(context.model)
-    return X if before is None else before.transform(X)
 
 
 def bare_rows(X: Any) -> Any:

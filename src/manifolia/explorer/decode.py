@@ -29,14 +29,8 @@ def decode(payload: Payload) -> Decoded:
     meta, arrays = payload.meta, payload.arrays
     n = int(meta["n_rows"])
     back = np.argsort(arrays["row"], kind="stable")
-    Y = np.column_stack(
-        [
-            arrays[axis][:n].astype(np.float64) * meta["coordinates"][axis]["scale"]
-            + meta["coordinates"][axis]["offset"]
-            for axis in "xyz"
-            if axis in meta["coordinates"]
-        ]
-    )[back]
+    axes = [(arrays[axis][:n], spec) for axis, spec in sorted(meta["coordinates"].items())]
+    Y = np.column_stack([codes.astype(np.float64) * spec["scale"] + spec["offset"] for codes, spec in axes])[back]
     names = [list(_values(column, arrays, n)[back]) for column in meta["columns"] if column["role"] == "name"]
     shown = {column["name"]: column for column in meta["columns"] if column["role"] != "name"}
     columns = {name: _values(column, arrays, n)[back] for name, column in shown.items()}

@@ -66,7 +66,14 @@ class Display:
         """Take the axes, or make new ones, put a theme on them and hide some of their sides."""
         ax = self._new_figure(size).add_subplot(projection=projection) if ax is None else ax
         chosen = resolve_theme(theme, ax)
-        apply_theme(ax, chosen, backgrounds=theme != "auto")
+        if theme != "auto":
+            ax.set_facecolor(chosen.background)
+            ax.figure.set_facecolor(chosen.background)  # legends and titles stand on it
+        for spine in ax.spines.values():
+            spine.set_color(chosen.faint)
+        ax.tick_params(which="both", colors=chosen.muted, labelcolor=chosen.text)
+        for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
+            text.set_color(chosen.text)
         for side in hide:
             ax.spines[side].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -83,18 +90,6 @@ def resolve_theme(theme: str, ax: Any) -> Theme:
     back = to_rgba(ax.figure.get_facecolor())
     seen = alpha * np.array(rgb) + (1 - alpha) * (back[3] * np.array(back[:3]) + (1 - back[3]))
     return DARK if float(seen @ [0.2126, 0.7152, 0.0722]) < _DARK_BELOW else LIGHT
-
-
-def apply_theme(ax: Any, theme: Theme, *, backgrounds: bool) -> None:
-    """Colour frame, ticks and texts of the axes, and the backgrounds if asked to."""
-    if backgrounds:
-        ax.set_facecolor(theme.background)
-        ax.figure.set_facecolor(theme.background)  # legends and titles stand on it
-    for spine in ax.spines.values():
-        spine.set_color(theme.faint)
-    ax.tick_params(which="both", colors=theme.muted, labelcolor=theme.text)
-    for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
-        text.set_color(theme.text)
 
 
 def color_map(theme: Theme, *, diverging: bool = False) -> Any:

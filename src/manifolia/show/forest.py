@@ -23,6 +23,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_is_fitted, check_labels, check_map, check_matrix, check_number
 from manifolia.exceptions import ParameterError
 from manifolia.forest.tools import Evidence, Imputed, Prototype, evidence, outlier_scores, prototypes
+from manifolia.operators.entropy import choose_t
 from manifolia.show._features import name_features
 from manifolia.show._style import (
     UNDERLINED,
@@ -722,8 +723,6 @@ class EntropyDisplay(Display):
         EntropyDisplay
             Ready to `plot`.
         """
-        from manifolia.operators.entropy import choose_t
-
         last = last_step(estimator)
         check_is_fitted(last, ("entropy_", "t_"))
         chosen_by_curve = last.t == "auto"
@@ -750,8 +749,6 @@ class EntropyDisplay(Display):
         ValueError
             If the curve is not one row of finite numbers, or has fewer steps than `t`.
         """
-        from manifolia.operators.entropy import choose_t
-
         curve = np.asarray(entropy, dtype=np.float64)
         if curve.ndim != 1 or not curve.size or not np.isfinite(curve).all():
             raise ParameterError(

@@ -153,7 +153,9 @@ class MetricsDisplay(Display):
         n = next(iter(curves.values())).value.shape[0] + 2
         return cls(
             curve,
-            *({name: getattr(one, key) for name, one in curves.items()} for key in ("value", "low", "high")),
+            values={name: estimate.value for name, estimate in curves.items()},
+            low={name: estimate.low for name, estimate in curves.items()},
+            high={name: estimate.high for name, estimate in curves.items()},
             areas={name: float(scores["auc_r_nx"].value) for name, scores in found.items()},
             baseline=random_baseline(n) if curve == "q_nx" else np.zeros(n - 2),
         )

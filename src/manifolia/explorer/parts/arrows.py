@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray
-from manifolia.explorer.parts.effects import Effects, bare_dense
+from manifolia.explorer.parts.effects import Effects, bare_dense, plane_of
 from manifolia.explorer.parts.part import Part
 from manifolia.neighbors import NeighborIndex
 
@@ -140,9 +140,7 @@ def _own_arrows(effects: Effects, rows: IntArray, features: list[int]) -> FloatA
                 for part in np.array_split(rows, max(1, len(rows) * context.X.shape[1] // (1 << 21)))
             ]
         )
-    wide = np.zeros((len(rows), len(features), 2))
-    wide[:, :, : min(2, slopes.shape[2])] = slopes[:, :, :2]
-    return wide
+    return plane_of(slopes)
 
 
 def _weights(Y: FloatArray, cells: FloatArray, width: float) -> Iterator[tuple[slice, FloatArray]]:

@@ -111,9 +111,7 @@ class Effects:
         if self.kind == "gradients":
             return self._tangent(dense, {"X": self.context.framed(X)})
         if self.kind == "jacobian":
-            J = self.jacobian(dense)[:, :2] * self._spread
-            arrows = np.zeros((*J.shape[::2], 2))
-            arrows[:, :, : J.shape[1]] = J.transpose(0, 2, 1)
+            arrows = plane_of((self.jacobian(dense) * self._spread).transpose(0, 2, 1))
             groups = self.context.groups
             lengths = np.linalg.norm(arrows, axis=2) / self.context.spread
             return Block(groups.lengths(lengths), groups.chosen(arrows, dense))
@@ -126,9 +124,7 @@ class Effects:
 
     def _tangent(self, dense: FloatArray, asked: dict[str, Any]) -> Block:
         groups, method = self.context.groups, self.context.method
-        slopes = np.asarray(method.feature_gradients(**asked), dtype=np.float64)
-        arrows = np.zeros((*slopes.shape[:2], 2))
-        arrows[:, :, : min(2, slopes.shape[2])] = slopes[:, :, :2]
+        arrows = plane_of(method.feature_gradients(**asked))
         weight = np.asarray(method.feature_importance(**asked), dtype=np.float64)
         return Block(groups.lengths(weight), groups.chosen(arrows, dense))
 
@@ -192,8 +188,9 @@ def _spread_values(context: Context, columns: IntArray) -> FloatArray:
 
 
 def plane_of(Y: FloatArray) -> FloatArray:
-    """Take the two dimensions of a map that the page shows."""
-    return np.column_stack([np.asarray(Y, dtype=np.float64), np.zeros(len(Y))])[:, :2]
+    """Take the two dimensions that the page shows, of places or of arrows."""
+    Y = np.asarray(Y, dtype=np.float64)
+    return np.concatenate([Y[..., :2], np.zeros((*Y.shape[:-1], 1))], axis=-1)[..., :2]
 
 
 def bare_dense(X: Any) -> FloatArray:
