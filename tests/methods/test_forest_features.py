@@ -60,7 +60,7 @@ def test_the_example_of_figure_1():
     tests, left = np.zeros((34, 4), np.int32), np.zeros(34, bool)
     table = Trees(roots, tests, left, parents, _depths(parents, roots), none, none, none)
     leaf = np.array([[6], [9 + 7], [17 + 7], [25 + 8]], dtype=np.int32)
-    code = _codes_of_leaves(table, leaf, np.array([16]), nodes="path", dtype="float32", n_jobs=1)
+    code = _codes_of_leaves(table, leaf, np.array([16]), nodes="path", dtype="float32")
     assert code.shape == (1, 34)
     # The paper prints 20 for the third tree's node 2, whose offset is 17: a slip.
     expected = [1, 2, 5, 7, 10, 12, 14, 17, 18, 19, 22, 25, 26, 28, 31, 34]

@@ -10,7 +10,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import forest as F
 from manifolia.forest.proximities import KINDS
-from manifolia.operators import landmarks as module
 from manifolia.operators.landmarks import choose_landmarks, landmark_chain, nearest_landmark, resolve_n_landmarks
 from manifolia.operators.spectrum import leading_vectors
 
@@ -62,10 +61,9 @@ def test_the_nearest_centre_does_not_depend_on_threads(rng):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("method", ["random", "kmeans"])
-def test_every_row_has_a_group_and_every_group_a_row(rng, method):
+def test_every_row_has_a_group_and_every_group_a_row(rng):
     rows = rng.normal(size=(700, 3))
-    found = choose_landmarks(rows, 40, method=method, random_state=0)
+    found = choose_landmarks(rows, 40, random_state=0)
     assert found.labels.shape == (700,)
     assert found.labels.dtype == np.intp
     np.testing.assert_array_equal(np.unique(found.labels), np.arange(found.n_landmarks))
@@ -75,23 +73,9 @@ def test_every_row_has_a_group_and_every_group_a_row(rng, method):
     assert within < 0.3 * rows.var(axis=0).sum()
 
 
-def test_k_means_groups_are_tighter_than_random_ones(rng):
-    rows = rng.normal(size=(1500, 3))
-
-    def spread(method):
-        labels = choose_landmarks(rows, 40, method=method, random_state=0).labels
-        centres = np.stack([rows[labels == g].mean(axis=0) for g in range(labels.max() + 1)])
-        return ((rows - centres[labels]) ** 2).sum()
-
-    assert spread("kmeans") < 0.9 * spread("random")
-
-
-@pytest.mark.parametrize("method", ["random", "kmeans"])
-def test_groups_follow_the_seed_and_not_the_threads(rng, method):
+def test_groups_follow_the_seed_and_not_the_threads(rng):
     rows = rng.normal(size=(700, 3))
-    one, two, other = (
-        choose_landmarks(rows, 40, method=method, random_state=s, n_jobs=n).labels for s, n in ((1, 1), (1, 2), (2, 1))
-    )
+    one, two, other = (choose_landmarks(rows, 40, random_state=s, n_jobs=n).labels for s, n in ((1, 1), (1, 2), (2, 1)))
     np.testing.assert_array_equal(one, two)
     assert (one != other).any()
 
@@ -101,11 +85,6 @@ def test_landmarks_in_one_place_are_one_group():
     found = choose_landmarks(rows, 100, random_state=0)
     assert found.n_landmarks == 5
     np.testing.assert_array_equal(found.labels, np.repeat(np.arange(5), 20))
-
-
-def test_an_unknown_method_is_refused(rng):
-    with pytest.raises(ValueError, match="landmark method must be one of 'random', 'kmeans'"):
-        choose_landmarks(rng.normal(size=(10, 2)), 3, method="spectral")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,10 +143,3 @@ def test_groups_hold_rows_that_the_forest_takes_for_alike(iris):
     assert purity > 0.9
     shuffled = np.random.default_rng(0).permutation(groups.labels)
     assert np.mean([np.bincount(y[shuffled == g]).max() / (shuffled == g).sum() for g in range(20)]) < 0.7
-
-
-def test_k_means_is_trained_on_no_more_rows_than_it_may(rng, monkeypatch):
-    monkeypatch.setattr(module, "_KMEANS_ROWS", 100)
-    rows = np.concatenate([rng.normal(size=(150, 2)), rng.normal(size=(150, 2)) + 50])
-    found = choose_landmarks(rows, 2, method="kmeans", random_state=0)
-    assert len(np.unique(found.labels[:150])) == len(np.unique(found.labels[150:])) == 1

@@ -88,29 +88,17 @@ def alpha_decay(
     ([1.0, 1.0, 2.0], [1.0, 0.368, 0.053])
     """
     with threads(n_jobs):
-        halves = _halves(index, check_matrix(X, accept_sparse=True), k, decay, own=True)
-        return symmetric_kernel(halves.weights), halves.bandwidth
+        A, bandwidth, _ = decay_rows(index, check_matrix(X, accept_sparse=True), k, decay, own=True)
+        K = sp.csr_array((A + A.T) * 0.5 + sp.eye_array(A.shape[0], format="csr"))
+        K.sort_indices()
+        return K, bandwidth
 
 
-def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, n_jobs: int | None = None) -> Halves:
-    """Compute the weights of new rows towards the rows of an index, each row by itself."""
-    with threads(n_jobs):
-        return _halves(index, X, k, decay, own=False)
-
-
-def symmetric_kernel(A: Sparse) -> Sparse:
-    """Join the halves of a kernel."""
-    K = sp.csr_array((A + A.T) * 0.5 + sp.eye_array(A.shape[0], format="csr"))
-    K.sort_indices()
-    return K
-
-
-def _halves(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own: bool) -> Halves:
-    """Search until the last neighbour of each row is beyond its neighbourhood."""
+def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own: bool = False) -> Halves:
+    """Weigh the rows of an index for rows, new or its own: search until the last neighbour is beyond the reach."""
     most = index.n_rows - own
-    stored = index.metric == "precomputed" and sp.issparse(
-        X
-    )  # whoever is not stored is no neighbour: nothing to search
+    # Whoever is not stored is no neighbour: nothing to search.
+    stored = index.metric == "precomputed" and sp.issparse(X)
     width = k if decay is None or stored else min(most, _FIRST * k)
     near = index.neighbors(width) if own else index.query(X, width)
     bandwidth = near.distances[:, k - 1].astype(np.float64)

@@ -154,42 +154,39 @@ def says_something(classes: ParzenClasses) -> bool:
     return classes.informative
 
 
-def path_distances(
-    X: ArrayLike, classes: ParzenClasses, *, steps: int = 10, rule: str = "arcs", n_jobs: int | None = None
-) -> FloatArray:
+def path_distances(X: ArrayLike, classes: ParzenClasses, *, steps: int = 10, rule: str = "arcs") -> FloatArray:
     """Measure the straight paths between all pairs of rows."""
     X = check_matrix(X)
     steps = check_number(steps, "steps", low=1, integer=True)
     check_option(rule, "rule", RULES)
     n = len(X)
-    with threads(n_jobs):
-        memory.require(
-            fisher_memory(n, len(classes.rows), len(classes.offsets) - 1),
-            step=f"the Fisher distances of {n} rows",
-            remedy="Take fewer rows, or a smaller reference.",
-        )
-        Z, scale = _centred(X)
-        U = _squared_distances(Z, Z[classes.rows])
-        U -= U.min(axis=1, keepdims=True)
-        U *= 0.5 / (classes.bandwidth / scale) ** 2
-        paths = _Paths(U, classes.offsets, steps, rule)
-        out = np.zeros((n, n))
-        height = _tile_height(len(classes.offsets) - 1)
-        cuts = row_blocks(n, height)
-        both = rule in ("left", "paper")
-        tiles = [(rows, columns) for rows in cuts for columns in cuts if both or columns.start >= rows.start]
+    memory.require(
+        fisher_memory(n, len(classes.rows), len(classes.offsets) - 1),
+        step=f"the Fisher distances of {n} rows",
+        remedy="Take fewer rows, or a smaller reference.",
+    )
+    Z, scale = _centred(X)
+    U = _squared_distances(Z, Z[classes.rows])
+    U -= U.min(axis=1, keepdims=True)
+    U *= 0.5 / (classes.bandwidth / scale) ** 2
+    paths = _Paths(U, classes.offsets, steps, rule)
+    out = np.zeros((n, n))
+    height = _tile_height(len(classes.offsets) - 1)
+    cuts = row_blocks(n, height)
+    both = rule in ("left", "paper")
+    tiles = [(rows, columns) for rows in cuts for columns in cuts if both or columns.start >= rows.start]
 
-        def run(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
-            lengths = paths.tile(rows, columns)
-            if rows == columns and not both:  # equal to the last bit above and below the diagonal
-                lengths = np.triu(lengths, 1)
-                lengths += lengths.T
-            out[rows, columns] = lengths
-            if not both:
-                out[columns, rows] = lengths.T
+    def run(tile: tuple[slice, slice]) -> None:
+        rows, columns = tile
+        lengths = paths.tile(rows, columns)
+        if rows == columns and not both:  # equal to the last bit above and below the diagonal
+            lengths = np.triu(lengths, 1)
+            lengths += lengths.T
+        out[rows, columns] = lengths
+        if not both:
+            out[columns, rows] = lengths.T
 
-        map_blocks(run, tiles)
+    map_blocks(run, tiles)
     np.fill_diagonal(out, 0.0)
     return out
 
@@ -330,7 +327,6 @@ def parzen_classes(
     bandwidth: float | str = "auto",
     reference: int | None = None,
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> ParzenClasses:
     """Estimate class probabilities."""
     X = check_matrix(X)
@@ -338,16 +334,15 @@ def parzen_classes(
     rows = _chosen(codes, reference, random_state)
     offsets = np.searchsorted(codes[rows], np.arange(codes.max() + 2))
     Z, scale = _centred(X[rows])
-    with threads(n_jobs):
-        D = _squared_distances(Z, Z)
-        np.fill_diagonal(D, np.inf)
-        best = _best_width(D, offsets)
-        width = best if bandwidth == "auto" else float(bandwidth) / scale
-        gains, prior = _gains(D, offsets, width)
-        likelihood = prior + float(gains.mean()) if len(gains) else np.nan
-        accuracy = _accuracy(D, offsets, width)
-        if width != best:  # a width that suits badly does not make the classes say nothing
-            gains, _ = _gains(D, offsets, best)
+    D = _squared_distances(Z, Z)
+    np.fill_diagonal(D, np.inf)
+    best = _best_width(D, offsets)
+    width = best if bandwidth == "auto" else float(bandwidth) / scale
+    gains, prior = _gains(D, offsets, width)
+    likelihood = prior + float(gains.mean()) if len(gains) else np.nan
+    accuracy = _accuracy(D, offsets, width)
+    if width != best:  # a width that suits badly does not make the classes say nothing
+        gains, _ = _gains(D, offsets, best)
     n = len(gains)
     informative = n > 0 and bool(float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n))
     return ParzenClasses(rows, offsets, width * scale, likelihood, prior, accuracy, informative)
@@ -380,14 +375,14 @@ def _centred(X: FloatArray) -> tuple[FloatArray, float]:
     return (Z / scale, scale) if scale > 0.0 else (Z, 1.0)
 
 
-def _squared_distances(Z: FloatArray, R: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
+def _squared_distances(Z: FloatArray, R: FloatArray) -> FloatArray:
     """Squared Euclidean distances from differences, so that small ones keep their digits."""
     D = np.empty((len(Z), len(R)))
 
     def run(rows: slice) -> None:
         D[rows] = cdist(Z[rows], R, "sqeuclidean")
 
-    map_blocks(run, row_blocks(len(Z), _BLOCK), n_jobs=n_jobs)
+    map_blocks(run, row_blocks(len(Z), _BLOCK))
     return D
 
 

@@ -110,7 +110,6 @@ def importance_from_counts(
     counts: IntArray,
     *,
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> Importance:
     """Compute `permutation_importance` for rows whose in-bag counts are known."""
     from manifolia.kernels.tree_walk import permuted_losses
@@ -148,8 +147,7 @@ def importance_from_counts(
         )
         return out / wanted[order].size
 
-    with threads(n_jobs):
-        losses = np.array(map_blocks(run, np.flatnonzero(asked).tolist(), anywhere=True))
+    losses = np.array(map_blocks(run, np.flatnonzero(asked).tolist(), anywhere=True))
     return Importance(losses.mean(axis=0), losses.std(axis=0))
 
 
@@ -159,7 +157,6 @@ def contrast_importance(
     *,
     contrast_state: RandomState,
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> Importance:
     """Compute `permutation_importance` for a forest that tells data from a shuffled copy.
 
@@ -167,7 +164,7 @@ def contrast_importance(
     """
     data = check_matrix(X, allow_nan=True)
     both = np.vstack([data, shuffled_columns(data, contrast_state)])
-    return permutation_importance(forest, both, np.repeat([1, 0], len(data)), random_state=random_state, n_jobs=n_jobs)
+    return permutation_importance(forest, both, np.repeat([1, 0], len(data)), random_state=random_state)
 
 
 def _as_forest_target(forest: Any, y: ArrayLike) -> FloatArray:

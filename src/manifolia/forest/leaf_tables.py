@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.parallel import current_n_jobs, threads
+from manifolia._core.parallel import current_n_jobs
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import in_bag_counts
@@ -35,20 +35,17 @@ class LeafTable(NamedTuple):
         return int(self.leaf.shape[0])
 
 
-def leaf_ids(trees: Trees, X: Any, *, n_jobs: int | None = None) -> IntArray:
+def leaf_ids(trees: Trees, X: Any) -> IntArray:
     """Find the leaf of every row in every tree, by its id."""
-    return trees.low[find_leaves(trees, X, n_jobs=n_jobs)[0]]
+    return trees.low[find_leaves(trees, X)[0]]
 
 
-def leaf_table(
-    forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None, n_jobs: int | None = None
-) -> LeafTable:
+def leaf_table(forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None) -> LeafTable:
     """Read a fitted forest's leaves and in-bag counts for the rows `X`."""
     checked = check_forest_input(forest, X)
-    with threads(n_jobs):
-        trees = read_trees(forest)
-        leaf = leaf_ids(trees, checked)
-        counts = in_bag_counts(forest, checked.shape[0], train_rows)
+    trees = read_trees(forest)
+    leaf = leaf_ids(trees, checked)
+    counts = in_bag_counts(forest, checked.shape[0], train_rows)
     _check_same_rows(forest, LeafTable(leaf, counts, False, trees), checked, partial=train_rows is not None)
     return LeafTable(leaf, counts, bool(getattr(forest, "bootstrap", False)), trees)
 

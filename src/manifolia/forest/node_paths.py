@@ -73,27 +73,24 @@ def encode(
     key: int | np.uint64 = 0,
     folded: NodeHash | None = None,
     dtype: str = "float32",
-    n_jobs: int | None = None,
 ) -> Sparse:
     """Code rows by the nodes that they visit."""
     check_option(nodes, "nodes", NODES)
     check_option(missing, "missing", MISSING)
     check_option(dtype, "dtype", ("float32", "uint8"))
     if folded is not None:
-        return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype, n_jobs=n_jobs)
+        return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype)
     if missing == "split" and has_missing(X):
         if dtype == "uint8":
             raise ParameterError(
                 "dtype='uint8' cannot hold the shares of missing='split'. Use dtype='float32'.", parameter="dtype"
             )
-        return _split(trees, X, nodes=nodes, n_jobs=n_jobs)
-    leaf, lengths = find_leaves(trees, X, by_chance=missing == "random", key=key, n_jobs=n_jobs)
-    return _codes_of_leaves(trees, leaf, lengths, nodes=nodes, dtype=dtype, n_jobs=n_jobs)
+        return _split(trees, X, nodes=nodes)
+    leaf, lengths = find_leaves(trees, X, by_chance=missing == "random", key=key)
+    return _codes_of_leaves(trees, leaf, lengths, nodes=nodes, dtype=dtype)
 
 
-def _codes_of_leaves(
-    trees: Trees, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str, n_jobs: int | None
-) -> Sparse:
+def _codes_of_leaves(trees: Trees, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str) -> Sparse:
     """The nodes above each leaf, in two passes: lengths are known, so that every row has its place."""
     from manifolia.kernels.node_paths import fill_paths
 
@@ -111,7 +108,7 @@ def _codes_of_leaves(
         fill_paths(leaf[:, rows], trees.parent, trees.depth, indptr[:-1][rows].copy(), columns)
         values[indptr[rows.start] : indptr[rows.stop]] = 1
 
-    map_blocks(run, even_blocks(n_rows), n_jobs=n_jobs)
+    map_blocks(run, even_blocks(n_rows))
     return _csr(values, columns, indptr, trees.n_nodes)
 
 
@@ -123,7 +120,7 @@ def _require(n_entries: int, dtype: str, n_rows: int) -> None:
     )
 
 
-def _split(trees: Trees, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
+def _split(trees: Trees, X: Any, *, nodes: str) -> Sparse:
     """Section II-D: count first, then write."""
     from manifolia.kernels.node_paths import split_paths
 
@@ -133,9 +130,7 @@ def _split(trees: Trees, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
     cursor = np.zeros(X.shape[0] + 1, dtype=np.int64)
     blocks = walk_blocks(X)
     map_blocks(
-        lambda rows: split_paths(*walk, laid_out(X, rows), leaves_only, most, cursor[1:][rows], *nothing),
-        blocks,
-        n_jobs=n_jobs,
+        lambda rows: split_paths(*walk, laid_out(X, rows), leaves_only, most, cursor[1:][rows], *nothing), blocks
     )
     indptr = np.cumsum(cursor)
     _require(int(indptr[-1]), "float32", X.shape[0])
@@ -146,7 +141,6 @@ def _split(trees: Trees, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
             *walk, laid_out(X, rows), leaves_only, most, indptr[:-1][rows].copy(), columns, values
         ),
         blocks,
-        n_jobs=n_jobs,
     )
     out = _csr(values, columns, indptr, trees.n_nodes)
     if not trees.is_preorder:  # trees grown best first number their nodes in another order than a walk meets them
@@ -155,7 +149,7 @@ def _split(trees: Trees, X: Any, *, nodes: str, n_jobs: int | None) -> Sparse:
     return out
 
 
-def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int | None, **how: Any) -> Sparse:
+def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, **how: Any) -> Sparse:
     """Code block after block, so that the unfolded code of all rows is never held."""
     from manifolia.kernels.node_paths import fold_rows
 
@@ -168,7 +162,7 @@ def _folded(trees: Trees, X: Any, folded: NodeHash, *, dtype: str, n_jobs: int |
         used = fold_rows(codes.indptr, codes.indices, weights, *fold, indptr, columns, values)
         return np.diff(indptr), columns[:used].copy(), values[:used].copy()
 
-    parts = map_blocks(run, row_blocks(X.shape[0], _FOLDED_ROWS), n_jobs=n_jobs)
+    parts = map_blocks(run, row_blocks(X.shape[0], _FOLDED_ROWS))
     sizes, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     if dtype == "uint8":
         if (values < 0).any() or (values > np.iinfo(np.uint8).max).any() or (values != np.round(values)).any():
@@ -197,4 +191,4 @@ def linkage_codes(trees: Trees, rows: ArrayLike | None = None, *, dtype: str = "
     if which.ndim != 1 or (which < 0).any() or (which >= n).any():
         raise ParameterError(f"rows must be numbers from 0 to {n - 1}, one per row, got {rows!r}.", parameter="rows")
     leaf = (2 * n - 2 - which).astype(np.int32)[np.newaxis]
-    return _codes_of_leaves(trees, leaf, trees.depth[leaf[0]], nodes="path", dtype=dtype, n_jobs=None)
+    return _codes_of_leaves(trees, leaf, trees.depth[leaf[0]], nodes="path", dtype=dtype)

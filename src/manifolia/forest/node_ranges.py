@@ -82,9 +82,7 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
     return NodeRanges(low, high, np.nan_to_num(most - least))
 
 
-def path_excess(
-    trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None, n_jobs: int | None = None
-) -> FloatArray:
+def path_excess(trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None) -> FloatArray:
     """Average over trees how far each row, in single precision, lies outside the ranges on its way.
 
     With the bags' `counts`, a row is asked about by the trees that left it out; NaN for one that is in every bag.
@@ -101,5 +99,5 @@ def path_excess(
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
         tree_walk.path_excess(*trees.walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
 
-    map_blocks(run, walk_blocks(X), n_jobs=n_jobs)
+    map_blocks(run, walk_blocks(X))
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)

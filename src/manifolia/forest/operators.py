@@ -213,28 +213,26 @@ def build_operator(
     kind: str = "gap",
     normalize: str | None = "cosine",
     sample_weight: ArrayLike | None = None,
-    n_jobs: int | None = None,
 ) -> ForestOperator:
     """Build the operator of a proximity from leaves that are known already."""
     check_option(kind, "kind", KINDS)
     check_option(normalize, "normalize", ("cosine", None))
     ones = np.ones(table.n_rows)
-    with threads(n_jobs):
-        weight = row_weights(sample_weight, table.n_rows)
-        if kind == "oob":
-            left_out = out_of_bag(table, ones, kind=kind)
-            return ForestOperator(table, kind, parts=factors(table, kind, ones, left_out=left_out))
-        if kind == "path":
-            row = 1.0 / path_lengths(table, np.ascontiguousarray(table.leaf.T))[1] if normalize else ones
-            return ForestOperator(table, kind, row=row)
-        if kind in ("original", "kerf"):
-            everyone = parts_every(table)
-            _, size = leaf_sizes(table, everyone, ones)
-            per_leaf = 1.0 / np.maximum(size, 1) if kind == "kerf" else np.ones(len(size))
-            return ForestOperator(table, kind, (_Pass(everyone, everyone, ones, ones, per_leaf / table.n_trees),))
-        left_out = out_of_bag(table, weight, kind=kind)
-        asks = parts_out_of_bag(table, left_out.always)
-        way = _Pass(table.counts, asks, weight, left_out.row_scale, left_out.leaf_scale)
-        half = way._replace(out_row=0.5 * way.out_row)
-        passes = (way,) if kind == "gap" else (half, half.reversed())
-        return ForestOperator(table, kind, passes, out_of_bag=left_out, weight=weight)
+    weight = row_weights(sample_weight, table.n_rows)
+    if kind == "oob":
+        left_out = out_of_bag(table, ones, kind=kind)
+        return ForestOperator(table, kind, parts=factors(table, kind, ones, left_out=left_out))
+    if kind == "path":
+        row = 1.0 / path_lengths(table, np.ascontiguousarray(table.leaf.T))[1] if normalize else ones
+        return ForestOperator(table, kind, row=row)
+    if kind in ("original", "kerf"):
+        everyone = parts_every(table)
+        _, size = leaf_sizes(table, everyone, ones)
+        per_leaf = 1.0 / np.maximum(size, 1) if kind == "kerf" else np.ones(len(size))
+        return ForestOperator(table, kind, (_Pass(everyone, everyone, ones, ones, per_leaf / table.n_trees),))
+    left_out = out_of_bag(table, weight, kind=kind)
+    asks = parts_out_of_bag(table, left_out.always)
+    way = _Pass(table.counts, asks, weight, left_out.row_scale, left_out.leaf_scale)
+    half = way._replace(out_row=0.5 * way.out_row)
+    passes = (way,) if kind == "gap" else (half, half.reversed())
+    return ForestOperator(table, kind, passes, out_of_bag=left_out, weight=weight)

@@ -143,7 +143,6 @@ def proximity_from_leaves(
     top_k: int | None = None,
     sample_weight: ArrayLike | None = None,
     dtype: Any = np.float64,
-    n_jobs: int | None = None,
 ) -> Sparse:
     """Compute proximities from leaves that are known already; parameters as for `proximity`."""
     base, symmetry = _resolve(
@@ -152,17 +151,16 @@ def proximity_from_leaves(
     threshold = check_number(threshold, "threshold", low=0.0)
     if top_k is not None:
         top_k = check_number(top_k, "top_k", low=1, integer=True)
-    with threads(n_jobs):
-        weight = row_weights(sample_weight, table.n_rows)
-        left_out = out_of_bag(table, weight, kind=kind) if base in ("gap", "oob") else None
-        parts = factors(table, base, weight, left_out=left_out, new_leaf=new_leaf)
-        # Symmetrising and the diagonal need every entry, so the cut comes after them.
-        limits = (0.0, None) if symmetry else (threshold, top_k)
-        K = rows_in_blocks(table, base, parts, limits, normalize, np.dtype(dtype))
-        if new_leaf is None:
-            K = _finish_square(K, table, base, left_out, weight, symmetry, diagonal)
-            if symmetry or diagonal == "in-bag":
-                K = cut(K, threshold, top_k)
+    weight = row_weights(sample_weight, table.n_rows)
+    left_out = out_of_bag(table, weight, kind=kind) if base in ("gap", "oob") else None
+    parts = factors(table, base, weight, left_out=left_out, new_leaf=new_leaf)
+    # Symmetrising and the diagonal need every entry, so the cut comes after them.
+    limits = (0.0, None) if symmetry else (threshold, top_k)
+    K = rows_in_blocks(table, base, parts, limits, normalize, np.dtype(dtype))
+    if new_leaf is None:
+        K = _finish_square(K, table, base, left_out, weight, symmetry, diagonal)
+        if symmetry or diagonal == "in-bag":
+            K = cut(K, threshold, top_k)
     return K.astype(dtype, copy=False)
 
 

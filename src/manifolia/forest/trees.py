@@ -291,7 +291,7 @@ def laid_out(X: Any, rows: slice) -> FloatArray:
 
 
 def find_leaves(
-    trees: Trees, X: Any, *, by_chance: bool = False, key: int | np.uint64 = 0, n_jobs: int | None = None
+    trees: Trees, X: Any, *, by_chance: bool = False, key: int | np.uint64 = 0
 ) -> tuple[IntArray, IntArray]:
     """Find the leaf of every row in every tree, as a node, and the number of nodes on the row's ways.
 
@@ -311,7 +311,7 @@ def find_leaves(
             tree_walk.row_hashes(block, block.view(np.uint32), hashes)
         tree_walk.find_leaves(*walk, block, hashes, np.uint64(key), trees.depth, leaf[:, rows], lengths[rows])
 
-    map_blocks(run, walk_blocks(X), n_jobs=n_jobs)
+    map_blocks(run, walk_blocks(X))
     return leaf, lengths
 
 

@@ -46,9 +46,7 @@ def local_weights(D: FloatArray, near: Neighbors, *, ridge: float = _RIDGE) -> S
     return sp.csr_array((weights.ravel(), near.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
-def lle(
-    D: ArrayLike, n_components: int = 2, *, n_neighbors: int = 12, ridge: float = _RIDGE, n_jobs: int | None = None
-) -> FloatArray:
+def lle(D: ArrayLike, n_components: int = 2, *, n_neighbors: int = 12) -> FloatArray:
     """Lay rows out by locally linear embedding of their distances.
 
     Parameters
@@ -59,11 +57,6 @@ def lle(
         Dimensions of the map, below the number of rows.
     n_neighbors : int, default=12
         Rows from which each is rebuilt; with fewer rows than that, all others.
-    ridge : float, default=1e-3
-        Share of the Gram matrix' trace that is added to its diagonal. Distances that no rows can have (a Gram matrix
-        with negative eigenvalues) need more.
-    n_jobs : int or None, default=None
-        Threads of the search; the rest runs on one.
 
     Returns
     -------
@@ -90,9 +83,8 @@ def lle(
         n_components, "n_components", low=1, high=n - 1, integer=True, hint="Pass more rows, or fewer components."
     )
     k = min(check_number(n_neighbors, "n_neighbors", low=1, integer=True), n - 1)
-    ridge = check_number(ridge, "ridge", low=0.0)
-    with threads(n_jobs):
-        W = local_weights(checked, kneighbors(checked, k, metric="precomputed"), ridge=ridge)
+    with threads():
+        W = local_weights(checked, kneighbors(checked, k, metric="precomputed"))
         rest = sp.csr_array(sp.eye_array(n, format="csr") - W)
         return fix_signs(_smallest(sp.csr_array(rest.T @ rest), n_components + 1)[:, 1:])
 

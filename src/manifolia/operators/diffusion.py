@@ -47,16 +47,15 @@ def markov(K: Any) -> Any:
     return P
 
 
-def power(P: FloatArray, t: int, *, n_jobs: int | None = None) -> FloatArray:
+def power(P: FloatArray, t: int) -> FloatArray:
     """Raise a dense operator to an integer power by repeated squaring."""
     t = check_number(t, "t", low=1, integer=True)
     square, result = P, P.copy()
-    with threads(n_jobs):
-        for bit in range(1, t.bit_length()):
-            square = fixed_gemm(square, square)
-            if (t >> bit) & 1:
-                # P itself is the first factor where t is odd; else the first square that counts is.
-                result = fixed_gemm(result, square) if (t & ((1 << bit) - 1)) else square
+    for bit in range(1, t.bit_length()):
+        square = fixed_gemm(square, square)
+        if (t >> bit) & 1:
+            # P itself is the first factor where t is odd; else the first square that counts is.
+            result = fixed_gemm(result, square) if (t & ((1 << bit) - 1)) else square
     return result
 
 

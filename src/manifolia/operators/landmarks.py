@@ -20,9 +20,9 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
-from manifolia._core.random import as_generator, as_seed
+from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray, RandomState, Sparse
-from manifolia._core.validate import check_number, check_option
+from manifolia._core.validate import check_number
 from manifolia.forest.operators import ForestOperator
 from manifolia.operators.spectrum import leading_vectors
 
@@ -31,7 +31,6 @@ AUTO_LANDMARKS = 2000
 #: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 more of the subspace iteration
 #: they are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two threads.
 N_COORDINATES = 24
-_KMEANS_ROWS = 100_000  # k-means is trained on at most that many rows
 
 
 class Landmarks(NamedTuple):
@@ -56,26 +55,12 @@ def choose_landmarks(
     coordinates: FloatArray,
     n_landmarks: int,
     *,
-    method: str = "random",
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Landmarks:
     """Group rows round landmarks."""
-    check_option(method, "landmark method", ("random", "kmeans"))
-    generator = as_generator(random_state)
-    n = coordinates.shape[0]
-    with threads(n_jobs):
-        if method == "random":
-            centres = coordinates[np.sort(generator.choice(n, size=n_landmarks, replace=False))]
-        else:
-            from sklearn.cluster import MiniBatchKMeans
-
-            rows = np.sort(generator.choice(n, size=min(n, _KMEANS_ROWS), replace=False))
-            trained = MiniBatchKMeans(n_landmarks, batch_size=4096, n_init=1, random_state=as_seed(generator)).fit(
-                coordinates[rows]
-            )
-            centres = trained.cluster_centers_
-        nearest = nearest_landmark(coordinates, centres)
+    drawn = as_generator(random_state).choice(coordinates.shape[0], size=n_landmarks, replace=False)
+    nearest = nearest_landmark(coordinates, coordinates[np.sort(drawn)], n_jobs=n_jobs)
     used, labels = np.unique(nearest, return_inverse=True)
     return Landmarks(labels.astype(np.intp), len(used))
 
@@ -84,7 +69,6 @@ def landmark_chain(
     operator: ForestOperator,
     n_landmarks: int,
     *,
-    method: str = "random",
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, Landmarks]:
@@ -99,9 +83,7 @@ def landmark_chain(
             min(N_COORDINATES, n - 1),
             random_state=generator,
         )
-        landmarks = choose_landmarks(
-            spectrum.vectors * spectrum.values, n_landmarks, method=method, random_state=generator
-        )
+        landmarks = choose_landmarks(spectrum.vectors * spectrum.values, n_landmarks, random_state=generator)
         return operator.lump(landmarks.labels, landmarks.n_landmarks), landmarks
 
 
