@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.types import Array, FloatArray, IntArray, Sparse
+from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia.exceptions import ParameterError
 from manifolia.neighbors import Neighbors
 
@@ -145,14 +145,9 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
         raise ValueError(
             "neighbors.indices names a row twice among the neighbours of one row. Name every neighbour once."
         )
-    checked = _check_distances(distances)
-    return indices.astype(np.intp, copy=False), checked
-
-
-def _check_distances(distances: Array) -> FloatArray:
     checked: FloatArray = distances if distances.dtype.kind == "f" else distances.astype(np.float64)
     if not np.isfinite(checked).all() or checked.min() < 0.0 or (np.diff(checked, axis=1) < 0.0).any():
         raise ValueError(
             "neighbors.distances must be finite, at least 0 and never fall along a row. Sort the neighbours."
         )
-    return checked
+    return indices.astype(np.intp, copy=False), checked

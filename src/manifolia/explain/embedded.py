@@ -60,7 +60,6 @@ def embedded_gauges(
     n_components: int,
     *,
     random_state: RandomState = None,
-    n_jobs: int | None = None,
 ) -> EmbeddedGauges:
     """Embed the tangent spaces by themselves (Eq. 5 to 11)."""
     n, c = spaces.indices.shape[0], n_components
@@ -69,19 +68,19 @@ def embedded_gauges(
         step=f"embedding the tangent bases of {n} rows with {X.shape[1]} features",
         remedy="Use gauge='regression', which needs no bases, or pca= to embed them in fewer features.",
     )
-    V = bases(spaces, X, None, c, n_jobs=n_jobs)
-    rotations = synchronize(V, graph, n_jobs=n_jobs)
+    V = bases(spaces, X, None, c)
+    rotations = synchronize(V, graph)
     flat = np.matmul(V, rotations).astype(np.float32).reshape(n, -1)
     del V
     search_seed, start_seed, layout_seed = spawn_seeds(random_state, 3)
-    near = kneighbors(flat, spaces.indices.shape[1], metric="cosine", random_state=search_seed, n_jobs=n_jobs)
-    angles = fuzzy_graph(near, n_jobs=n_jobs).graph  # Eq. (8)
+    near = kneighbors(flat, spaces.indices.shape[1], metric="cosine", random_state=search_seed)
+    angles = fuzzy_graph(near).graph  # Eq. (8)
     start = pca_start(flat, c * c, random_state=start_seed)
-    placed = edge_layout(angles, start, random_state=layout_seed, n_jobs=n_jobs).Y
+    placed = edge_layout(angles, start, random_state=layout_seed).Y
     return EmbeddedGauges(rotations, nearest_frame(placed.reshape(n, c, c)))
 
 
-def synchronize(V: FloatArray, graph: Sparse, *, n_jobs: int | None = None) -> FloatArray:
+def synchronize(V: FloatArray, graph: Sparse) -> FloatArray:
     """Find rotations that make neighbouring bases as equal as they can be."""
     n, p, c = V.shape
     upper = sp.coo_array(sp.triu(graph, k=1))
@@ -92,7 +91,7 @@ def synchronize(V: FloatArray, graph: Sparse, *, n_jobs: int | None = None) -> F
         left = np.ascontiguousarray(V[rows[part]].transpose(0, 2, 1))
         M[part] = np.matmul(left, V[columns[part]])
 
-    map_blocks(run, row_blocks(rows.size, max(1, _GATHERED // (p * c))), n_jobs=n_jobs)
+    map_blocks(run, row_blocks(rows.size, max(1, _GATHERED // (p * c))))
     U, cosines, Wt = np.linalg.svd(M)
     aligned = np.matmul(U, Wt)  # Eq. (5)
     mismatch = 1.0 + 1e-9 - cosines.mean(axis=1)  # no edge of the tree may have length 0: it would not be stored

@@ -36,7 +36,6 @@ def place_anchored(
     weights: FloatArray,
     *,
     min_dist: float = 0.1,
-    spread: float = 1.0,
     n_epochs: int = _EPOCHS,
     n_negatives: int = N_NEGATIVES,
     repulsion: float = REPULSION,
@@ -49,7 +48,7 @@ def place_anchored(
     Y = check_map(Y)
     near, strengths = _check_neighbors(indices, weights, Y.shape[0])
     n_epochs = check_number(n_epochs, "n_epochs", low=0, integer=True)
-    table = force_table(*curve_parameters(min_dist, spread), push_per_draw(repulsion, n_negatives))
+    table = force_table(*curve_parameters(min_dist), push_per_draw(repulsion, n_negatives))
     rates = adam_rates(n_epochs, _FIRST_STEP)
     positions = padded(Y)
     key = as_key(random_state)

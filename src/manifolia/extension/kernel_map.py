@@ -431,14 +431,17 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _choose(self, X: FloatArray) -> IntArray:
         """Numbers of the rows that are centres."""
-        n = len(X)
-        wanted = n if self.n_centers is None else self.n_centers
-        if wanted == "auto":
-            wanted = n if n <= _ALL_CENTERS or self.mapping == "mode" else _FEW_CENTERS
-        if int(wanted) >= n:
+        n, m = len(X), self._count(len(X))
+        if m == n:
             return np.arange(n, dtype=np.intp)
         Z = prepare(X, self.metric) if self.metric == "cosine" else X
-        return choose_centers(Z, int(wanted), kind=self.centers, random_state=spawn_seeds(self.random_state, 1)[0])
+        return choose_centers(Z, m, kind=self.centers, random_state=spawn_seeds(self.random_state, 1)[0])
+
+    def _count(self, n: int) -> int:
+        """Centres among n rows."""
+        if self.n_centers == "auto":
+            return n if n <= _ALL_CENTERS or self.mapping == "mode" else _FEW_CENTERS
+        return n if self.n_centers is None else min(int(self.n_centers), n)
 
     def _find_widths(self) -> FloatArray:
         """σ of every centre."""
@@ -500,10 +503,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return self.centers_.astype(np.float64) * self._frame.scale
         return self._framed(self.centers_)
 
-    def _searched(self, X: FloatArray) -> FloatArray:
-        """Rows as the index takes them: the cosine is prepared by the index itself."""
-        return X if self.metric == "cosine" else self._framed(X)
-
     def _search_index(self) -> NeighborIndex:
         """Return the index of the centres, built again in a model that was loaded."""
         if "_index" not in vars(self):
@@ -512,7 +511,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self._index
 
     def _neighbors(self, X: FloatArray, k: int) -> Neighbors:
-        return self._search_index().query(self._searched(X), k)
+        rows = X if self.metric == "cosine" else self._framed(X)  # the cosine is prepared by the index itself
+        return self._search_index().query(rows, k)
 
     @property
     def _kth(self) -> int:
@@ -559,8 +559,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""
-        m = n if self.n_centers is None else _FEW_CENTERS if self.n_centers == "auto" else int(self.n_centers)
-        m = n if self.n_centers == "auto" and (n <= _ALL_CENTERS or self.mapping == "mode") else min(m, n)
+        m = self._count(n)
         solved = self.mapping == "kernel" and (m < n or self.coefficients == "lstsq")
         need = 8.0 * n * 32 + 64e6
         if solved:

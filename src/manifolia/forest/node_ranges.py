@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.parallel import map_blocks, threads
+from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.forest.leaf_tables import tree_blocks
@@ -61,7 +61,7 @@ class NodeRanges(NamedTuple):
     span: FloatArray  # (d,): range of each feature among all training rows
 
 
-def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
+def read_ranges(trees: Trees, X: Any, counts: IntArray) -> NodeRanges:
     """Find the ranges of the training rows, in single precision, in the nodes; `counts` says who was in which bag."""
     from manifolia.kernels.tree_walk import node_ranges
 
@@ -69,16 +69,15 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
     high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
     least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
-    with threads(n_jobs):
-        for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
-            block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
+    for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
+        block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
 
-            def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
-                node_ranges(*trees.walk, block, drawn, *which, low, high)
+        def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
+            node_ranges(*trees.walk, block, drawn, *which, low, high)
 
-            map_blocks(run, tree_blocks(trees.n_trees))
-            least = np.fmin(least, np.fmin.reduce(block, axis=0))
-            most = np.fmax(most, np.fmax.reduce(block, axis=0))
+        map_blocks(run, tree_blocks(trees.n_trees))
+        least = np.fmin(least, np.fmin.reduce(block, axis=0))
+        most = np.fmax(most, np.fmax.reduce(block, axis=0))
     return NodeRanges(low, high, np.nan_to_num(most - least))
 
 

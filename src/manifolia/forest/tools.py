@@ -26,7 +26,7 @@ from manifolia._core.validate import check_labels, check_matrix, check_number, c
 from manifolia.exceptions import ParameterError
 from manifolia.forest.grow import grow_forest
 from manifolia.forest.proximities import proximity
-from manifolia.forest.targets import Target, read_target
+from manifolia.forest.targets import read_target
 
 
 class Prototype(NamedTuple):
@@ -276,19 +276,15 @@ def impute(
     unit = np.where(spread > 0, spread, 1.0)
     change = []
     for _ in range(n_rounds if missing.any() else 0):
-        K = _others(_proximities(filled, target, n_trees, kind, seed, n_jobs))
-        new = _weighted_fill(K, data, filled, missing, coded)
+        grown = grow_forest(filled, target, n_trees=n_trees, random_state=seed, n_jobs=n_jobs)
+        K = proximity(grown.forest, filled, kind=kind, train_rows=grown.train_rows, n_jobs=n_jobs)
+        new = _weighted_fill(_others(K), data, filled, missing, coded)
         step = (((new - filled) / unit)[missing] ** 2).mean() ** 0.5
         filled = new
         change.append(float(step))
         if step < tol:
             break
     return Imputed(filled, missing, np.array(change))
-
-
-def _proximities(X: FloatArray, target: Target, n_trees: int, kind: str, seed: int, n_jobs: int | None) -> Sparse:
-    grown = grow_forest(X, target, n_trees=n_trees, random_state=seed, n_jobs=n_jobs)
-    return proximity(grown.forest, X, kind=kind, train_rows=grown.train_rows, n_jobs=n_jobs)
 
 
 def _weighted_fill(K: Sparse, data: FloatArray, filled: FloatArray, missing: BoolArray, coded: BoolArray) -> FloatArray:

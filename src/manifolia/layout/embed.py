@@ -56,7 +56,13 @@ def embed(
     n = len(X)
     reporter = Reporter() if reporter is None else reporter
     if isinstance(embedder, str) and embedder in ("tsne", "umap"):
-        return _by_neighbors(X, embedder, n_components, metric, perplexity, random_state, reporter)
+        k = tsne_neighbors(perplexity, n) if embedder == "tsne" else min(_UMAP_NEIGHBORS, n - 1)
+        reporter.step("neighbours", 0, 1)
+        near = kneighbors(X, k, metric=metric, exact=True)
+        reporter.step("neighbours", 1, 1)
+        start = None if metric == "precomputed" else pca_start(X, n_components, random_state=random_state)
+        how: dict[str, Any] = {"perplexity": perplexity, "random_state": random_state, "reporter": reporter}
+        return neighbor_layout(near, embedder, n_components, start=start, **how)
     if isinstance(embedder, str) and embedder == "mvu":
         return unfold(X, n_components, metric=metric, random_state=random_state, reporter=reporter).Y
     reporter.step("layout", 0, 1)
@@ -81,19 +87,6 @@ def _all_distances(X: FloatArray, metric: str) -> FloatArray:
     rows = prepare(X, metric).astype(np.float64)
     D = cdist(rows, rows, "cityblock" if metric == "manhattan" else "euclidean")
     return D * D / 2.0 if metric == "cosine" else D
-
-
-def _by_neighbors(
-    X: FloatArray, embedder: str, c: int, metric: str, perplexity: float, seed: int, reporter: Reporter
-) -> FloatArray:
-    """Search neighbours, and lay these out from the principal components; from the graph where there are no rows."""
-    n = len(X)
-    k = tsne_neighbors(perplexity, n) if embedder == "tsne" else min(_UMAP_NEIGHBORS, n - 1)
-    reporter.step("neighbours", 0, 1)
-    near = kneighbors(X, k, metric=metric, exact=True)
-    reporter.step("neighbours", 1, 1)
-    start = None if metric == "precomputed" else pca_start(X, c, random_state=seed)
-    return neighbor_layout(near, embedder, c, start=start, perplexity=perplexity, random_state=seed, reporter=reporter)
 
 
 def neighbor_layout(

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState, Sparse
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
@@ -267,33 +267,10 @@ class FittedForest:
 
 
 class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of the maps made from a forest: their common parameters, and the questions that the forest answers.
+    """Base of the maps made from a forest: what they check alike, and the questions that the forest answers.
 
     It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.
     """
-
-    def __init__(
-        self,
-        *,
-        n_components: int,
-        proximity: str,
-        forest: Any,
-        n_trees: int,
-        task: str,
-        random_state: RandomState,
-        n_jobs: int | None,
-        verbose: bool,
-        callback: Callback,
-    ) -> None:
-        self.n_components = n_components
-        self.proximity = proximity
-        self.forest = forest
-        self.n_trees = n_trees
-        self.task = task
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.callback = callback
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:

@@ -140,21 +140,19 @@ class ForestMap(ForestBacked):
         verbose: bool = False,
         callback: Callback = None,
     ) -> None:
-        super().__init__(
-            n_components=n_components,
-            proximity=proximity,
-            forest=forest,
-            n_trees=n_trees,
-            task=task,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            callback=callback,
-        )
         self.layout = layout
+        self.n_components = n_components
+        self.proximity = proximity
+        self.forest = forest
+        self.n_trees = n_trees
+        self.task = task
         self.n_neighbors = n_neighbors
         self.perplexity = perplexity
         self.mds = mds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ForestMap:
         """Grow the forest and make the map.
@@ -178,7 +176,11 @@ class ForestMap(ForestBacked):
         with all_or_nothing(self), threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
-            self._require_memory(rows.shape[0])
+            memory.require(  # before the forest is grown
+                self._layout_need(rows.shape[0]),
+                step=f"layout={self.layout!r} of {rows.shape[0]} rows",
+                remedy="Use layout='tsne' or 'umap', or RFPHATE with n_landmarks='auto', or fewer rows.",
+            )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, —, layout, permutations
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
             reporter.step("proximities", 0, 1)
@@ -202,13 +204,6 @@ class ForestMap(ForestBacked):
                 f"layout='tsne' makes maps of 1 or 2 dimensions, got n_components={self.n_components}.",
                 parameter="layout",
             )
-
-    def _require_memory(self, n: int) -> None:
-        memory.require(
-            self._layout_need(n),
-            step=f"layout={self.layout!r} of {n} rows",
-            remedy="Use layout='tsne' or 'umap', or RFPHATE with n_landmarks='auto', or fewer rows.",
-        )
 
     def _layout_need(self, n: int) -> float:
         if self.layout in ("tsne", "umap"):

@@ -154,22 +154,20 @@ class RFPHATE(ForestBacked):
         verbose: bool = False,
         callback: Callback = None,
     ) -> None:
-        super().__init__(
-            n_components=n_components,
-            proximity=proximity,
-            forest=forest,
-            n_trees=n_trees,
-            task=task,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            callback=callback,
-        )
+        self.n_components = n_components
+        self.proximity = proximity
+        self.forest = forest
+        self.n_trees = n_trees
+        self.task = task
         self.t = t
         self.damping = damping
         self.potential = potential
         self.mds = mds
         self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RFPHATE:
         """Grow the forest and make the map.
@@ -193,7 +191,12 @@ class RFPHATE(ForestBacked):
         with all_or_nothing(self), threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
-            self._require_memory(rows.shape[0])
+            n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
+            memory.require(  # before the forest is grown
+                SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
+                step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
+                remedy="Set n_landmarks='auto' or a smaller number.",
+            )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
@@ -217,15 +220,6 @@ class RFPHATE(ForestBacked):
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", POTENTIALS)
         check_option(self.mds, "mds", SCALINGS)
-
-    def _require_memory(self, n: int) -> None:
-        """Refuse a walk that will not fit, before the forest is grown."""
-        m = resolve_n_landmarks(self.n_landmarks, n)
-        memory.require(
-            SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
-            step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
-            remedy="Set n_landmarks='auto' or a smaller number.",
-        )
 
     def _memory_need(self, n: int, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""
