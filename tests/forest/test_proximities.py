@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 import manifolia
 from manifolia import forest as F
+from manifolia._core.parallel import threads
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.forest.grow import contrast_forest
 from manifolia.forest.leaf_tables import leaf_table
@@ -346,7 +347,8 @@ def test_contrast_forest_finds_the_dependence_of_columns():
     np.testing.assert_allclose(
         F.operator(grown.forest, X, train_rows=grown.train_rows).matmat(np.eye(160)), P.toarray(), atol=1e-14
     )
-    again = contrast_forest(X, n_trees=100, random_state=0, n_jobs=1)
+    with threads(1):
+        again = contrast_forest(X, n_trees=100, random_state=0)
     np.testing.assert_array_equal(F.proximity(again.forest, X, train_rows=again.train_rows).toarray(), P.toarray())
 
 

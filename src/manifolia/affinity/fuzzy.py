@@ -145,7 +145,7 @@ def check_neighbors(neighbors: Neighbors, *, n_rows: int | None = None) -> tuple
         raise ValueError(
             "neighbors.indices names a row twice among the neighbours of one row. Name every neighbour once."
         )
-    checked: FloatArray = distances if distances.dtype.kind == "f" else distances.astype(np.float64)
+    checked: FloatArray = np.asarray(distances, dtype=None if distances.dtype.kind == "f" else np.float64)
     if not np.isfinite(checked).all() or checked.min() < 0.0 or (np.diff(checked, axis=1) < 0.0).any():
         raise ValueError(
             "neighbors.distances must be finite, at least 0 and never fall along a row. Sort the neighbours."

@@ -154,7 +154,14 @@ def importance(
     k = check_number(n_neighbors, "n_neighbors", low=1, integer=True)
     n_flips = check_number(n_flips, "n_flips", low=1, integer=True)
     reporter = Reporter(callback)
-    place = _placer(model, getattr(X, "columns", None))
+    names = getattr(X, "columns", None)
+
+    def place(rows: FloatArray) -> FloatArray:
+        if names is None:
+            return np.asarray(model.transform(rows), dtype=np.float64)
+        import pandas as pd
+
+        return np.asarray(model.transform(pd.DataFrame(rows, columns=names)), dtype=np.float64)
 
     with threads(None):
         size = _COMPARISONS // max(len(asked) * len(columns), 1)
@@ -210,19 +217,6 @@ def _check_indices(given: ArrayLike, size: int, name: str) -> IntArray:
 
 def _dense(X: Any) -> FloatArray:
     return X.toarray() if is_sparse(X) else np.ascontiguousarray(X)
-
-
-def _placer(model: Any, names: Any) -> Callable[[FloatArray], FloatArray]:
-    """How the model places rows: as a table where it was given one, since it would warn of names that are missing."""
-
-    def place(X: FloatArray) -> FloatArray:
-        if names is None:
-            return np.asarray(model.transform(X), dtype=np.float64)
-        import pandas as pd
-
-        return np.asarray(model.transform(pd.DataFrame(X, columns=names)), dtype=np.float64)
-
-    return place
 
 
 def _standardised(own: FloatArray, donors: FloatArray) -> tuple[FloatArray, FloatArray]:

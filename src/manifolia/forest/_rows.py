@@ -38,30 +38,18 @@ def rows_in_blocks(
             return cut(_path_block(table, parts, rows, lengths), *limits).astype(dtype, copy=False)
         return cut(product_block(parts, rows, n), *limits).astype(dtype, copy=False)
 
-    width = n if kind == "path" else _mean_bound(parts, n)
+    width = n
+    if kind != "path":
+        width = int(_bounds(parts.query[_sample(n_queries)], parts.starts, n).mean()) + 1
     _require_memory(run, n_queries, n, width, dtype.itemsize)
     evenly = -(-n_queries // (4 * current_n_jobs()))  # so that no thread waits long for the last block
     height = int(np.clip(_ENTRIES_PER_BLOCK // width, 1, evenly))
-    return _stacked(map_blocks(run, row_blocks(n_queries, height), anywhere=True), n)
-
-
-def _stacked(blocks: list[Sparse], n: int) -> Sparse:
-    """Put blocks of rows below one another, each array copied once."""
-    counts = np.concatenate([np.diff(block.indptr) for block in blocks])
-    total = int(counts.sum())
-    indptr = np.zeros(len(counts) + 1, dtype=np.int32 if total < 2**31 else np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    columns = np.concatenate([block.indices for block in blocks]).astype(indptr.dtype, copy=False)
-    values = np.concatenate([block.data for block in blocks])
-    return sp.csr_array((values, columns, indptr), shape=(len(counts), n))
+    blocks = map_blocks(run, row_blocks(n_queries, height), anywhere=True)
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
 def _sample(n_queries: int) -> IntArray:
     return np.unique(np.linspace(0, n_queries - 1, min(n_queries, _SAMPLED_ROWS)).astype(int))
-
-
-def _mean_bound(parts: Factors, n: int) -> int:
-    return int(_bounds(parts.query[_sample(parts.query.shape[0])], parts.starts, n).mean()) + 1
 
 
 def _bounds(query: IntArray, starts: IntArray, n: int) -> IntArray:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.parallel import threads
+from manifolia._core.parallel import current_n_jobs, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix
@@ -151,7 +151,6 @@ def contrast_forest(
     n_trees: int = 500,
     forest: Any = None,
     random_state: RandomState = None,
-    n_jobs: int | None = None,
     report: Report | None = None,
 ) -> Grown:
     """Grow a forest that tells the data, class 1, from a copy whose columns are shuffled independently."""
@@ -162,13 +161,10 @@ def contrast_forest(
     n = data.shape[0]
     generator = as_generator(random_state)
     copy = shuffled_columns(data, generator)
-    model = RandomForestClassifier(n_trees) if forest is None else clone(forest)
+    model = RandomForestClassifier(n_trees, n_jobs=current_n_jobs()) if forest is None else clone(forest)
     model.set_params(random_state=as_seed(generator))
-    with threads(n_jobs) as n_threads:
-        if forest is None:
-            model.set_params(n_jobs=n_threads)
-        both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
-        fit_forest(model, both, label, report=report if forest is None else None)
+    both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
+    fit_forest(model, both, label, report=report if forest is None else None)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return Grown(model, train_rows)
 

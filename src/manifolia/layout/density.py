@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from manifolia._core.team import Team
-from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import check_number
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class RunningDensity:
         self._records = np.zeros((n, self.n_directions * (width + 1) + 1), dtype=np.float32)
         self._forces = np.zeros((n, width), dtype=np.float32)
         self._age = self._calls = 0
-        self._log_variances, self._usable = self._logarithms()
+        used = self._variances[:, : self.n_directions]
+        self._usable = used > _NEGLIGIBLE * np.median(used, axis=0)
+        self._log_variances = np.log(np.where(self._usable, used, 1.0))
         # Per directed edge P / max P, so their sum over n points is Z / (n max P).
         self._scale = 2.0 * self._strength * float(graph.weights.sum(dtype=np.float64)) / n
 
@@ -101,11 +103,6 @@ class RunningDensity:
     def acts(self) -> bool:
         """Whether the term exerts any force."""
         return self._strength > 0.0 and self.fraction > 0.0
-
-    def _logarithms(self) -> tuple[FloatArray, BoolArray]:
-        used = self._variances[:, : self.n_directions]
-        usable = used > _NEGLIGIBLE * np.median(used, axis=0)
-        return np.log(np.where(usable, used, 1.0)), usable
 
     def _measure(self, crew: Team, Y: FloatArray) -> None:
         """Renew the gauges if they are due, and the radii."""

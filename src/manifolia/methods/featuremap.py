@@ -256,7 +256,12 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             # 3, 4: alignment and embedding of the tangent spaces, Eq. (5) to (11), if asked for
             embedded = None
             if self.gauge == "embedded":
-                self._require_directions(spaces)
+                if spaces.coordinates.shape[2] < c:
+                    raise ParameterError(
+                        f"gauge='embedded' needs at least n_components={c} neighbours per row, there are "
+                        f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours.",
+                        parameter="gauge",
+                    )
                 embedded = embedded_gauges(spaces, Z, graph.graph, c, random_state=gauge_seed)
 
             # 5: layout with anisotropic density, Eq. (12) to (16)
@@ -533,14 +538,6 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
         index = NeighborIndex(Z, metric=self.metric, random_state=seed)
         return index.neighbors(k), index
-
-    def _require_directions(self, spaces: TangentSpaces) -> None:
-        if spaces.coordinates.shape[2] < self.n_components:
-            raise ParameterError(
-                f"gauge='embedded' needs at least n_components={self.n_components} neighbours per row, there are "
-                f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours.",
-                parameter="gauge",
-            )
 
     def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
         """Where the descent begins."""

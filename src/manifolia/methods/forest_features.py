@@ -201,7 +201,12 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
             curve: FloatArray = np.empty(0)
             if given is not None and is_grown(given):
-                forest, task = self._check_given(given, rows), "given"
+                if given.n_features_in_ != rows.shape[1]:
+                    raise ParameterError(
+                        f"forest was fitted with {given.n_features_in_} features, got an X with {rows.shape[1]}.",
+                        parameter="forest",
+                    )
+                forest, task = given, "given"
             else:
                 target = read_target(y, rows.shape[0], self.task, forest=given if has_bags(given) else None)
                 task = target.task
@@ -391,14 +396,6 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 parameter="X",
             )
         return rows
-
-    def _check_given(self, forest: Any, X: Any) -> Any:
-        if forest.n_features_in_ != X.shape[1]:
-            raise ParameterError(
-                f"forest was fitted with {forest.n_features_in_} features, got an X with {X.shape[1]}.",
-                parameter="forest",
-            )
-        return forest
 
     def _unfitted(self, given: Any, target: Target, d: int, seed: int) -> Any:
         """The forest of section III-A: √d features a split, rounded up, trees grown until their leaves are pure."""
