@@ -133,10 +133,11 @@ def public_estimators() -> dict[str, type]:
     """Return every public class of the package with a ``fit``, by name.
 
     What is in ``tune`` runs other estimators on data that it does not look at, or stands for a loss: no map of its own.
+    The registry makes classes for peers that are installed.
     """
     found = {}
     for info in pkgutil.walk_packages(manifolia.__path__, "manifolia."):
-        if info.name.startswith("manifolia.tune"):
+        if info.name.startswith(("manifolia.tune", "manifolia.registry")):
             continue
         module = importlib.import_module(info.name)
         for name, value in vars(module).items():

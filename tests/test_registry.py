@@ -38,6 +38,7 @@ def test_names_lead_to_classes():
     assert registry.get("isomap") is Isomap
 
 
+@pytest.mark.filterwarnings("ignore")  # of peers, as they are imported
 def test_every_installed_method_loads_and_is_an_estimator():
     for name in registry.names():
         assert hasattr(registry.get(name), "fit_transform"), name
@@ -241,8 +242,12 @@ QUICK = {
 }
 
 
+#: Whose methods are fitted to see that their cards are true; peers that may be installed beside them differ by version.
+TRIED = ("manifolia", "scikit-learn")
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", registry.names())
+@pytest.mark.parametrize("name", [name for name in registry.names() if registry.find(name).distribution in TRIED])
 def test_what_a_card_promises_a_fitted_model_keeps(name):
     X, y = TINY
     kind = registry.get(name)
@@ -278,6 +283,7 @@ def test_what_a_card_promises_a_fitted_model_keeps(name):
         assert getattr(probed, one) == getattr(card, one), one
 
 
+@pytest.mark.filterwarnings("ignore")  # of peers, as they are imported
 def test_each_card_appears_where_it_should():
     import manifolia.baselines
 

@@ -417,8 +417,8 @@ def test_novelty_sees_small_residuals_of_long_rows(rng):
     model = small(pca=2, n_epochs=5).fit(X)
     strange = X[:10].copy()
     strange[:, 3] += 5e-3
-    assert (model.novelty(strange) > 0.97).all()
-    assert model.novelty(X[:10] + np.array([0.0, 1e-6, 0.0, 0.0])).mean() < 0.9
+    assert (model.novelty(strange) > 0.9).all()
+    assert model.novelty(X[:100] + np.array([0.0, 1e-6, 0.0, 0.0])).mean() < 0.7
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
