@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import roc_auc_score
 
-from manifolia._core.parallel import threads
 from manifolia.forest import node_ranges as stage
 from manifolia.forest import trees
 from manifolia.forest.grow import contrast_forest
@@ -18,14 +17,12 @@ from manifolia.forest.trees import check_forest_input, read_trees
 
 
 def novelty_ranges(forest, X, *, train_rows=None, n_jobs=None):
-    with threads(n_jobs):
-        table = leaf_table(forest, X, train_rows=train_rows)
-        return stage.read_ranges(table.trees, check_forest_input(forest, X), table.counts)
+    table = leaf_table(forest, X, train_rows=train_rows)
+    return stage.read_ranges(table.trees, check_forest_input(forest, X), table.counts, n_jobs=n_jobs)
 
 
-def novelty(forest, X, ranges, *, n_jobs=None, **options):
-    with threads(n_jobs):
-        return stage.path_excess(read_trees(forest), check_forest_input(forest, X), ranges, **options)
+def novelty(forest, X, ranges, **options):
+    return stage.path_excess(read_trees(forest), check_forest_input(forest, X), ranges, **options)
 
 
 def halves(load, seed=0):

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.parallel import map_blocks
+from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.forest.leaf_tables import tree_blocks
@@ -61,7 +61,7 @@ class NodeRanges(NamedTuple):
     span: FloatArray  # (d,): range of each feature among all training rows
 
 
-def read_ranges(trees: Trees, X: Any, counts: IntArray) -> NodeRanges:
+def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
     """Find the ranges of the training rows, in single precision, in the nodes; `counts` says who was in which bag."""
     from manifolia.kernels.tree_walk import node_ranges
 
@@ -69,19 +69,22 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray) -> NodeRanges:
     high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
     least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
-    for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
-        block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
+    with threads(n_jobs):
+        for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
+            block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
 
-        def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
-            node_ranges(*trees.walk, block, drawn, *which, low, high)
+            def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
+                node_ranges(*trees.walk, block, drawn, *which, low, high)
 
-        map_blocks(run, tree_blocks(trees.n_trees))
-        least = np.fmin(least, np.fmin.reduce(block, axis=0))
-        most = np.fmax(most, np.fmax.reduce(block, axis=0))
+            map_blocks(run, tree_blocks(trees.n_trees))
+            least = np.fmin(least, np.fmin.reduce(block, axis=0))
+            most = np.fmax(most, np.fmax.reduce(block, axis=0))
     return NodeRanges(low, high, np.nan_to_num(most - least))
 
 
-def path_excess(trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None) -> FloatArray:
+def path_excess(
+    trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None, n_jobs: int | None = None
+) -> FloatArray:
     """Average over trees how far each row, in single precision, lies outside the ranges on its way.
 
     With the bags' `counts`, a row is asked about by the trees that left it out; NaN for one that is in every bag.
@@ -98,5 +101,5 @@ def path_excess(trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | 
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
         tree_walk.path_excess(*trees.walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
 
-    map_blocks(run, walk_blocks(X))
+    map_blocks(run, walk_blocks(X), n_jobs=n_jobs)
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)
