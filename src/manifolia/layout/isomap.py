@@ -28,14 +28,15 @@ def geodesic_distances(D: FloatArray, n_neighbors: int) -> FloatArray:
     others = D.copy()
     np.fill_diagonal(others, np.inf)  # a row is not its own neighbour, however many equal it
     nearest = np.argsort(others, axis=1, kind="stable")[:, :n_neighbors]
-    rows = np.repeat(np.arange(n), n_neighbors)
-    links = sp.coo_array((D[rows, nearest.ravel()], (rows, nearest.ravel())), shape=(n, n))
+    ends = np.repeat(np.arange(n), n_neighbors), nearest.ravel()
+    links = sp.coo_array((D[ends], ends), shape=(n, n))
     part = connected_components(links, directed=False)[1]
     joins = [_nearest_pair(D, *pair) for pair in itertools.combinations(_members(part), 2)]
-    a, b = np.array(joins, dtype=np.intp).reshape(-1, 2).T
-    both = np.concatenate([rows, a]), np.concatenate([nearest.ravel(), b])
+    both = np.hstack([ends, np.array(joins, dtype=np.intp).reshape(-1, 2).T]).astype(
+        np.int32
+    )  # as the oldest SciPy wants
     # A link of length 0 is an edge all the same: SciPy takes stored zeros of a sparse graph for edges.
-    graph = sp.csr_array(sp.coo_array((D[both], both), shape=(n, n)))
+    graph = sp.csr_array(sp.coo_array((D[*both], tuple(both)), shape=(n, n)))
     return shortest_path(graph, directed=False)
 
 
