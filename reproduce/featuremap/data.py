@@ -54,7 +54,7 @@ REPEATED = {
     },
 }
 SETS = ("mnist", "fashion_mnist", "coil20", "scrna_pbmc3k")
-#: Large sets, of which a full run also maps samples of so many rows.
+#: Large sets, of which a full run also maps samples of this many rows.
 LARGE, SAMPLE_ROWS = ("mnist", "fashion_mnist"), 10_000
 
 

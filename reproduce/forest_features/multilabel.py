@@ -25,7 +25,7 @@ _WIDTHS = (1.0, 0.1, 0.01, 0.001)  # gamma of the Gaussian SVM in units of 1 / (
 def multilabel(name, seed, n_train=None):
     """Table IV: micro-averaged AUC of ML-kNN on the given split, the size chosen on 30 % of the training rows.
 
-    With `n_train` only so many rows are trained on and as many tested.
+    With `n_train` only this many rows are trained on and as many tested.
     """
     bunch = datasets.load(f"mulan_{name}")
     X, Y = np.asarray(bunch.data, dtype=np.float32), np.asarray(bunch.target).astype(int)

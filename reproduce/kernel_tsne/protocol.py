@@ -50,7 +50,7 @@ SAME_PLACE = 1e-6  # of the width of the map: single precision leaves a few 1e-8
 
 
 class Data(NamedTuple):
-    """A data set, cut to so many rows."""
+    """A data set, cut to this many rows."""
 
     X: np.ndarray
     y: np.ndarray

@@ -139,7 +139,7 @@ EXPERIMENTS = {"titanic": titanic, "sonar": sonar, "ames": ames, "german": germa
 
 
 def sampled(experiment: Experiment, n_rows: int | None) -> Experiment:
-    """The experiment with so many rows, drawn at random, or all."""
+    """The experiment with this many rows, drawn at random, or all."""
     n = len(experiment.X)
     if n_rows is None or n_rows >= n:
         return experiment
@@ -149,7 +149,7 @@ def sampled(experiment: Experiment, n_rows: int | None) -> Experiment:
 
 
 def load(name: str, seed: int = 0, n_rows: int | None = None) -> tuple[Experiment, np.ndarray]:
-    """A set by name, of at most so many rows, and what each of its errors is divided by; the seed is that of noise."""
+    """A set by name, of at most `n_rows` rows, and what each of its errors is divided by; the seed is that of noise."""
     if name == "iris":
         return iris_noise(seed)
     made = without_passenger_id if name == "titanic-no-id" else EXPERIMENTS[name]

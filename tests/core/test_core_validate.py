@@ -171,7 +171,7 @@ def test_lengths_are_compared_and_none_is_passed_over():
 
 @pytest.mark.parametrize("single", [3, 2.5, np.float64(1), np.array(7)])
 def test_a_single_value_has_no_rows(single):
-    with pytest.raises(TypeError, match="y must have one entry a row, got the single value"):
+    with pytest.raises(TypeError, match="y must have one entry per row, got the single value"):
         check_same_length(X=[1], y=single)
 
 
@@ -239,9 +239,9 @@ def test_a_missing_text_does_not_become_the_text_nan():
 @pytest.mark.parametrize(
     ("y", "options", "message"),
     [
-        ([[1, 2], [3, 4]], {}, r"labels must be one-dimensional, got shape \(2, 2\)\. Pass one label a row"),
+        ([[1, 2], [3, 4]], {}, r"labels must be one-dimensional, got shape \(2, 2\)\. Pass one label per row"),
         (5, {}, r"labels must be one-dimensional, got shape \(\)"),
-        ([1, 2], {"n_rows": 3}, r"labels has 2 labels and the data has 3 rows\. Pass one label a row"),
+        ([1, 2], {"n_rows": 3}, r"labels has 2 labels and the data has 3 rows\. Pass one label per row"),
         ([1, NAN, NAN], {}, r"labels has 2 missing labels \(NaN, None or NA\) of 3 .* Drop those rows"),
         (["a", NAN], {}, r"labels has 1 missing labels"),
         (["a", None], {}, r"labels has 1 missing labels"),

@@ -191,7 +191,7 @@ def test_a_run_and_a_payload(tmp_path, data):
     meta, _ = read_page(mf.explore(tmp_path, path=tmp_path / "d.html", title="Other", color_by="c"))
     assert (meta["title"], meta["color_by"]) == ("Other", 1)
     assert payload.meta["title"] == "Kept"  # what was given is not changed
-    with pytest.raises(ValueError, match=r"color_by is 'x', which is no column of the page: 'level', 'c'"):
+    with pytest.raises(ValueError, match=r"color_by is 'x', which is not a column of the page: 'level', 'c'"):
         mf.explore(payload, path=tmp_path / "e.html", color_by="x")
     with pytest.raises(ValueError, match="X: a run has all that its page shows"):
         mf.explore(tmp_path, X, path=tmp_path / "e.html")

@@ -87,7 +87,7 @@ def check_same_length(**arrays: Any) -> int:
             continue
         shape = getattr(value, "shape", None)
         if shape == () or (shape is None and not hasattr(value, "__len__")):
-            told = f"must have one entry a row, got the single value {value!r}. Pass an array or a list."
+            told = f"must have one entry per row, got the single value {value!r}. Pass an array or a list."
             raise _wrong(name, told, ParameterTypeError)
         lengths[name] = len(value) if shape is None else int(shape[0])
     if len(set(lengths.values())) > 1:
@@ -135,9 +135,9 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
-        raise _wrong(name, f"must be one-dimensional, got shape {values.shape}. Pass one label a row.")
+        raise _wrong(name, f"must be one-dimensional, got shape {values.shape}. Pass one label per row.")
     if n_rows is not None and values.shape[0] != n_rows:
-        raise _wrong(name, f"has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label a row.")
+        raise _wrong(name, f"has {values.shape[0]} labels and the data has {n_rows} rows. Pass one label per row.")
     if not allow_missing:
         n_missing = int(missing_labels(y).sum())
         if n_missing:

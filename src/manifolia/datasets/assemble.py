@@ -94,7 +94,7 @@ def from_arrays(
     for key in ("y", _SPLIT):
         if key in named and key not in per_row:
             raise ValueError(
-                f"{source}: {key} has shape {named[key].shape} and X has {n_rows} rows. Store one entry a row."
+                f"{source}: {key} has shape {named[key].shape} and X has {n_rows} rows. Store one entry per row."
             )
     if target is None and known is None:
         columns: tuple[str, ...] = ("y",) if "y" in per_row else ()

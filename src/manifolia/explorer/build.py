@@ -326,7 +326,7 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
         names = [column["name"] for column in meta["columns"]]
         if color_by not in names:
             raise ParameterError(
-                f"color_by is {color_by!r}, which is no column of the page: {', '.join(map(repr, names))}.",
+                f"color_by is {color_by!r}, which is not a column of the page: {', '.join(map(repr, names))}.",
                 parameter="color_by",
             )
         meta["color_by"] = names.index(color_by)

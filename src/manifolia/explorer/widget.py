@@ -165,7 +165,7 @@ class Explorer:
         names = [column["name"] for column in self.payload.meta["columns"] if column["kind"] != "text"]
         if name not in names:
             raise ParameterError(
-                f"color_by is {name!r}, which is no column of the page that has colours: {', '.join(names[:12])}.",
+                f"color_by is {name!r}, which is not a column of the page that has colours: {', '.join(names[:12])}.",
                 parameter="color_by",
             )
         self._needed().color_by = name

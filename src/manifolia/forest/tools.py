@@ -80,7 +80,7 @@ def outlier_scores(K: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
     Raises
     ------
     ValueError
-        If `K` is not square or has entries below 0, or there is not one label a row.
+        If `K` is not square or has entries below 0, or there is not one label per row.
 
     Examples
     --------

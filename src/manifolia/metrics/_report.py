@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Above so many rows `sample="auto"` estimates what grows with the square of their number.
+#: Above this many rows `sample="auto"` estimates what grows with the square of their number.
 _EXACT_ROWS = 5_000
 #: Rows that are then judged against all; the interval of a mean over them is about ± 0.01.
 _AUTO_ROWS = 1_000

@@ -97,7 +97,7 @@ def importance_alignment(
     test_size : float, default=0.3
         Share of rows on which importance is measured.
     sample : int, default=None
-        Use so many rows, drawn anew in each repeat, and 50 pairs for each of them for the distances; None uses all.
+        Use this many rows, drawn anew in each repeat, and 50 pairs for each of them for the distances; None uses all.
         Time grows with its square.
     random_state : int, RandomState, Generator or None, default=0
         Draws samples, splits and permutations; the default is fixed, so that several maps meet the same ones.

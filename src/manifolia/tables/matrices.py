@@ -26,7 +26,7 @@ _ROWS = ("row_names", "sample_names", "obs_names")
 def read_numpy(path: Path) -> Table:
     """Read an npz or npy file.
 
-    A file of one matrix gives the matrix; one-dimensional arrays beside it with one entry a row describe the rows
+    A file of one matrix gives the matrix; one-dimensional arrays beside it with one entry per row describe the rows
     (``Table.meta``), and ``feature_names`` names the columns. A file that SciPy's ``save_npz`` wrote gives a sparse
     matrix. A file of one-dimensional arrays only gives a frame.
     """
@@ -104,7 +104,7 @@ def _matrix(path: Path, values: Any, beside: dict[str, Array]) -> Table:
     names = [f"x{i}" for i in range(n_columns)] if columns is None else column_names(columns, source=str(path))
     meta, aside = _describe_rows(beside, n_rows)
     if aside:
-        notes.append(f"{path.name}: arrays without one entry a row were left aside: {listing(aside)}.")
+        notes.append(f"{path.name}: arrays without one entry per row were left aside: {listing(aside)}.")
     if values.dtype.kind not in "biuf":
         values = pd.DataFrame({name: _plain(values[:, i]) for i, name in enumerate(names)})
     return make_table(values, names, str(path), meta=meta, row_names=rows, notes=notes)
