@@ -47,7 +47,7 @@ _LISTED = {
     "manifolia.distributed": "use",
     "manifolia.exceptions": (
         "DataHomeError HonestyWarning ManifoliaError ManifoliaWarning MemoryLimitError MissingExtraError "
-        "ModelFileError ParameterError ParameterTypeError StoppedByCallbackError TableError"
+        "ModelFileError ParameterError ParameterTypeError StoppedByCallbackError TableError TuningError"
     ),
     # Stage functions that are useful on their own.
     "manifolia.neighbors": "NeighborIndex Neighbors kneighbors",
@@ -64,7 +64,6 @@ _LISTED = {
     "manifolia.layout.classical_mds": "classical_mds",
     "manifolia.layout.metric_mds": "metric_mds",
     "manifolia.layout.edge_sgd": "edge_layout",
-    "manifolia.layout.tsne": "tsne",
     "manifolia.explain.gradients": "feature_gradients feature_importance",
     "manifolia.explain.pullback": "pullback",
 }

@@ -115,6 +115,18 @@ def draw_rf_phate() -> None:
     save(figure, "methods/rf-phate")
 
 
+def draw_guided_map() -> None:
+    X, X_new, y, y_new = digits()
+    plain = mf.RFPHATE(random_state=0).fit(X, y)
+    sharp = mf.GuidedMap(forest=plain.forest_, random_state=0).fit(X, y)
+    figure = Figure(figsize=(10.0, 4.4), layout="constrained")
+    for ax, title, model in zip(figure.subplots(1, 2), ("RFPHATE", "GuidedMap"), (plain, sharp), strict=True):
+        display = MapDisplay.from_data(model.embedding_, y, kind="class", new=model.transform(X_new), new_color=y_new)
+        display.plot(ax, legend=title == "GuidedMap")
+        ax.set_title(title)
+    save(figure, "methods/guided-map")
+
+
 def draw_phate() -> None:
     tree = mf.datasets.make_tree(1000, random_state=0)
     branch = np.array([f"branch {number}" for number in tree.target])
@@ -230,6 +242,7 @@ PICTURES: dict[str, Callable[[], None]] = {
     "digits": draw_digits,
     "page": photograph_page,
     "rf_phate": draw_rf_phate,
+    "guided_map": draw_guided_map,
     "phate": draw_phate,
     "forest_map": draw_forest_map,
     "featuremap": draw_featuremap,

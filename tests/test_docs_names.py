@@ -21,6 +21,7 @@ PROMISED = {
     "manifolia": [
         "RFPHATE",
         "ForestMap",
+        "GuidedMap",
         "PHATE",
         "ForestFeatures",
         "KernelMap",

@@ -20,6 +20,7 @@ from manifolia._core.messages import Argument, Message
         ("MemoryLimitError", MemoryError),
         ("MissingExtraError", ImportError),
         ("StoppedByCallbackError", RuntimeError),
+        ("TuningError", RuntimeError),
         ("DataHomeError", FileNotFoundError),
         ("TableError", ValueError),
         ("ModelFileError", ValueError),

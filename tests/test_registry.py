@@ -198,9 +198,9 @@ def test_parameters_decide_what_a_model_can_do():
     assert registry.card_of(mf.KernelMap(mapping="mode")).explains == "jacobian"
     assert "no place" in registry.card_of(mf.KernelTSNE(map=mf.KernelMap(far="nan"))).far_row
     assert set(registry.card_of(mf.ForestMap(layout="isomap")).space) == {"n_neighbors"}
-    third = registry.card_of(mf.KernelTSNE(n_train=31)).limits["perplexity"]
-    assert third.most(mf.KernelTSNE(n_train=31), 61) == 10
-    assert third.most(mf.KernelTSNE(n_train=None), 61) == 20
+    limit = registry.card_of(mf.KernelTSNE(n_train=31)).limits["perplexity"]
+    assert limit.most(mf.KernelTSNE(n_train=31), 61) == 30
+    assert limit.most(mf.KernelTSNE(n_train=None), 61) == 60
     assert "perplexity" not in registry.card_of(mf.KernelTSNE(embedder="isomap")).limits
     assert registry.card_of(mf.RFPHATE()).forest_space
     assert not registry.card_of(mf.RFPHATE(forest=RandomForestClassifier().fit(*TINY))).forest_space

@@ -341,7 +341,7 @@ def counted(seeds):
 
 
 def stamp(plan, full):
-    packages = ("openTSNE", "scikit-learn", "numpy")
+    packages = ("scikit-learn", "numpy")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     size = " A quick run with fewer rows, not to be compared with the paper; the text is that of the full run."
     return (

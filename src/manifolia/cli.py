@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import signal
+import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,9 +48,13 @@ _reading = _together(
     click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
 )  # fmt: skip
 _common = _together(
-    click.option("-q", "--quiet", is_flag=True, help="No progress, no notes; errors only."),
+    click.option(
+        "-q", "--quiet", is_flag=True, help="Print only errors, and what was asked for (JSON, scores, a table)."
+    ),
     click.option("--debug", is_flag=True, help="Show where an error comes from."),
 )
+_formulas = click.option("--escape-formulas", is_flag=True,
+                         help="Put ' before texts in CSV files that a spreadsheet would run as formulas.")  # fmt: skip
 _target = click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
 )
@@ -58,33 +65,48 @@ def _leave(signum: int, _frame: Any) -> None:
     raise SystemExit(128 + signum)
 
 
+def _occupy_closed() -> None:
+    """Open what was closed: else the first file that is written gets its number, and what libraries print with it."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 class _Command(click.Command):
     """Calls ``run_NAME`` of ``_cli/NAME.py`` with the options; turns errors into one sentence and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, _leave)  # so that what is half written is removed
+        _occupy_closed()
         options = dict(ctx.params)
         debug = options.pop("debug")
-        try:
-            from manifolia._cli.console import Console
+        from manifolia._cli.console import Console, echo
 
+        try:
             console = Console(quiet=options.pop("quiet"), as_json=options.pop("as_json", False))
             module = importlib.import_module(f"manifolia._cli.{self.name}")
-            getattr(module, f"run_{self.name}")(console, **options)
+            with warnings.catch_warnings():
+                warnings.showwarning = lambda message, *_: console.note(str(message))  # of libraries, about names
+                getattr(module, f"run_{self.name}")(console, **options)
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, so that a reader who has gone away is no error
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            click.echo("Stopped.", err=True)
+            echo("Stopped.", err=True)
             ctx.exit(130)
         except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains when it empties its buffer at the end
             ctx.exit(1)
         except Exception as error:
             if debug:
                 raise
             from manifolia._cli.errors import sentence
 
-            click.echo(f"Error: {sentence(error)}", err=True)
+            echo(f"Error: {sentence(error)}", err=True)
             ctx.exit(1)
 
 
@@ -173,6 +195,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option("--format", "table_format", type=click.Choice(_FORMATS), default="csv", show_default=True,
               help="Format of the coordinates.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@_formulas
 @_reading
 @_json
 @_common
@@ -229,6 +252,7 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same study.")
 @click.option("--jobs", "n_jobs", type=int, help="Processes.  [default: all cores]")
 @click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@_formulas
 @_reading
 @_json
 @_common
@@ -246,6 +270,7 @@ def tune_command() -> None:
               help="File for the coordinates; its suffix chooses the format.  [default: CSV on stdout]")  # fmt: skip
 @click.option("--page", type=_PATH, help="Also write the page with the new rows on it.")
 @click.option("-f", "--force", is_flag=True, help="Replace files that are there.")
+@_formulas
 @_reading
 @_json
 @_common
@@ -284,7 +309,7 @@ def score_command() -> None:
 @main.command("explain")
 @click.argument("run", type=_PATH)
 @click.option("--row", metavar="ROW", help="A row, by its name in the coordinates: why it is where it is.")
-@click.option("--top", default=10, show_default=True, help="Columns to list.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Columns to list.")
 @_json
 @_common
 def explain_command() -> None:

@@ -52,6 +52,10 @@ class StoppedByCallbackError(ManifoliaError, RuntimeError):
     """A callback returned True in a stage that has no usable intermediate result."""
 
 
+class TuningError(ManifoliaError, RuntimeError):
+    """No setting of a study could be judged; the message says why."""
+
+
 class DataHomeError(ManifoliaError, FileNotFoundError):
     """A data set is not in the data home; the message lists what is there."""
 

@@ -146,9 +146,7 @@ def _of_forest(card: Card, model: Any) -> Card:
     if card.name != "forest-map":
         return card
     limits = dict(LIMITS)
-    if model.layout == "tsne":
-        limits["perplexity"] = Limit(3, "it is capped at (n − 1)/3")
-    else:
+    if model.layout != "tsne":
         del limits["perplexity"]  # other layouts have no use for it
     return replace(card, space=_FOREST_LAYOUTS.get(model.layout, {}), limits=limits)
 
@@ -198,7 +196,7 @@ _FOREST_LAYOUTS = {
     "isomap": {"n_neighbors": _whole(3, 100)},
     "lle": {"n_neighbors": _whole(4, 100)},
     "umap": {"n_neighbors": _whole(5, 100)},
-    "tsne": {"perplexity": _share(0.01, 0.33)},
+    "tsne": {"perplexity": _share(0.01, 0.9)},
 }
 _FOREST: dict[str, Any] = {
     "supervised": True,
@@ -223,7 +221,7 @@ _KERNEL_MAP: dict[str, Any] = {
     "far_row": "A row far from all is put at the place of its nearest rows.",
     "of_model": _of_kernel_map,
 }
-_ON_TRAINING_ROWS = {**LIMITS, "perplexity": Limit(3, "it is capped at a third of the training rows", "n_train")}
+_ON_TRAINING_ROWS = {**LIMITS, "perplexity": Limit(1, "it is capped at the training rows but one", "n_train")}
 _NEIGHBORS = _whole(3, 100)
 _LLE_NEIGHBORS = _whole(4, 100)
 _PERPLEXITY = _real(5.0, 300.0, log=True)
@@ -242,6 +240,12 @@ for _card in (
         "forest proximities under MDS, Isomap, LLE, t-SNE or UMAP; places new rows",
         label="Forest map", **_FOREST,
         figures=("oob_score_", "over_separation_"), space=_FOREST_LAYOUTS["mds"],
+    ),
+    Card(
+        "guided-map", "manifolia.methods.guided_map:GuidedMap",
+        "forest proximities sharpened by the trees' votes, and neighbour forces; places new rows",
+        label="Guided map", **_FOREST,
+        figures=("oob_score_", "over_separation_"), loss="kl_divergence_", space={"sharpness": _real(1.0, 8.0)},
     ),
     Card(
         "phate", "manifolia.methods.phate:PHATE", "diffusion along nearest neighbours and MDS; places new rows",
@@ -335,10 +339,14 @@ for _card in (
         keeps_map=False,
     ),
     Card(
-        # The best perplexity for some metrics lies near all of n (the paper finds 0.75 and 0.9), which scikit-learn's
-        # t-SNE takes; openTSNE takes no more than a third.
-        "tsne", "sklearn.manifold:TSNE", "t-SNE; cannot place new rows", "scikit-learn", label="t-SNE", places=False,
-        explains="", loss="kl_divergence_",
+        # The best perplexity for some metrics lies near all of n (the tuning paper finds 0.75 and 0.9).
+        "tsne", "manifolia.baselines.tsne:TSNE", "t-SNE; cannot place new rows", label="t-SNE", places=False,
+        explains="", loss="kl_divergence_", capped=("perplexity",), of_model=_of_metric,
+        space={"perplexity": _share(0.01, 0.9), "early_exaggeration": _EXAGGERATION}, baseline=True,
+    ),
+    Card(
+        "sklearn-tsne", "sklearn.manifold:TSNE", "t-SNE of scikit-learn; cannot place new rows", "scikit-learn",
+        label="t-SNE (scikit-learn)", places=False, explains="", loss="kl_divergence_",
         space={"perplexity": _share(0.01, 0.9), "early_exaggeration": _EXAGGERATION},
     ),
     Card(
@@ -355,7 +363,7 @@ for _card in (
     ),
     Card(
         "nmf", "sklearn.decomposition:NMF", "non-negative parts; takes no negative values", "scikit-learn",
-        label="NMF", keeps_map=False, loss="reconstruction_err_",
+        label="NMF", keeps_map=False, needs_scale=False, loss="reconstruction_err_",
     ),
     Card(
         "opentsne", "openTSNE.sklearn:TSNE", "t-SNE of openTSNE; places new rows", "openTSNE",
@@ -374,7 +382,8 @@ for _card in (
         space={"n_neighbors": _whole(2, 100), "min_dist": _real(0.0, 1.0)},
     ),
     Card(
-        "pacmap", "pacmap:PaCMAP", "PaCMAP", "pacmap", label="PaCMAP",
+        # Its transform asks for the rows of the fit once more.
+        "pacmap", "pacmap:PaCMAP", "PaCMAP; cannot place new rows", "pacmap", label="PaCMAP", places=False, explains="",
         space={"n_neighbors": _whole(5, 100), "MN_ratio": _real(0.1, 5.0, log=True)},
     ),
     Card(

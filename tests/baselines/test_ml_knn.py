@@ -8,7 +8,9 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_multilabel_classification
 from sklearn.metrics import roc_auc_score
 
+import manifolia as mf
 from manifolia.baselines import MLkNN
+from manifolia.exceptions import ParameterError
 
 ROWS = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]])
 LABEL = np.array([1, 1, 0, 0, 0, 1])
@@ -68,3 +70,22 @@ def test_bad_input():
         MLkNN(0).fit(ROWS, LABEL)
     with pytest.raises(ValueError, match="smoothing"):
         MLkNN(smoothing=0.0).fit(ROWS, LABEL)
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
+def test_it_can_be_saved(as_given, tmp_path, rng):
+    X = rng.normal(size=(40, 3))
+    model = MLkNN(5).fit(as_given(X), X[:, :2] > 0)
+    restored = mf.load(mf.save(model, tmp_path / "model.mfa"))
+    np.testing.assert_array_equal(restored.predict_proba(as_given(X)), model.predict_proba(as_given(X)))
+    assert mf.load(mf.save(MLkNN(5), tmp_path / "fresh.mfa")).n_neighbors == 5
+
+
+def test_a_metric_that_cannot_be_is_refused(rng):
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ParameterError, match=r"metric must be one of 'euclidean', .* got 'euclidea'\. Did you mean"):
+        MLkNN(metric="euclidea").fit(X, y)
+    with pytest.raises(ParameterError, match=r"metric='hamming' needs dense data, got a sparse X\. Use one of"):
+        MLkNN(metric="hamming").fit(sp.csr_array(X), y)
+    with pytest.raises(ParameterError, match="y has 3 missing values, and MLkNN needs all"):
+        MLkNN().fit(X, ["a", None] * 3 + ["b"] * 14)

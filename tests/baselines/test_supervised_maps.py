@@ -27,6 +27,7 @@ from manifolia.baselines._target import target_factor
 from manifolia.baselines.supervised_isomap import along_graph
 from manifolia.baselines.supervised_lle import reconstruction
 from manifolia.datasets import make_swiss_roll
+from manifolia.exceptions import ManifoliaWarning, ParameterError
 
 X, Y = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
@@ -257,3 +258,26 @@ def test_the_tuner_knows_what_to_tune(name):
     tuner = Tuner.for_(name)
     assert tuner.space
     assert set(tuner.space) <= set(tuner.estimator.get_params())
+
+
+# --- what has no answer
+
+
+def test_what_does_not_vary_is_said_and_a_common_scale_does_not_matter():
+    with pytest.raises(ParameterError, match="every column of X is constant"):
+        PLSDA().fit(np.full((30, 3), 3e20), Y[:30] + np.arange(30) % 2)
+    with pytest.raises(ParameterError, match="y has the same value, or one class, in every row"):
+        PLSDA().fit(X[:50], Y[:50])
+    with pytest.warns(ManifoliaWarning, match="only 1 of 2 components tell about the target"):
+        PLSDA(2).fit(X[:, [0, 0]], 2.5 * X[:, 0])
+    expected = PLSDA(2, scale=False).fit(X, Y).rotations_
+    np.testing.assert_allclose(PLSDA(2, scale=False).fit(X * 1e-30, Y).rotations_, expected, rtol=1e-9)
+
+
+def test_columns_of_words_are_refused_and_large_distances_stay_finite():
+    words = np.array([["a", "b"], ["b", "b"]] * 75)
+    with pytest.raises(ParameterError, match="y has 2 columns of classes that are not numbers"):
+        SupervisedPCA().fit(X, words)
+    for scale in (1e6, 1e30):
+        map_of = EnhancedSupervisedIsomap().fit(X.astype(np.float32) * np.float32(scale), Y)
+        assert np.isfinite(map_of.embedding_).all()

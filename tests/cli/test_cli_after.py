@@ -126,6 +126,10 @@ def test_explore_writes_the_page_again_and_another_one(finished, tmp_path, manif
     done = manifolia("explore", folder, "-o", tmp_path / "x.html", "--color-by", "Agee")
     assert done.returncode == 1
     assert "Agee" in one_sentence(done)
+    done = manifolia("explore", folder, "-f", "--color-by", "Name")
+    assert done.returncode == 1
+    assert "--color-by is 'Name', which is a column of texts" in one_sentence(done)
+    assert (folder / "map.html").read_bytes() == page
 
 
 def test_explore_of_a_table_is_one_command(table, tmp_path, manifolia):
@@ -174,6 +178,28 @@ def test_explain_ranks_columns(finished, manifolia):
     importances = json.loads(manifolia("explain", finished[0], "--json").stdout)["importances"]
     assert importances[0]["column"] == "Sex"
     assert "Name" not in {entry["column"] for entry in importances}
+
+
+def test_explain_lists_one_column_at_least(finished, manifolia):
+    done = manifolia("explain", finished[0], "--top", "0")
+    assert done.returncode != 0
+    assert "--top" in done.stderr
+    assert "x>=1" in done.stderr
+    assert done.stdout == ""
+    assert len(manifolia("explain", finished[0], "--top", "1").stdout.splitlines()) == 2
+
+
+def test_explain_says_why_there_is_nothing_to_say(table, tmp_path, manifolia):
+    plain = tmp_path / "plain"
+    assert manifolia("map", table, "-t", "Survived", "-o", plain, "-m", "tsne", "--no-explain").returncode == 0
+    assert "tsne has no measure of how much each column matters" in manifolia("explain", plain).stdout
+    told = one_sentence(manifolia("explain", plain, "--row", "17"))
+    assert "tsne cannot say where a row with other values would lie" in told
+    assert "new rows can be placed" not in told
+    unmeasured = tmp_path / "unmeasured"
+    few = ("-t", "Survived", "--set", "n_trees=10", "--no-explain", "--no-importance")
+    assert manifolia("map", table, "-o", unmeasured, *few).returncode == 0
+    assert "not measured in this run. Map again with --importance." in manifolia("explain", unmeasured).stdout
 
 
 def test_explain_a_row_of_a_method_that_does_not_keep_its_map(table, tmp_path, manifolia):

@@ -34,7 +34,7 @@ WRONG = {
 #: Options whose value click checks, that take any text, or that set no parameter.
 FREE = {
     "--out", "--title", "--importance", "--keep-rows", "--explain", "--format", "--force", "--na", "--json", "--quiet",
-    "--debug",
+    "--debug", "--escape-formulas",
 }  # fmt: skip
 
 
@@ -111,3 +111,13 @@ def test_a_decimal_comma_is_answered_with_options(tmp_path, manifolia):
     said = one_sentence(done)
     assert "or pass --decimal . or ','" in said
     assert said.endswith("left out with --role price=drop.")
+
+
+@pytest.mark.parametrize("method", ["rf-phate", "phate", "featuremap"])
+def test_a_table_that_does_not_fit_is_refused_before_the_fit(method, table, tmp_path, manifolia, monkeypatch):
+    target = ("-t", "Survived") if method == "rf-phate" else ("--exclude", "Survived")
+    monkeypatch.setenv("MANIFOLIA_MEMORY_LIMIT", "200kB")
+    done = manifolia("map", table, "-o", tmp_path / "run", *target, "--method", method)
+    assert "needs about" in one_sentence(done)
+    assert "and the limit is 195.3 KiB" in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -16,6 +16,7 @@ import pytest
 
 import manifolia as mf
 from cli_helpers import environment, one_sentence, passengers
+from manifolia import registry
 from manifolia.exceptions import DataHomeError
 
 FEW = ("--set", "n_trees=30")
@@ -92,6 +93,45 @@ def test_quiet_says_nothing_on_stderr_and_json_is_json(table, tmp_path, manifoli
     assert told["page"] == str(tmp_path / "run" / "map.html")
     assert len(told["findings"]) >= 3
     assert not (tmp_path / "run" / "rows.npz").exists()
+
+
+def test_quiet_says_nothing_of_what_stands_in_the_files(table, finished, tmp_path, manifolia):
+    """What was asked for is printed all the same: scores, and a table on stdout."""
+    commands = [
+        ("map", table, "-t", "Survived", "-o", tmp_path / "run", *FEW, "--no-explain"),
+        ("explore", finished[0], "-o", tmp_path / "page.html"),
+        ("transform", finished[0], table, "-o", tmp_path / "placed.csv"),
+        ("demo", tmp_path / "demo", "--data", "iris"),
+    ]
+    for command in commands:
+        done = manifolia(*command, "-q")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), command[0]
+    assert manifolia("score", finished[0], "-q").stdout.startswith("Scores of")
+    assert manifolia("transform", finished[0], table, "-q").stdout.startswith("row,")
+
+
+@pytest.mark.parametrize("method", registry.names(installed=False))
+def test_every_method_takes_a_table_with_its_defaults(method, tmp_path, manifolia):
+    card = registry.find(method)
+    if not card.is_installed:
+        pytest.skip(f"{card.distribution} is not installed")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((60, 4)), columns=list("abcd")).assign(kind=["ant", "bee", "cat"] * 20)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    done = manifolia("map", tmp_path / "a.csv", "-t", "kind", "-m", method, "-o", tmp_path / "run", "--no-explain")
+    assert done.returncode == 0, done.stderr
+    coordinates = pd.read_csv(tmp_path / "run" / "coordinates.csv")
+    assert len(coordinates) == 60
+    assert np.isfinite(coordinates[["map_x", "map_y"]]).all(axis=None)
+
+
+def test_what_a_peer_refuses_is_said_in_its_name(tmp_path, manifolia):
+    pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc")).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    done = manifolia("map", tmp_path / "a.csv", "-m", "nmf", "-o", tmp_path / "run")
+    assert done.returncode == 1
+    assert one_sentence(done).startswith("Error: --method: NMF of scikit-learn made no map of this table. It says: Neg")
 
 
 def test_without_a_target(table, tmp_path, manifolia):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cli_helpers import one_sentence
+from manifolia import registry
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
 
@@ -29,6 +31,21 @@ def test_a_study_and_a_run(manifolia, table, tmp_path):
     assert report["parameters"]["t"] == study["best_params"]["t"]
     assert report["parameters"]["n_trees"] == 30
     assert (tmp_path / "run" / "tuning.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("method", [name for name in registry.names(installed=False) if registry.find(name).space])
+def test_every_method_with_a_space_is_tuned_with_its_defaults(method, tmp_path, manifolia):
+    card = registry.find(method)
+    if not card.is_installed:
+        pytest.skip(f"{card.distribution} is not installed")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((40, 3)), columns=list("abc")).assign(kind=["ant", "bee"] * 20)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    few = ("--trials", "2", "--repeats", "1", "--jobs", "1", "-q")
+    done = manifolia("tune", tmp_path / "a.csv", "-t", "kind", "-m", method, "-o", tmp_path / "run", *few)
+    assert done.returncode == 0, done.stderr
+    assert not card.is_ours or (done.stdout, done.stderr) == ("", "")  # some peers log on stdout
+    assert (tmp_path / "run" / "map.html").is_file()
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ ESTIMATORS: dict[str, Entry] = {
     'ForestMap("lle")': Entry(lambda: mf.ForestMap("lle", n_trees=20, n_neighbors=4), _FOREST_CHECKS),
     'ForestMap("tsne")': Entry(lambda: mf.ForestMap("tsne", n_trees=20, perplexity=4.0), _FOREST_CHECKS),
     'ForestMap("umap")': Entry(lambda: mf.ForestMap("umap", n_trees=20, n_neighbors=4), _FOREST_CHECKS),
+    "GuidedMap": Entry(lambda: mf.GuidedMap(n_trees=20), _FOREST_CHECKS),
     "KernelMap": Entry(lambda: mf.KernelMap()),
     'KernelMap(mapping="mode", metric="cosine")': Entry(lambda: mf.KernelMap(mapping="mode", metric="cosine")),
     'KernelMap(n_centers=9, centers="kmeans", metric="manhattan")': Entry(
@@ -96,6 +97,7 @@ ESTIMATORS: dict[str, Entry] = {
         },
     ),
     "SupervisedPCA": Entry(lambda: mf.baselines.SupervisedPCA(1)),
+    "TSNE": Entry(lambda: mf.baselines.TSNE(perplexity=5.0)),
     "TablePreparer": Entry(lambda: mf.tables.TablePreparer()),
     'TablePreparer(missing="impute", scale=True)': Entry(lambda: mf.tables.TablePreparer(missing="impute", scale=True)),
 }

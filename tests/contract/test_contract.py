@@ -13,19 +13,26 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import manifolia as mf
 from contract.checks import (
     CHECKS,
+    check_a_callback_that_raises_or_stops,
+    check_a_fit_that_fails_leaves_the_old_model,
+    check_an_interrupted_fit_leaves_the_old_model,
     check_parameters_are_not_rewritten,
     check_pickling,
     check_random_states,
     check_rows_do_not_depend_on_their_batch,
     check_same_bits_for_any_n_jobs,
     check_same_bits_on_the_next_run,
+    data,
 )
 from contract.estimators import ESTIMATORS, Entry
 from manifolia._core.blocks import fixed_gemm
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.random import as_generator
 from manifolia._core.validate import check_is_fitted, validate_data
+from manifolia.exceptions import MemoryLimitError
 
 
 class Projection(TransformerMixin, BaseEstimator):
@@ -36,15 +43,16 @@ class Projection(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X, y=None):
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = validate_data(self, X)
         rng = as_generator(self.random_state)
         self.components_ = rng.normal(size=(X.shape[1], self.n_components)).astype(X.dtype)
         return self
 
     def transform(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        X = validate_data(self, X, reset=False)
         return fixed_gemm(X, self.components_.astype(X.dtype), n_jobs=self.n_jobs)
 
 
@@ -115,6 +123,29 @@ class ForgetsWhenPickled(Projection):
         return state
 
 
+class SetsAsItGoes(Projection):
+    def fit(self, X, y=None):
+        X = validate_data(self, X)
+        rng = as_generator(self.random_state)
+        components = rng.normal(size=(X.shape[1], self.n_components))
+        self.components_ = components.astype(X.dtype)
+        return self
+
+
+class MixesWhenStopped(Projection):
+    def __init__(self, n_components=2, *, random_state=None, n_jobs=None, callback=None):
+        super().__init__(n_components, random_state=random_state, n_jobs=n_jobs)
+        self.callback = callback
+
+    @all_or_nothing
+    def fit(self, X, y=None):
+        before = vars(self).get("components_")
+        super().fit(X, y)
+        if self.callback is not None and self.callback(None) and before is not None:
+            self.components_ += before[0]
+        return self
+
+
 ALL = {"Projection": Entry(Projection), **ESTIMATORS}
 
 
@@ -164,11 +195,40 @@ def test_ours(name, check):
         (ForgetsItsSeed, check_random_states, "two runs with int"),
         (RewritesAParameter, check_parameters_are_not_rewritten, "fit replaced the parameter n_jobs"),
         (ForgetsWhenPickled, check_pickling, "transform after pickling"),
+        (MixesWhenStopped, check_a_callback_that_raises_or_stops, "a second and a first fit, stopped at event 1 of 1"),
     ],
 )
 def test_a_broken_promise_is_caught(kind, check, message):
     with pytest.raises(AssertionError, match=message):
         check(kind)
+
+
+@pytest.mark.parametrize(
+    "check", [check_a_fit_that_fails_leaves_the_old_model, check_an_interrupted_fit_leaves_the_old_model]
+)
+def test_a_mixture_of_two_models_is_caught(check):
+    # It expects seven columns, and its directions have five.
+    with pytest.raises((AssertionError, ValueError)):
+        check(SetsAsItGoes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_a_fit_may_be_interrupted_anywhere(name):
+    check_an_interrupted_fit_leaves_the_old_model(ALL[name].make, most=200)
+    check_a_callback_that_raises_or_stops(ALL[name].make, most=100)
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not name.startswith("TablePreparer")])
+def test_memory_is_foreseen_and_checked_before_the_work(name):
+    estimator, (X, y), heard = ESTIMATORS[name].make(), data(), []
+    assert mf.estimate_memory(estimator, X, y) > 1000
+    assert mf.estimate_memory(estimator, X.tolist(), y.tolist()) == mf.estimate_memory(estimator, X, y)
+    if "callback" in estimator.get_params():
+        estimator.set_params(callback=heard.append)
+    with mf.memory_limit("1 kB"), pytest.raises(MemoryLimitError, match=r"needs about .* and the limit is 1000 B"):
+        estimator.fit(X, y)
+    assert not heard
 
 
 def test_a_parameter_changed_in_place_is_caught():

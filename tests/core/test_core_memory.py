@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -176,6 +177,25 @@ def test_the_need_of_a_pipeline_is_that_of_its_last_step():
     model = mf.RFPHATE(forest=ExtraTreesRegressor(70, bootstrap=True))
     assert mf.estimate_memory(make_pipeline(StandardScaler(), model), X, y) == mf.estimate_memory(model, X, y)
     assert mf.estimate_memory(mf.RFPHATE(n_trees=70), X, y) == mf.estimate_memory(model, X, y)
+
+
+def test_a_forest_that_is_grown_is_not_counted_again(rng):
+    X, y = rng.normal(size=(400, 4)), np.arange(400) % 2
+    grown = ExtraTreesRegressor(30, bootstrap=True, random_state=0).fit(X, y)
+    new = mf.estimate_memory(mf.RFPHATE(forest=clone(grown)), X, y)
+    assert 0 < mf.estimate_memory(mf.RFPHATE(forest=grown), X, y) < new
+
+
+def test_the_columns_count():
+    few, many = np.zeros((20_000, 5)), np.zeros((20_000, 500))
+    for model in (mf.FeatureMAP(), mf.KernelMap(mapping="mode"), mf.KernelTSNE(), mf.ForestFeatures(10)):
+        assert mf.estimate_memory(model, many) > mf.estimate_memory(model, few) + 4 * few.size
+
+
+def test_wide_neighbourhoods_count(rng):
+    """In many dimensions most rows are about as far as the nearest ones, and the kernel is nearly dense."""
+    flat, deep = rng.normal(size=(3000, 2)), rng.normal(size=(3000, 500))
+    assert mf.estimate_memory(mf.PHATE(), deep) > mf.estimate_memory(mf.PHATE(), flat) + 10**8
 
 
 def test_an_estimator_that_cannot_tell_says_so():

@@ -471,3 +471,84 @@ def test_the_bits_of_blas_do_not_depend_on_n_jobs(rng):
 
 def test_cpu_count_is_at_least_one():
     assert cpu_count() >= 1
+
+
+_FORKING = """
+import os, signal, sys, threading, warnings
+warnings.simplefilter("ignore")  # Python warns of a fork beside threads
+import numpy as np
+from threadpoolctl import threadpool_info
+from manifolia._core.parallel import _blas_limit, map_blocks, threads
+from manifolia.kernels import _jit
+
+def blas():
+    return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+def in_a_child(ask):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(120)  # one that waits for a lock is ended, and fails; a busy machine may let it wait, too
+        os._exit(0 if ask() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_beside_a_thread_that_works_does_not_hang():
+    """Threads enter and leave contexts without end; each child works alone.
+
+    They multiply nothing: OpenBLAS has locks of its own, which nobody can give back in a child.
+    """
+    code = _FORKING + textwrap.dedent("""
+        over = threading.Event()
+
+        def work():
+            while not over.is_set():
+                with threads(1):
+                    sum(range(100))
+
+        workers = [threading.Thread(target=work) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        codes = [in_a_child(lambda: map_blocks(abs, [-1, -2], n_jobs=2) == [1, 2]) for _ in range(40)]
+        over.set()
+        for worker in workers:
+            worker.join()
+        assert codes == [0] * 40, codes
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_leaves_no_lock_held_and_counts_no_context_of_a_thread_that_is_gone():
+    code = _FORKING + textwrap.dedent("""
+        before, inside, over = blas(), threading.Event(), threading.Event()
+
+        def hold():
+            with threads(1), _jit.PARALLEL_LOCK:
+                inside.set()
+                over.wait()
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        inside.wait()
+
+        def alone():
+            with threads(1):
+                limited = blas() == 1
+            return limited and blas() == before and _jit.PARALLEL_LOCK.acquire(timeout=1)
+
+        def in_a_context():
+            with threads(1):
+                return in_a_child(lambda: blas() == 1 and _blas_limit._open == 1)
+
+        codes = in_a_child(alone), in_a_context()
+        over.set()
+        holder.join()
+        assert codes == (0, 0), codes
+        assert blas() == before
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from explorer.pages import coordinates, read_page
+from manifolia.exceptions import ParameterError
 from manifolia.explorer import NewRows, Payload, build_payload, write_page
 from manifolia.show.palette import DARK, LIGHT, MISSING_COLOR, class_colors
 
@@ -519,6 +521,91 @@ def test_maps_with_hardly_anything_on_them(show):
     page.keyboard.press("0")
     page.mouse.move(*page.evaluate("() => manifolia.map.screenOf(0)"))
     assert page.inner_text(".tooltip").startswith("Row ")
+
+
+N = 60
+EVERY_KIND = {
+    "texts": [f"text number {i}" for i in range(N)],
+    "one text": ["a" * 2000] * N,
+    "words": ["ant", "bee", None] * 20,
+    "texts that are no words": ["\ud800", "\x00", "</script>", "\u202e", "\u2028", ""] * 10,
+    "bytes": [b"\xff", b"a"] * 30,
+    "whole": np.arange(N),
+    "huge whole": np.arange(N, dtype=np.uint64) + np.uint64(2**64 - N),
+    "beyond 64 bits": pd.Series([10**30 + i for i in range(N)], dtype=object),
+    "real": np.linspace(-1, 1, N),
+    "tiny": np.full(N, 5e-324),
+    "widest": np.linspace(-1, 1, N) * np.finfo(float).max,
+    "infinite": [np.inf, -np.inf, 0.0] * 20,
+    "half": np.linspace(0, 1, N).astype(np.float16),
+    "complex": np.linspace(0, 1, N) * 1j,
+    "nullable": pd.array([1, None, 3] * 20, dtype="Int64"),
+    "categories": pd.Categorical(["low", "high", None] * 20, categories=["low", "middle", "high"], ordered=True),
+    "categories of numbers": pd.Categorical([2.5, 1.5, np.nan] * 20),
+    "categories of dates": pd.Categorical(pd.date_range("2020", periods=N)),
+    "levels": pd.Categorical([f"level {i}" for i in range(N)]),
+    "no level": pd.Categorical([None] * N),
+    "days": pd.date_range("1677-09-22", periods=N),
+    "instants": pd.date_range("2020", periods=N, freq="37s", tz="Asia/Kathmandu"),
+    "seconds": np.array([-62135596800, 253402300799] * 30, dtype="datetime64[s]"),
+    "no day": pd.Series([pd.NaT] * N, dtype="datetime64[ns]"),
+    "spans": pd.timedelta_range("1s", periods=N),
+    "months": pd.period_range("2020-01", periods=N, freq="M"),
+    "intervals": pd.interval_range(0, N, periods=N),
+    "booleans": [True, False] * 30,
+    "nullable booleans": pd.array([True, None, False] * 20, dtype="boolean"),
+    "no number": np.full(N, np.nan),
+    "nothing": pd.Series([None] * N, dtype=object),
+    "one value": np.full(N, 7.0),
+    "one row has it": [*[None] * (N - 1), 3],
+    "mixed": [1, "a", None, 2.5, (1, 2), {"a": 1}] * 10,
+    "lists": [[i, i] for i in range(N)],
+    "__proto__": [1.5, 2.5] * 30,
+    "constructor": ["a", "b"] * 30,
+    "": np.arange(N) % 7,
+    " \n\t": np.arange(N) % 5,
+    "<b>&quot;'\"</script><!--": np.arange(N) % 3,
+    "ש\u202eلا 🜁 e\u0301": np.arange(N) % 2,
+    "\x00\ud800": np.arange(N) % 4,
+    "long" * 500: np.arange(N) % 6,
+    None: np.arange(N) % 8,
+    ("a", 1): np.arange(N) % 9,
+    12: np.arange(N) % 10,
+}
+
+
+def test_every_kind_of_column_colors_the_page_or_is_refused(show, rng):
+    Y = rng.normal(size=(N, 2))
+    refused = []
+    payload = build_payload(Y, EVERY_KIND)
+    for name in map(str, EVERY_KIND):
+        try:
+            colored = build_payload(Y, EVERY_KIND, color_by=name)
+        except ParameterError as error:
+            assert "a column of texts, which have no colours" in str(error)
+            refused.append(name)
+        else:
+            assert colored.meta["columns"][colored.meta["color_by"]]["name"] == name
+    kinds = {column["name"]: column["kind"] for column in payload.meta["columns"]}
+    assert sorted(refused) == sorted(name for name, kind in kinds.items() if kind == "text")
+    assert {"texts", "lists"} <= set(refused)
+    page = show(payload)
+    page.mouse.move(*page.evaluate("() => manifolia.map.screenOf(0)"))  # the tooltip reads every column
+    assert page.locator("#color-by option").count() == len(kinds) - len(refused)
+    for name in kinds.keys() - set(refused):
+        page.evaluate("(i) => manifolia.colorBy(i)", list(kinds).index(name))
+        page.wait_for_function("(i) => manifolia.store.state.colorBy === i", arg=list(kinds).index(name))
+        assert page.inner_text(".legend-body")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name in EVERY_KIND if isinstance(name, str)],
+    ids=lambda name: name.encode("ascii", "replace")[:30],
+)
+def test_a_page_of_every_kind_of_column_opens(show, rng, name):
+    page = show(build_payload(rng.normal(size=(N, 2)), {name: EVERY_KIND[name]}))
+    assert page.evaluate("() => manifolia.data.columns.length") == 1
 
 
 def test_what_was_left_out_is_said(show, rng):

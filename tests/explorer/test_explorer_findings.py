@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from manifolia.explorer.findings import (
     Learned,
+    _agreement,
     findings_of,
     importance_finding,
     isolation_finding,
+    more_than_chance,
     neighbour_finding,
     neighbour_share,
     surprise_finding,
@@ -31,15 +34,36 @@ def test_nothing_matters():
     assert found.columns == ()
 
 
-def test_a_forest_that_knows_no_more_than_the_largest_class_has_learned_nothing():
+def test_a_forest_whose_guesses_could_be_shuffled_has_learned_nothing(rng):
     y = np.array(["a"] * 60 + ["b"] * 40)
-    assert not Learned(0.65, 0.0, classes=True).more_than_chance(y)  # within two standard errors of 0.6
-    assert Learned(0.75, 0.0, classes=True).more_than_chance(y)
-    assert not Learned(0.1, 0.0, classes=False).more_than_chance(np.arange(100.0))
-    assert Learned(0.4, 0.0, classes=False).more_than_chance(np.arange(100.0))
+    half = np.where(rng.random(100) < 0.5, "a", "b")
+    assert not more_than_chance(y, half, classes=True)
+    assert not more_than_chance(y, np.full(100, "a"), classes=True)  # as good as can be had by looking at nothing
+    guesses = np.where(rng.random(100) < 0.75, y, half)
+    assert more_than_chance(y, guesses, classes=True)
+    assert more_than_chance(np.column_stack([half, y]), np.column_stack([half[::-1], guesses]), classes=True)
+    numbers = np.arange(100.0)
+    assert not more_than_chance(numbers, rng.normal(size=100), classes=False)
+    assert not more_than_chance(numbers, np.zeros(100), classes=False)
+    assert more_than_chance(numbers, numbers + rng.normal(scale=60, size=100), classes=False)
     found = importance_finding({"a": (0.5, 0.01)}, "y", learned=False)
-    assert found.text.startswith("The forest cannot tell y better")
+    assert "guesses y no better than chance" in found.text
     assert found.columns == ()
+
+
+def test_agreement_is_measured_against_permutations(rng):
+    y, guesses = rng.choice(list("aaab"), 80), rng.choice(list("aabc"), 80)
+    agreed = np.array([(rng.permutation(y) == guesses).mean() for _ in range(4000)])
+    z = ((y == guesses).mean() - agreed.mean()) / agreed.std()
+    assert _agreement(y, guesses, classes=True) == pytest.approx(z, abs=0.1)
+
+
+def test_a_rare_class_that_is_found_is_more_than_chance():
+    y = np.array(["well"] * 190 + ["ill"] * 10)
+    guesses = y.copy()
+    guesses[[*range(6), *range(190, 196)]] = ["ill"] * 6 + ["well"] * 6  # no more are right than by guessing "well"
+    assert (guesses == y).mean() < 0.95
+    assert more_than_chance(y, guesses, classes=True)
 
 
 def test_columns_that_mean_nothing_are_not_named_however_many_there_are(rng):
@@ -72,7 +96,12 @@ def test_classes_are_judged_beside_the_forest_by_one_measure():
     assert text.endswith("The map shows no more than was learned.")
     text = neighbour_finding(8, "kind", learned=Learned(0.75, 0.2, classes=True), y=y, scores={}).text
     assert "95% of the rows" in text
-    assert "20 points more than was learned" in text
+    assert "20 points more than was learned, which may be chance" in text  # of eight rows
+    many = np.repeat(y, 100)
+    text = neighbour_finding(800, "kind", learned=Learned(0.75, 0.2, classes=True), y=many, scores={}).text
+    assert "20 points more than was learned, which is not earned" in text
+    text = neighbour_finding(800, "kind", learned=Learned(0.4, 0.1, classes=True), y=many, scores={}).text
+    assert "10 points more than was learned, which may be chance" in text  # no better than guessing
 
 
 def test_several_targets_of_classes_are_not_called_variance():
@@ -99,19 +128,54 @@ def test_labels_that_the_forest_would_not_give():
     names = [f"r{i}" for i in range(60)]
     found = surprise_finding(line, y, predicted, "kind", names)
     assert found.text.startswith("2 of 59 rows have another kind than the forest would guess")
-    assert found.text.endswith("r29 (a, looks like b), r0 (a, looks like b).")
-    assert found.rows == (29, 0)
+    assert "(always guessing the most frequent would miss 29)" in found.text
+    assert found.text.endswith("r29 (a, looks like b).")
+    assert found.rows == (29,)
     assert surprise_finding(line, y, y, "kind", names) is None
     found = surprise_finding(line, y, np.full(60, "b", dtype=object), "kind", names)
-    assert "too many to be errors" in found.text
+    assert found.text.endswith("would miss 29): its guesses tell little of kind.")
     assert found.rows == ()
+    predicted[29] = "a"
+    found = surprise_finding(line, y, predicted, "kind", names)
+    assert found.text.endswith("None of them lies mostly among rows of the class that it looks like.")
+
+
+def test_classes_with_gaps_are_compared_as_values():
+    y = np.repeat([0.0, 1.0], 30)
+    y[5] = np.nan
+    predicted = np.repeat([0, 1], 30)
+    names = [f"r{i}" for i in range(60)]
+    line = np.column_stack([np.arange(60.0), np.zeros(60)])
+    assert surprise_finding(line, y, predicted, "kind", names) is None
+    predicted[29] = 1
+    found = surprise_finding(line, y, predicted, "kind", names)
+    assert found.text.startswith("1 of 59 rows has another kind")
+    assert found.text.endswith("r29 (0, looks like 1).")
+    assert findings_of(line, names, target="kind", y=y, learned=Learned(0.98, 0.0, classes=True), predicted=predicted,
+                       importances={"u": (0.5, 0.01)}, purpose="kind")[0].columns == ("u",)  # fmt: skip
+
+
+def test_a_third_of_many_classes_missed_is_not_little(rng):
+    y = np.repeat(np.arange(26), 20)
+    predicted = np.where(rng.random(520) < 0.68, y, (y + 1) % 26)
+    line = np.column_stack([np.arange(520.0), np.zeros(520)])
+    found = surprise_finding(line, y, predicted, "letter", [str(i) for i in range(520)])
+    assert "(always guessing the most frequent would miss 500)" in found.text
+    assert "little" not in found.text
+    rare = np.repeat(["well", "ill"], [500, 20])
+    found = surprise_finding(line, rare, np.full(520, "well"), "state", [str(i) for i in range(520)])
+    assert found.text == (
+        "20 of 520 rows have another state than the forest would guess (always guessing the most frequent would miss "
+        "20): its guesses tell little of state."
+    )
 
 
 def test_rows_far_from_their_neighbours_are_named():
     found = isolation_finding(np.array([1.0, 1.0, 5.0, 2.0]), list("pqrs"))
-    assert found.text.startswith("The rows farthest from their 10 nearest are r (3.3), s (1.3), p (0.7)")
+    assert found.text.startswith("The rows farthest from their 3 nearest are r (3.3), s (1.3), p (0.7)")
     assert found.rows == (2, 3, 0)
-    assert isolation_finding(np.zeros(4), list("pqrs")).text.startswith("More than half")
+    same = isolation_finding(np.zeros(4), list("pqrs")).text
+    assert same == "At least half of the rows have the same values as 3 others."
 
 
 def test_a_row_whose_name_reads_like_a_sentence_is_found_by_its_number():
@@ -136,5 +200,7 @@ def test_all_that_is_known_of_a_map_is_said_in_order():
     assert [one.rows for one in found] == [(59, 58, 57)]  # nobody measured how neighbours are kept
     found = findings_of(line, names, learned=None, scores={}, isolation=np.arange(60.0))
     assert [one.rows for one in found] == [(), (59, 58, 57)]
+    known["predicted"] = np.array(["a", "b"] * 30)
     blind = findings_of(line, names, learned=Learned(0.5, 0.0, classes=True), **known)
-    assert blind[0].text.startswith("The forest cannot tell kind better")
+    assert "guesses kind no better than chance" in blind[0].text
+    assert blind[-1].text.endswith("its guesses tell little of kind.")

@@ -8,12 +8,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.manifold import Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import manifolia as mf
 from explorer.pages import coordinates, payload_of_model, read_page, values
-from manifolia.exceptions import ManifoliaWarning, ModelFileError
+from manifolia.exceptions import ManifoliaWarning, ModelFileError, ParameterError
 from manifolia.explorer import NewRows, build_payload, page_html
 from manifolia.runs import Request, make_run
 from manifolia.tables import read
@@ -66,7 +67,9 @@ def test_a_forest_map_tells_how_it_was_made_and_what_it_found(tmp_path, forest_m
     np.testing.assert_allclose(
         [item["value"] for item in meta["importances"]], np.sort(model.feature_importances_)[::-1]
     )
-    assert meta["importances"][0]["error"] == pytest.approx(model.importances_std_[0] / np.sqrt(30))
+    values, share = model._fitted_forest.importance_by_group()  # errors over trees, and over rows
+    error = np.hypot(model.importances_std_[0] / np.sqrt(30), values[:, 0].std(ddof=1) * np.sqrt(share))
+    assert meta["importances"][0]["error"] == pytest.approx(error)
     said = " ".join([*(finding["text"] for finding in meta["findings"]), *meta["notes"]])
     assert f"the forest is right about {model.oob_score_:.0%} of rows it was not trained on" in said
     assert "What matters most for target: signal" in said
@@ -191,7 +194,9 @@ def test_a_run_and_a_payload(tmp_path, data):
     meta, _ = read_page(mf.explore(tmp_path, path=tmp_path / "d.html", title="Other", color_by="c"))
     assert (meta["title"], meta["color_by"]) == ("Other", 1)
     assert payload.meta["title"] == "Kept"  # what was given is not changed
-    with pytest.raises(ValueError, match=r"color_by is 'x', which is not a column of the page: 'level', 'c'"):
+    with pytest.raises(
+        ValueError, match=r"color_by is 'x', which is not a column of the page\. Use one of 'level', 'c'"
+    ):
         mf.explore(payload, path=tmp_path / "e.html", color_by="x")
     with pytest.raises(ValueError, match="X: a run has all that its page shows"):
         mf.explore(tmp_path, X, path=tmp_path / "e.html")
@@ -200,6 +205,24 @@ def test_a_run_and_a_payload(tmp_path, data):
     with pytest.raises(ModelFileError, match=r"no payload\.npz"):
         mf.explore(tmp_path / "nowhere", path=tmp_path / "e.html")
     assert not (tmp_path / "e.html").exists()
+
+
+def test_texts_have_no_colors_and_a_target_of_texts_chooses_none(tmp_path, data):
+    X, _ = data
+    names = [f"row {i}" for i in range(len(X))]
+    payload = build_payload(X.iloc[:, :2], {"c": X["c"], "name": names})
+    (tmp_path / "a.html").write_text("mine")
+    with pytest.raises(ParameterError, match=r"color_by is 'name', which is a column of texts.* Use one of 'c'\."):
+        mf.explore(payload, path=tmp_path / "a.html", color_by="name")
+    with pytest.raises(ParameterError, match="column of texts"):
+        build_payload(X.iloc[:, :2], {"c": X["c"], "name": names}, color_by="name")
+    with pytest.raises(ParameterError, match="and the page has no other"):
+        build_payload(X.iloc[:, :2], {"name": names}, color_by="name")
+    assert (tmp_path / "a.html").read_text() == "mine"
+    model = Isomap().fit(X)
+    meta, _ = read_page(mf.explore(model, X, pd.Series(names, name="word"), path=tmp_path / "b.html"))
+    assert [column["kind"] for column in meta["columns"] if column["name"] == "word"] == ["text"]
+    assert meta["columns"][meta["color_by"]]["kind"] != "text"
 
 
 def test_what_cannot_be_shown_is_refused(tmp_path, data):
@@ -220,3 +243,17 @@ def test_what_does_not_fit_is_warned_about(tmp_path, rng):
     with pytest.warns(ManifoliaWarning, match=r"does not hold everything\. .*of 20 columns are left out"):
         mf.explore(Plane().fit(X), X, path=tmp_path / "map.html", parts=None, max_mb=0.2)
     assert (tmp_path / "map.html").stat().st_size <= 200_000
+
+
+def test_a_map_coloured_by_something_else_is_not_judged_by_it(tmp_path, forest_map):
+    model, X, y = forest_map
+    for other in (np.where(y == 1, "ill", "well"), np.column_stack([y, y]), np.linspace(0, 1, len(y))):
+        meta, _ = read_page(mf.explore(model, X, other, tmp_path / "map.html", importances=True))
+        said = " ".join(finding["text"] for finding in meta["findings"])
+        assert "than the forest would guess" not in said
+        assert "no better than chance" not in said
+    own, _ = read_page(mf.explore(model, X, y.astype(float), tmp_path / "map.html", importances=True))
+    assert any("vote of its 10 nearest" in finding["text"] for finding in own["findings"])
+    numbers = mf.RFPHATE(n_trees=30, random_state=0).fit(X, X["signal"])
+    meta, _ = read_page(mf.explore(numbers, X, np.where(y == 1, "ill", "well"), tmp_path / "map.html"))
+    assert meta["findings"]

@@ -110,7 +110,7 @@ def test_a_kind_can_be_told(tmp_path):
     [
         ({"kinds": {"b": "class"}}, r"kinds names the column 'b', which is not in columns: 'a'"),
         ({"kinds": {"a": "colour"}}, r"kinds: 'a' is 'colour'\. Use one of 'class', 'number', 'date', 'text'"),
-        ({"color_by": "c"}, r"color_by is 'c', which is no column\. There are: 'a'"),
+        ({"color_by": "c"}, r"color_by is 'c', which is not a column of the page\. Use one of 'a'"),
         ({"row_names": ["x"]}, r"row_names has 1 entries and the map has 3 rows"),
         ({"max_mb": 0}, r"max_mb"),
         ({"new": NewRows(np.zeros((1, 3)))}, r"new.Y has 3 dimensions and the map has 2"),

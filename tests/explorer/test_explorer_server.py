@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import re
@@ -309,3 +310,38 @@ def test_uploads_are_read_as_tables():
     assert read_upload(b'{"a": [1, NaN]}', "application/json").features["a"].isna().tolist() == [False, True]
     with pytest.raises(UploadError, match="no rows"):
         read_upload(b"  \n", "text/csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "said"),
+    [
+        (gzip.compress(b"a,b\n" + b"1,2\n" * 10**6), "text/csv", "The rows are packed"),
+        (b"a\n" + b"1\n" * 500_000, "text/csv", "more than 200,000 lines"),
+        (b"a\n" + b"1\r" * 500_000, "text/csv", "more than 200,000 lines"),
+        (b"[" + b"{}," * 300_000 + b"{}]", "application/json", "more than 200,000 objects"),
+        (b"[" + b"{}," * 10_000 + b"{}]", "application/json", "10,001 rows with 0 columns"),
+        (
+            json.dumps([{f"x{i}": 1} for i in range(5000)]).encode(), "application/json",
+            "5,000 rows with 5,000 columns",
+        ),
+        (json.dumps({"a": [1] * 10_001}).encode(), "application/json", "10,001 rows with 1 columns"),
+        (b"[" * 100_000, "application/json", "not JSON"),
+        (b'{"a": [' + b"[" * 90_000 + b"]" * 90_000 + b"]}", "application/json", "not JSON"),
+    ],
+    ids=["packed", "lines", "returns", "objects", "records", "columns", "lists", "deep", "deeper"],
+)  # fmt: skip
+def test_uploads_that_would_take_much_are_refused(content, kind, said):
+    assert len(content) < MOST_BYTES
+    with pytest.raises(UploadError, match=said):
+        read_upload(content, kind)
+
+
+def test_no_number_is_too_long(client, data):
+    """Beyond the largest float it is infinite, and refused as other infinite values are."""
+    assert read_upload(b'{"a": [12345678901234567890]}', "application/json").features["a"].tolist() == [
+        1.2345678901234567e19
+    ]
+    row = ", ".join(f'"{name}": 1{"0" * 400}' for name in data[0].columns)
+    answer = client.post("/transform", f"[{{{row}}}]".encode())
+    assert answer.status == 422
+    assert b"infin" in answer.body

@@ -66,8 +66,8 @@ def test_rows_that_are_not_there_cannot_be_selected(payload, rows):
 
 def test_only_columns_with_colors_can_color(payload):
     pytest.importorskip("anywidget", reason="anywidget is not installed")
-    for name in ("nothing", "id"):
-        with pytest.raises(ValueError, match="not a column of the page that has colours: group, a"):
+    for name, why in (("nothing", "not a column of the page"), ("id", "a column of texts, which have no colours")):
+        with pytest.raises(ValueError, match=f"which is {why}. Use one of 'group', 'a'"):
             mf.Explorer(payload).color_by = name
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from manifolia.extension.anchored import place_anchored
+from manifolia.extension.anchored import map_field, place_anchored, place_in_field
+from manifolia.layout.forces import Schedule, neighbor_forces
+from reference import forces as naive
 
 
 @pytest.fixture
@@ -102,3 +105,71 @@ def test_no_rows_and_rows_without_weight(rng):
 def test_neighbours_that_are_refused(indices, weights, kind, message):
     with pytest.raises(kind, match=message):
         place_anchored(np.eye(5, 2), np.array(indices), np.array(weights))
+
+
+# ------------------------------------------------------------------------------------------------ in a map's field
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_a_row_that_is_left_out_finds_its_own_place(c, rng):
+    """A layout at rest, without one of its rows: the forces of the others lead it back."""
+    X = rng.random((150, c))
+    D = np.linalg.norm(X[:, None] - X[None], axis=-1)
+    W = np.exp(-((D / 0.15) ** 2)) * (D > 0)
+    for _ in range(60):  # every row has a total weight of 1, as a new row has
+        W = W / W.sum(axis=1, keepdims=True)
+        W = (W + W.T) / 2
+    made = neighbor_forces(sp.csr_array(W), 20.0 * (X - 0.5), schedule=Schedule(0, 0, 600))
+    missed, begun = [], []
+    for i in range(0, 150, 10):
+        field = map_field(np.delete(made.Y, i, axis=0))
+        near = np.arange(149)[None]
+        weights = np.delete(W[i], i)[None]
+        missed.append(np.linalg.norm(place_in_field(field, near, weights, n_steps=200)[0] - made.Y[i]))
+        begun.append(np.linalg.norm(place_in_field(field, near, weights, n_steps=0)[0] - made.Y[i]))
+    assert np.median(missed) < 0.5 * np.median(begun)
+
+
+def test_the_field_pushes_as_all_points_do(rng):
+    """One step from the same place: the mean of the neighbours, moved along the exact force."""
+    Y = 6.0 * rng.standard_normal((300, 2))
+    field = map_field(Y)
+    potential, _ = naive.all_pairs(Y.astype(np.float32).astype(np.float64))
+    assert field.strength == pytest.approx(300 / potential.sum(), rel=1e-2)
+    indices, weights = rng.integers(0, 300, (9, 6)), rng.random((9, 6))
+    start = place_in_field(field, indices, weights, n_steps=0)
+    moved = place_in_field(field, indices, weights, n_steps=1)
+    share = weights / weights.sum(axis=1, keepdims=True)
+    for i in range(9):
+        gaps = Y - start[i]
+        q = 1.0 / (1.0 + (gaps**2).sum(axis=1))
+        pull = (share[i] * q[indices[i]]) @ gaps[indices[i]]
+        force = pull - field.strength * (q**2) @ gaps
+        # Adam's first step goes along the signs of the force.
+        clear = np.abs(force) > 0.05 * np.abs(pull).max()
+        assert (np.sign(moved[i] - start[i])[clear] == np.sign(force)[clear]).all()
+
+
+def test_a_row_in_a_field_has_the_same_bits_alone_in_any_order_and_on_any_thread(scene, rng):
+    Y, _, _, indices, weights = scene
+    field = map_field(Y, n_jobs=1)
+    assert field.field.nodes.tobytes() == map_field(Y, n_jobs=2).field.nodes.tobytes()
+    indices, weights = np.tile(indices, (20, 1)), np.tile(weights, (20, 1))
+    whole = place_in_field(field, indices, weights, n_jobs=1)
+    np.testing.assert_array_equal(place_in_field(field, indices, weights, n_jobs=2), whole)
+    order = rng.permutation(len(indices))
+    np.testing.assert_array_equal(place_in_field(field, indices[order], weights[order]), whole[order])
+    for i in (0, 7, 399):
+        np.testing.assert_array_equal(place_in_field(field, indices[i : i + 1], weights[i : i + 1])[0], whole[i])
+
+
+def test_rows_in_a_field_lie_among_their_neighbours(scene):
+    Y, centres, wanted, indices, weights = scene
+    placed = place_in_field(map_field(Y), indices, weights)
+    nearest = np.argmin(np.linalg.norm(placed[:, np.newaxis] - centres, axis=2), axis=1)
+    np.testing.assert_array_equal(nearest, wanted)
+    with pytest.raises(ValueError, match="Y must have 1 to 3 columns"):
+        map_field(np.zeros((5, 4)))
+    with pytest.raises(ValueError, match="points of the map"):
+        place_in_field(map_field(Y), np.array([[300]]), np.ones((1, 1)))
+    assert np.isfinite(place_in_field(map_field(Y[:1]), np.array([[0]]), np.ones((1, 1)))).all()

@@ -270,3 +270,22 @@ def test_places_must_fit_the_rows(clusters):
     X, Y = clusters
     with pytest.raises(ValueError, match="Y has 5 rows"):
         mf.KernelMap().fit(X, Y[:5])
+
+
+@pytest.mark.parametrize("options", [{}, {"mapping": "mode"}, {"metric": "cosine"}, {"metric": "manhattan"}])
+def test_a_model_that_was_tampered_with_reads_no_foreign_memory(clusters, options):
+    X, Y = clusters
+    model = mf.KernelMap(**options).fit(X, Y)
+    model.n_features_in_ = X.shape[1] + 3
+    with pytest.raises(ValueError, match="columns"):
+        model.transform(np.ones((2, X.shape[1] + 3)))
+    if model.mapping == "kernel":
+        short = mf.KernelMap(**options).fit(X, Y)
+        short.coefficients_ = short.coefficients_[:5]
+        with pytest.raises(ValueError, match=r"centres, .* and 5 coefficients. Fit it again"):
+            short.transform(X[:2])
+    else:
+        model = mf.KernelMap(**options).fit(X, Y)
+        model.places_ = model.places_[:5]
+        with pytest.raises(ValueError, match=r"of 5 on the map"):
+            model.transform(X[-2:])

@@ -215,3 +215,9 @@ def test_sparse_rows_are_placed_as_dense_ones(rng):
     leaves = leaf_values(table, rng.normal(size=(150, 2)))
     dense, sparse = (place_new(new_leaves(model, rows, table), leaves) for rows in (X, sp.csr_array(X)))
     assert dense.tobytes() == sparse.tobytes()
+
+
+def test_leaves_without_values_are_refused():
+    leaves = LeafValues(np.zeros((3, 2)), np.ones(3, dtype=bool))
+    with pytest.raises(ValueError, match="the forest has a leaf 3, and values were put into 3 leaves"):
+        place_new(np.array([[0, 3]], dtype=np.int32), leaves)

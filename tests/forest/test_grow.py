@@ -20,10 +20,11 @@ from sklearn.ensemble import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
+from manifolia._core.messages import Argument
 from manifolia.forest.bags import training_weights
 from manifolia.forest.grow import grow_forest
 from manifolia.forest.leaf_tables import leaf_table
-from manifolia.forest.targets import Target, read_target
+from manifolia.forest.targets import Target, read_target, taken_as
 from manifolia.forest.trees import check_forest
 
 N = 60
@@ -101,10 +102,29 @@ def test_labels_come_back_as_they_were():
     np.testing.assert_array_equal(read_target(MANY, N).y, MANY.astype(float))
 
 
-def test_many_means_more_than_a_tenth_of_the_rows_too():
-    y = np.arange(1000) % 90
-    assert read_target(y, 1000).task == "classification"
-    assert read_target(y[:800], 800).task == "regression"
+@pytest.mark.parametrize(("n_values", "task"), [(20, "classification"), (21, "regression"), (33, "regression")])
+def test_more_than_twenty_whole_numbers_are_numbers_however_many_rows_there_are(n_values, task):
+    y = np.arange(6000) % n_values
+    for n in (70, 6000):
+        assert read_target(y[:n], n).task == task
+        assert read_target(y[:n].astype(float), n).task == task
+        assert read_target(y[:n].astype(str), n).task == "classification"
+
+
+def test_the_choice_for_whole_numbers_is_said_with_its_opposite():
+    told = taken_as(read_target(MANY, N), "years")
+    assert told == "years taken as numbers (regression); task='classification' takes them as classes."
+    assert Argument("task", "classification") in told.parts
+    told = taken_as(read_target(FEW, N), "kind")
+    assert told == "kind taken as classes (classification); task='regression' takes them as numbers."
+    for y in (LETTERS, NUMBERS, FEW > 3, np.column_stack([FEW, FEW])):
+        assert taken_as(read_target(y, N)) is None
+
+
+def test_objects_that_are_whole_numbers_stay_whole():
+    several = np.column_stack([FEW, FEW]).astype(object)
+    several[5, 1] = None
+    assert read_target(several, N).is_classification
 
 
 def test_minus_one_is_a_label():
@@ -450,3 +470,34 @@ def test_a_report_that_raises_stops_the_growth():
 
 
 LOTS = np.repeat([0, 1, 2], 50)
+
+
+# Numbers at the ends of what floats can hold
+
+
+@pytest.mark.parametrize(("unit", "center"), [(1e-9, 0.0), (1e-60, 0.0), (0.9, 1e9), (1e60, 0.0), (1e-9, 1.0)])
+def test_numbers_of_any_size_are_regressed_on_alike(rng, unit, center):
+    X = rng.normal(size=(150, 3))
+    wanted = grow_forest(X, read_target(X[:, 0] + 0.25, 150), n_trees=10, random_state=0).forest.predict(X)
+    y = X[:, 0] * unit + center
+    found = grow_forest(X, read_target(y, 150), n_trees=10, random_state=0).forest.predict(X)
+    np.testing.assert_allclose((found - center) / unit, wanted - 0.25, atol=0.1)
+    several = np.column_stack([y, X[:, 1] * unit])
+    both = grow_forest(X, read_target(several, 150), n_trees=10, random_state=0).forest.predict(X)
+    assert min(np.corrcoef(both[:, k], several[:, k])[0, 1] for k in range(2)) > 0.8
+
+
+def test_the_bits_of_usual_numbers_stay(rng):
+    X = rng.normal(size=(80, 3))
+    y = 100.0 * X[:, 0] + 12.0
+    grown = grow_forest(X, read_target(y, 80), n_trees=5, random_state=0).forest
+    own = RandomForestRegressor(5, max_features=1 / 3, min_samples_split=6, random_state=grown.random_state).fit(X, y)
+    for ours, theirs in zip(grown.estimators_, own.estimators_, strict=True):
+        np.testing.assert_array_equal(ours.tree_.value, theirs.tree_.value)
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e75, 1e-75, 1e-200])
+def test_numbers_whose_squares_overflow_or_vanish_are_refused_before_the_work(rng, unit):
+    y = rng.normal(size=N) * unit
+    with pytest.raises(ValueError, match=r"standard deviation from 1e-70 to 1e\+70 .*, got .*Divide it by a constant"):
+        read_target(y, N)

@@ -17,7 +17,13 @@ from manifolia import memory_limit
 from manifolia.datasets import make_relevant_blobs
 from manifolia.exceptions import MemoryLimitError
 from manifolia.forest.grow import contrast_forest, shuffled_columns
-from manifolia.forest.importances import _permutations, contrast_importance, permutation_importance
+from manifolia.forest.importances import (
+    _permutations,
+    contrast_importance,
+    importance_by_group,
+    permutation_importance,
+)
+from manifolia.forest.leaf_tables import leaf_table
 
 
 def naive(forest, X, y, seed, n_skipped=0):
@@ -258,3 +264,34 @@ def test_contrast_importance_is_of_the_features_that_depend_on_each_other(rng):
     assert np.abs(found.mean[2:]).max() < 0.05
     with pytest.raises(ValueError, match="not the data that the forest was trained on"):
         contrast_importance(grown.forest, X, contrast_state=8, random_state=0)
+
+
+def test_groups_of_rows_tell_what_trees_alone_do_not():
+    """Columns that mean nothing look telling by their spread over trees, which all ask about the same rows."""
+    n, n_trees, by_trees, by_rows = 120, 200, 0, 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 5))
+        y = ((X[:, 0] > 0) ^ (rng.random(n) < 0.2)).astype(int)
+        model = RandomForestClassifier(n_trees, random_state=seed).fit(X, y)
+        found = permutation_importance(model, X, y, random_state=0)
+        groups = importance_by_group(model, X, y, leaf_table(model, X).counts, random_state=0)
+        assert groups.values.shape == (12, 5)
+        assert groups.share == 1 / 12
+        assert groups.values.mean(axis=0)[0] == pytest.approx(found.mean[0], rel=0.2)
+        over_trees = found.std / np.sqrt(n_trees)
+        both = np.hypot(over_trees, groups.values.std(axis=0, ddof=1) * np.sqrt(groups.share))
+        by_trees += np.count_nonzero(np.abs(found.mean[1:]) > 2.2 * over_trees[1:])
+        by_rows += np.count_nonzero(np.abs(found.mean[1:]) > 2.2 * both[1:])
+        assert found.mean[0] > 4 * both[0]
+    assert by_trees >= 4
+    assert by_rows <= 1
+
+
+def test_too_few_rows_or_trees_make_no_groups(rng):
+    X = rng.normal(size=(24, 2))
+    y = np.arange(24) % 2
+    model = RandomForestClassifier(1, random_state=0).fit(X, y)
+    counts = np.ones((1, 24), dtype=np.uint8)
+    assert importance_by_group(model, X, y, counts) is None
+    assert importance_by_group(model, X[:19], y[:19], np.zeros((1, 19), dtype=np.uint8)) is None

@@ -179,6 +179,9 @@ def test_lumped_operator_adds_up_the_matrix(kind):
     expected = C.T @ F.proximity(model, X, kind=kind).toarray() @ C
     np.testing.assert_allclose(op.lump(labels, 9), expected, atol=1e-11)
     np.testing.assert_array_equal(op.lump(labels, 9, n_jobs=1), op.lump(labels, 9, n_jobs=2))
+    for wrong in (labels[1:], np.where(labels == 2, 9, labels), np.where(labels == 2, -1, labels)):
+        with pytest.raises(ValueError, match=r"labels must be \d+ numbers from 0 to 8"):
+            op.lump(wrong, 9)
 
 
 @pytest.mark.parametrize("kind", ALL_KINDS)

@@ -166,3 +166,50 @@ def test_into_the_leaves_and_out_again(role):
             results.append((totals, out, n_asked))
         for got, expected in zip(*results, strict=True):
             np.testing.assert_allclose(got, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.5])
+def test_votes_and_the_places_that_they_weigh(role, power):
+    leaf, counts, offsets, generator = random_table(7)
+    parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
+    columns = np.array([[0, 3], [1, 3], [2, 4]], dtype=np.int32)  # two labels, three combinations
+    size = generator.integers(0, 4, offsets[-1])  # some leaves are empty
+    starts = np.concatenate([[0], np.cumsum(size)])
+    group = generator.integers(0, 3, starts[-1]).astype(np.int32)
+    content = generator.uniform(0.1, 1.0, size=(starts[-1], 3))
+    results = []
+    for module in (kernels, naive):
+        votes, n_asked, out = np.zeros((17, 5)), np.zeros(17, dtype=np.int64), np.zeros((17, 2))
+        for first, last in ((0, 0), (0, 1), (1, 17)):
+            module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
+            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out)
+        results.append((votes, n_asked, out))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert np.abs(results[0][2]).max() > 0.1
+
+
+def test_a_high_power_of_votes_leaves_the_group_with_most_of_them():
+    leaf = np.array([[0], [1], [2]], dtype=np.int32)
+    starts, group = np.arange(4), np.array([0, 1, 1], dtype=np.int32)
+    content = np.array([[1.0, 8.0], [1.0, 2.0], [1.0, 4.0]])
+    columns, votes, out = np.array([[0], [1]], dtype=np.int32), np.array([[1 / 3, 2 / 3]]), np.zeros((1, 1))
+    every = np.empty((0, 0), dtype=np.uint8)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 1e6, 0, 1, out)
+    assert out[0, 0] == 3.0
+
+
+@pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.5])
+def test_places_weighed_by_values(role, power):
+    leaf, counts, offsets, generator = random_table(8)
+    parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
+    values, guess = generator.normal(size=(offsets[-1], 4)), generator.normal(size=(17, 2))
+    filled = generator.random(offsets[-1]) < 0.8
+    got, expected = np.zeros((2, 17, 2))
+    for first, last in ((0, 0), (0, 1), (1, 17)):
+        for module, out in ((kernels, got), (naive, expected)):
+            module.place_by_values(leaf, parts, values, filled, guess, power, first, last, out)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+    assert np.abs(got).max() > 0.1

@@ -42,7 +42,7 @@ def test_the_naive_way_is_scikit_learns(kind):
     model, X, _, _ = grown(kind, 0)
     trees = read_trees(model)
     for t, estimator in enumerate(model.estimators_):
-        ends = [naive._way(*trees.walk[:3], trees.roots[t], x)[-1] - trees.roots[t] for x in X]
+        ends = [naive._way(*trees.walk(X)[:3], trees.roots[t], x)[-1] - trees.roots[t] for x in X]
         np.testing.assert_array_equal(ends, estimator.apply(X))
     assert trees.n_trees == 4
 
@@ -71,7 +71,7 @@ def test_find_leaves(kind):
     trees = read_trees(model)
     for hashes in (np.empty(0, dtype=np.uint64), np.arange(len(X), dtype=np.uint64)):
         outputs = np.zeros((4, len(X)), dtype=np.int32), np.zeros(len(X), dtype=np.int64)
-        leaf, _ = both("find_leaves", outputs, *trees.walk, X, hashes, np.uint64(7), trees.depth)
+        leaf, _ = both("find_leaves", outputs, *trees.walk(X), X, hashes, np.uint64(7), trees.depth)
         assert trees.is_leaf[leaf].all()
         if not len(hashes):
             np.testing.assert_array_equal(leaf.T, model.apply(X) + trees.roots[:-1])
@@ -109,7 +109,7 @@ def test_permuted_losses(kind, classes):
         got, expected = np.zeros((2, d))
         for module, out in ((kernels, got), (naive, expected)):
             module.permuted_losses(
-                *trees.walk[:3], trees.roots[t], stored, rows, moved, shift, leaf_value, y, classes, out
+                *trees.walk(X)[:3], trees.roots[t], stored, rows, moved, shift, leaf_value, y, classes, out
             )
         np.testing.assert_array_equal(got, expected)  # whole numbers: sums are exact
         changed += np.count_nonzero(got)
@@ -132,11 +132,11 @@ def test_ranges_and_excess(kind):
         high = -low
         for rows in (slice(0, 15), slice(15, 40)):  # ranges widen block by block
             for first, last in ((0, 1), (1, 4)):
-                module.node_ranges(*trees.walk, X[rows], counts[:, rows].copy(), first, last, low, high)
+                module.node_ranges(*trees.walk(X), X[rows], counts[:, rows].copy(), first, last, low, high)
         sums = []
         for Z, drawn in ((new, nobody), (X, counts)):
             out, n_asked = np.zeros((2, len(Z)))
-            module.path_excess(*trees.walk, low, high, span, Z, drawn, out, n_asked)
+            module.path_excess(*trees.walk(Z), low, high, span, Z, drawn, out, n_asked)
             sums += [out, n_asked]
         results.append((low, high, *sums))
     for got, expected in zip(*results, strict=True):

@@ -247,3 +247,15 @@ def test_needs_no_numba():
         "assert {'classical_mds', 'metric_mds'} <= set(dir(layout))\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_eigenvalues_that_lapack_loses_are_found(monkeypatch):
+    """Of many equal eigenvalues LAPACK may return none of those asked for, and no error."""
+    import scipy.linalg
+
+    D = _distances(30, 3)
+    expected = classical_mds(D, 2)
+    monkeypatch.setattr(scipy.linalg, "eigh", lambda B, **_: (np.empty(0), np.empty((len(B), 0))))
+    found = classical_mds(D, 2)
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues)
+    np.testing.assert_allclose(found.Y, expected.Y, atol=1e-9)

@@ -117,3 +117,10 @@ def test_errors():
         spectral_start(sp.csr_array((2, 3)))
     with pytest.raises(ValueError, match="n_components"):
         pca_start(np.eye(3), 0)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_a_start_in_single_precision_does_not_depend_on_units(scale):
+    X = _cloud().astype(np.float32)
+    expected = pca_start(X, 2, random_state=0)
+    np.testing.assert_allclose(pca_start((X * np.float32(scale)), 2, random_state=0), expected, rtol=1e-3, atol=1e-3)

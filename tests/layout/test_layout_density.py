@@ -225,3 +225,12 @@ def test_arrays_that_do_not_belong_together():
         edge_layout(graph, Y, density=term._replace(weight=-0.1))
     with pytest.raises(ValueError, match="density fraction"):
         edge_layout(graph, Y, density=term._replace(fraction=1.1))
+
+
+@pytest.mark.parametrize("wrong", [-1, 40, 2**31])
+def test_neighbours_that_are_no_points_are_refused(wrong):
+    graph, Y, term = _problem()
+    indices = term.indices.copy()
+    indices[3, 2] = wrong
+    with pytest.raises(ValueError, match="indices from 0 to 39"):
+        edge_layout(graph, Y, n_epochs=1, density=term._replace(indices=indices))

@@ -110,3 +110,9 @@ def test_progress_and_stopping(rng):
 def test_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         unfold(np.eye(5), **options)
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")  # they cannot be kept, which it says
+def test_lengths_of_very_different_sizes():
+    X = np.array([[0.1 * i if i % 2 else 1e20] for i in range(40)])
+    assert np.isfinite(unfold(X, n_neighbors=4).Y).all()

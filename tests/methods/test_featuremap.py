@@ -439,3 +439,8 @@ def test_novelty_survives_saving(tmp_path, digits, fitted):
     loaded = mf.load(tmp_path / "map.mfa")
     np.testing.assert_array_equal(loaded.novelty(new), fitted.novelty(new))
     np.testing.assert_array_equal(loaded.novelty(), fitted.novelty())
+
+
+def test_values_whose_squares_single_precision_cannot_hold_are_refused(rng):
+    with pytest.raises(ValueError, match=r"X must hold values up to 1e\+18, .*, got 3e\+25\. Divide X by a constant"):
+        mf.FeatureMAP().fit(np.full((30, 2), 3e25) * rng.integers(0, 2, (30, 2)))

@@ -42,7 +42,6 @@ def noisy(rng):
 
 
 def test_the_target_guides_the_map_and_places_rows_without_it(noisy):
-    pytest.importorskip("openTSNE", reason="the extra tsne is not installed")
     X, y = noisy
     guided = mf.FisherKernelTSNE(n_train=300, random_state=0).fit(X, y)
     others = np.setdiff1d(np.arange(500), guided.train_indices_)
@@ -89,7 +88,6 @@ def test_names_of_classes_do_not_matter(digits):
 
 
 def test_shuffled_labels_do_not_separate_rows_that_were_not_laid_out(digits, rng):
-    pytest.importorskip("openTSNE", reason="the extra tsne is not installed")
     X, y = digits
     shuffled = rng.permutation(y)
     with pytest.warns(HonestyWarning, match="cannot be told from the data"):

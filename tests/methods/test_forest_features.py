@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
@@ -32,9 +33,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
 from manifolia import ForestFeatures
-from manifolia.exceptions import ManifoliaWarning
+from manifolia.exceptions import ManifoliaWarning, ParameterError
 from manifolia.forest.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
 from manifolia.forest.trees import Trees, _depths, describe_node, linkage_trees
+from manifolia.methods import forest_features
 
 X, Y = load_iris(return_X_y=True)
 GAPS = np.where(np.random.default_rng(0).random(X.shape) < 0.25, np.nan, X)
@@ -58,7 +60,7 @@ def test_the_example_of_figure_1():
     parents = np.array(parent, dtype=np.int32)
     none = np.zeros(0, dtype=np.int32)
     tests, left = np.zeros((34, 4), np.int32), np.zeros(34, bool)
-    table = Trees(roots, tests, left, parents, _depths(parents, roots), none, none, none)
+    table = Trees(roots, tests, left, parents, _depths(parents, roots), none, none, none, int(tests[:, 0].max()) + 1)
     leaf = np.array([[6], [9 + 7], [17 + 7], [25 + 8]], dtype=np.int32)
     code = _codes_of_leaves(table, leaf, np.array([16]), nodes="path", dtype="float32")
     assert code.shape == (1, 34)
@@ -353,9 +355,10 @@ def test_a_saved_model_gives_the_same_codes(y, tmp_path):
 
 def test_memory_is_told_before():
     few, many = (mf.estimate_memory(ForestFeatures(n), X, Y) for n in (10, 100))
-    assert many == 10 * few
+    rows = 4 * X.size  # the copy in single precision that trees see
+    assert many - rows == pytest.approx(10 * (few - rows), rel=1e-3)
     assert mf.estimate_memory(ForestFeatures(10), X) > few  # without a target, a shuffled copy is trained on too
-    assert mf.estimate_memory(ForestFeatures(), X, Y) == 20 * few
+    assert mf.estimate_memory(ForestFeatures(), X, Y) - rows == pytest.approx(20 * (few - rows), rel=1e-3)
     forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
     nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
     assert mf.estimate_memory(ForestFeatures(forest=forest), X) == 35 * nodes
@@ -398,3 +401,37 @@ def test_bytes():
         fitted(dtype="uint8", missing="split")
     with pytest.raises(ValueError, match="hashed counts"):
         ForestFeatures(100, n_features_out=1, dtype="uint8", random_state=0).fit(X, Y).transform(X)
+
+
+@pytest.mark.parametrize("missing", ["random", "split", "native"])
+def test_trees_that_test_other_columns_read_no_foreign_memory(missing):
+    X, y = load_iris(return_X_y=True)
+    model = ForestFeatures(5, missing=missing, random_state=0).fit(X, y)
+    model.n_features_in_ = model.forest_.n_features_in_ = 2
+    rows = X[:3, :2].copy()
+    rows[0, 0] = np.nan
+    for ask in (model.transform, model.kernel):
+        with pytest.raises(ValueError, match=r"X has 2 columns and the trees test column 3, counted from 0"):
+            ask(rows)
+
+
+def test_a_target_that_fails_leaves_the_old_model(rng):
+    """With many columns the walk would otherwise read far beyond the rows."""
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    model = ForestFeatures(5, random_state=0).fit(X, y)
+    before = model.transform(X).toarray()
+    with pytest.raises(ValueError, match="y"):
+        model.fit(rng.normal(size=(40, 2000)), y[:-1])
+    assert model.n_features_in_ == 3
+    np.testing.assert_array_equal(model.transform(X).toarray(), before)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_as_output_are_refused_before_the_forest_is_grown(library, monkeypatch):
+    monkeypatch.setattr(forest_features, "grow_forest", None)
+    X, y = load_iris(return_X_y=True)
+    said = f"set_output: {library.capitalize()} output does not support sparse data. ForestFeatures gives a sparse"
+    with pytest.raises(ParameterError, match=said):
+        mf.ForestFeatures(5).set_output(transform=library).fit(X, y)
+    with config_context(transform_output=library), pytest.raises(ParameterError, match=said):
+        mf.ForestFeatures(5).fit(X, y)

@@ -116,8 +116,6 @@ def test_rows_without_a_label_are_placed(layout):
 def test_bad_input_is_refused(forest):
     with pytest.raises(ValueError, match=r"layout must be one of .*Did you mean 'isomap'"):
         mf.ForestMap("isomp").fit(X, Y_TRUE)
-    with pytest.raises(ValueError, match="layout='tsne' makes maps of 1 or 2"):
-        mf.ForestMap("tsne", n_components=3).fit(X, Y_TRUE)
     with (
         mf.memory_limit("1MB"),
         pytest.raises(mf.exceptions.MemoryLimitError, match="layout='tsne' or 'umap', or RFPHATE"),

@@ -29,7 +29,6 @@ def quick(**options):
 
 
 def test_rows_that_were_not_laid_out_are_placed_among_their_class(digits):
-    pytest.importorskip("openTSNE", reason="the extra tsne is not installed")
     X, y = digits
     model = mf.KernelTSNE(n_train=300, random_state=0).fit(X)
     others = np.setdiff1d(np.arange(900), model.train_indices_)
@@ -283,7 +282,6 @@ def test_the_seed_decides_isomap_too(digits):
 
 
 def test_progress_does_not_change_the_map(digits):
-    pytest.importorskip("openTSNE", reason="the extra tsne is not installed")
     X, _ = digits
     events = []
     heard = mf.KernelTSNE(n_train=100, perplexity=10.0, random_state=0, callback=events.append).fit(X)

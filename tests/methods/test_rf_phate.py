@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import manifolia as mf
 from manifolia import forest as F
-from manifolia.exceptions import HonestyWarning, MemoryLimitError, StoppedByCallbackError
+from manifolia.exceptions import HonestyWarning, ManifoliaWarning, MemoryLimitError, StoppedByCallbackError
 from manifolia.extension.leaf_map import leaf_values, place_training
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.proximities import KINDS
@@ -529,7 +529,9 @@ def test_stopping_before_there_is_a_map_raises_and_leaves_nothing_fitted(stage):
         model.proximity_matrix()
 
 
-@pytest.mark.parametrize("make", [small, lambda: mf.ForestMap(n_trees=20), lambda: mf.ForestFeatures(10)])
+@pytest.mark.parametrize(
+    "make", [small, lambda: mf.ForestMap(n_trees=20, random_state=0), lambda: mf.ForestFeatures(10, random_state=0)]
+)
 def test_a_second_fit_that_fails_leaves_the_first_one_as_it_was(make):
     model = make().fit(X_IRIS, Y_IRIS)
     before, state = model.transform(X_IRIS), dict(vars(model))
@@ -609,7 +611,7 @@ def test_parameters_are_left_alone():
         ({"n_trees": 0}, ValueError, "n_trees must be at least 1, got 0"),
         ({"n_trees": "auto"}, TypeError, "n_trees must be an int, got 'auto'"),
         ({"task": "classify"}, ValueError, "task must be one of 'auto', 'classification'.*got 'classify'"),
-        ({"t": 0}, ValueError, "t must be at least 1, got 0. Use 'auto' or a number of steps"),
+        ({"t": 0}, ValueError, "t must be at least 1 and at most 1000000, got 0. Use 'auto' or a number of steps"),
         ({"t": "knee"}, TypeError, "t must be an int, got 'knee'. Use 'auto'"),
         ({"t": 2.5}, TypeError, r"t must be an int, got 2\.5"),
         ({"damping": 0}, ValueError, "damping must be above 0 and at most 1, got 0"),
@@ -636,7 +638,7 @@ def test_a_wrong_parameter_is_refused_before_a_tree_is_grown(options, error, mes
     ("X", "y", "message"),
     [
         (X_IRIS[:1], Y_IRIS[:1], "minimum of 2 is required"),
-        (X_IRIS[:, 0], Y_IRIS, "Expected 2D array"),
+        (X_IRIS[:, 0], Y_IRIS, "X must have two dimensions"),
         (np.where(X_IRIS > 7, np.inf, X_IRIS), Y_IRIS, "infinity"),
         (X_IRIS, Y_IRIS[:-1], r"each of the 150 rows, got shape \(149,\)"),
         (X_IRIS, np.full(150, np.nan), "every label of y is missing"),
@@ -676,3 +678,22 @@ def test_a_handful_of_rows(n):
     model = small(n_components=1)
     X, y = X_IRIS[:: 150 // n][:n], np.arange(n) % 2
     assert np.isfinite(model.fit_transform(X, y)).all()
+
+
+def test_columns_that_trees_cannot_tell_apart_are_named(rng):
+    X = pd.DataFrame({"p": 10.0 ** rng.uniform(-60, -50, 40), "x": rng.normal(size=40)})
+    y = np.arange(40) % 2
+    with pytest.warns(ManifoliaWarning, match=r"takes different values for the same in these columns of X: p\. Shift"):
+        small(n_trees=20).fit(X, y)
+    with pytest.raises(ValueError, match=r"e\+200 in column 1, and numbers beyond 1e\+35 overflow. Rescale the column"):
+        small(n_trees=20).fit(X.to_numpy() * [1.0, 1e200], y)
+
+
+def test_whole_numbers_that_may_be_classes_are_said(rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 25
+    with pytest.warns(
+        ManifoliaWarning, match=r"y taken as numbers \(regression\); task='classification' takes them as"
+    ):
+        assert small(n_trees=20).fit(X, y).task_ == "regression"
+    assert small(n_trees=20, task="regression").fit(X, y).task_ == "regression"
+    assert small(n_trees=20).fit(X, y.astype(float)).task_ == "regression"  # floats are numbers

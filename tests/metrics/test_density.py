@@ -75,6 +75,18 @@ def test_neighbours_of_other_points_may_lie_on_top():
     np.testing.assert_array_equal(found.distances, [[0.0, 1.0], [1.0, 3.0]])
 
 
+@pytest.mark.parametrize("n_columns", [2, 12])
+def test_neighbours_at_the_bound_are_found_and_those_beyond_may_be_missing(n_columns):
+    X = np.zeros((4, n_columns))
+    X[:, 0] = [0.0, 0.1, 0.3, 0.9]
+    found = nearest(X, 3, queries=X[:1], within=0.3)
+    np.testing.assert_array_equal(found.indices[0], [0, 1, 2])
+    np.testing.assert_array_equal(found.distances[0], [0.0, 0.1, 0.3])
+    beyond = nearest(X, 2, queries=X[3:], within=0.3).distances[0]
+    assert beyond[0] == 0.0
+    assert beyond[1] > 0.3
+
+
 def test_equal_distances_come_in_the_order_of_the_rows():
     X = np.array([[0.0], [1.0], [-1.0], [1.0], [-1.0]])
     np.testing.assert_array_equal(nearest(X, 4, rows=np.array([0])).indices, [[1, 2, 3, 4]])

@@ -36,7 +36,8 @@ def test_every_metric_is_found_and_stays_in_its_range(name):
     assert 0.0 <= metric.normalize(value) <= 1.0
 
 
-@pytest.mark.parametrize("name", registry.names(["X", "Y", "y"]))
+# A random map mixes the classes and tears none, so it is no worse than a perfect one.
+@pytest.mark.parametrize("name", sorted({*registry.names(["X", "Y", "y"])} - {"torn_classes"}))
 def test_a_perfect_map_normalises_to_0_and_beats_a_random_one(name):
     rng = np.random.default_rng(1)
     y = np.arange(75) % 5
@@ -97,7 +98,7 @@ def test_unknown_names_suggest_the_nearest():
 
 
 def test_names_by_what_is_given():
-    assert metrics.names(["Y", "y"]) == ["knn_accuracy", "classification_error", "nmi", "silhouette"]
+    assert metrics.names(["Y", "y"]) == ["knn_accuracy", "classification_error", "nmi", "silhouette", "torn_classes"]
     assert "target_alignment" in metrics.names(["K", "y"])
     assert metrics.names([]) == []
 

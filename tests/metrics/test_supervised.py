@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -19,10 +21,11 @@ from manifolia.metrics.supervised import (
     knn_accuracy,
     nmi,
     silhouette,
+    torn_classes,
 )
 
 WITH_DATA = [centroid_triplet_accuracy, class_distance_correlation]
-OF_MAP = [knn_accuracy, classification_error, nmi, silhouette]
+OF_MAP = [knn_accuracy, classification_error, nmi, silhouette, torn_classes]
 
 
 def blobs(seed: int = 0, n: int = 120, n_classes: int = 4, spread: float = 0.3):
@@ -151,6 +154,199 @@ def test_a_class_of_one_is_learnt_and_never_predicted():
         assert predict.shape[0] == 3
         learn, _ = supervised._stratified_split(labels, 0.9, np.random.default_rng(seed))
         assert set(labels.codes[learn]) == {0, 1, 2}
+
+
+# Torn classes
+
+
+def naive_torn(Y: np.ndarray, y: np.ndarray) -> list:
+    """Torn classes in sorted order, from all pairs of rows and the definition."""
+    torn = []
+    D = np.sqrt(((Y[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2))
+    for name in sorted(set(y.tolist())):
+        rows = [i for i in range(len(y)) if y[i] == name]
+        if len(rows) < 6:
+            continue
+        r = 3 * np.median([sorted(D[i, j] for j in rows if j != i)[4] for i in rows])
+        left, pieces = set(rows), []
+        while left:
+            piece = [left.pop()]
+            for i in piece:
+                near = {j for j in left if D[i, j] <= r}
+                piece += near
+                left -= near
+            pieces.append(piece)
+        large = [piece for piece in pieces if len(piece) >= len(rows) / 10]
+        others = [i for i in range(len(y)) if y[i] != name]
+        for piece in large:
+            # Walk over pieces, by gaps no wider than the way to another class.
+            to_others = D[np.ix_(piece, others)].min()
+            reached = [piece]
+            for one in reached:
+                reached += [to for to in large if to not in reached and D[np.ix_(one, to)].min() <= to_others]
+            if len(reached) < len(large):
+                torn.append(name)
+                break
+    return torn
+
+
+def row_of(*parts: tuple[str, float, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows on a line, one apart: the class, the start and the number of rows of each part."""
+    Y = np.concatenate([start + np.arange(n, dtype=float) for _, start, n in parts])
+    return Y[:, None], np.concatenate([[name] * n for name, _, n in parts])
+
+
+def torn_names(Y, y) -> list:
+    share, names = torn_classes(Y, y, return_classes=True)
+    assert isinstance(share, float)
+    assert torn_classes(Y, y) == share
+    assert names.dtype == np.asarray(y).dtype
+    sizes = Counter(np.asarray(y).tolist())
+    assert share == len(names) / sum(size >= 6 for size in sizes.values())
+    assert set(names.tolist()) <= set(sizes)
+    return names.tolist()
+
+
+def test_a_class_in_one_piece_is_whole_and_one_with_another_between_is_torn():
+    assert torn_names(*row_of(("a", 0, 20), ("b", 40, 20))) == []
+    assert torn_names(*row_of(("a", 0, 20), ("b", 40, 20), ("a", 80, 20))) == ["a"]
+    # The fifth neighbour is 3 away in the middle of a part, so gaps of 9 are bridged and gaps of 10 are not.
+    assert torn_names(*row_of(("a", 0, 20), ("b", 22, 5), ("a", 28, 20), ("b", 60, 5))) == []
+    assert torn_names(*row_of(("a", 0, 20), ("b", 22, 5), ("a", 29, 20), ("b", 60, 5))) == ["a"]
+
+
+def test_pieces_with_nothing_nearer_are_not_torn():
+    # 31 between the pieces of a; b is 32, then 31, then 30 beyond them.
+    assert torn_names(*row_of(("a", 0, 20), ("a", 50, 20), ("b", 101, 20))) == []
+    assert torn_names(*row_of(("a", 0, 20), ("a", 50, 20), ("b", 100, 20))) == []
+    assert torn_names(*row_of(("a", 0, 20), ("a", 50, 20), ("b", 99, 20))) == ["a"]
+
+
+def test_of_three_classes_one_is_torn():
+    Y, y = row_of(("c", 0, 10), ("b", 30, 10), ("a", 60, 10), ("b", 90, 10))
+    assert torn_classes(Y, y) == pytest.approx(1 / 3)
+    assert torn_names(Y, y) == ["b"]
+    Y, y = row_of(("b", 0, 10), ("c", 30, 10), ("a", 60, 10), ("b", 90, 10), ("a", 120, 10))
+    assert torn_names(Y, y) == ["a", "b"]
+
+
+def test_a_piece_below_a_tenth_of_the_class_is_ignored():
+    assert torn_names(*row_of(("a", 0, 55), ("b", 100, 9), ("a", 200, 6))) == []
+    assert torn_names(*row_of(("a", 0, 54), ("b", 100, 9), ("a", 200, 6))) == ["a"]
+
+
+def test_the_way_from_piece_to_piece_passes_over_others():
+    # Gaps of 31; b is 40 from the line: farther than each gap, nearer than the first piece is to the last.
+    line, y = row_of(("a", 0, 20), ("a", 50, 20), ("a", 100, 20), ("b", 50, 20))
+    Y = np.column_stack([line[:, 0], np.where(y == "b", 40.0, 0.0)])
+    assert torn_names(Y, y) == []
+    without = (y == "b") | (line[:, 0] < 50) | (line[:, 0] >= 100)
+    assert torn_names(Y[without], y[without]) == ["a"]
+    # Two pairs: each piece has a neighbour nearer than b, and b is between the pairs all the same.
+    assert torn_names(*row_of(("a", 0, 20), ("a", 40, 20), ("b", 110, 20), ("a", 180, 20), ("a", 220, 20))) == ["a"]
+    # The first piece has b at 25 and the second piece at 21; the third is 41 from the second.
+    assert torn_names(*row_of(("b", -30, 6), ("a", 0, 20), ("a", 40, 20), ("a", 100, 20))) == ["a"]
+
+
+def test_duplicates_count_as_rows():
+    places, y = np.array([[0.0], [5.0], [9.0]]), np.array(["a", "b", "a"])
+    # No row has a neighbour elsewhere among its five: the places are the pieces.
+    assert torn_names(places.repeat(8, axis=0), y.repeat(8)) == ["a"]
+    assert torn_names(places.repeat([72, 6, 8], axis=0), y.repeat([72, 6, 8])) == ["a"]
+    assert torn_names(places.repeat([73, 6, 8], axis=0), y.repeat([73, 6, 8])) == []  # 8 of 81
+    # With five rows at each place the fifth neighbour is at another, and 3 × 9 links both.
+    assert torn_names(places.repeat([5, 6, 5], axis=0), y.repeat([5, 6, 5])) == []
+    # A class on top of a piece is nearer than anything.
+    on_top = np.array([[0.0], [0.0], [9.0]])
+    assert torn_names(on_top.repeat(8, axis=0), y.repeat(8)) == ["a"]
+    assert torn_names(np.zeros((20, 2)), np.arange(20) % 2) == []
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3, 5, 9])
+def test_torn_classes_are_those_of_all_pairs(n_components, rng):
+    numbers = []
+    for _ in range(12):
+        # Classes in one to four groups of any size and width, some rows twice.
+        centres = 6.0 * rng.normal(size=(12, n_components)) * n_components**-0.5
+        group = rng.choice(12, p=rng.dirichlet(np.ones(12)), size=180)
+        Y = centres[group] + rng.uniform(0.05, 1.0, size=12)[group, None] * rng.normal(size=(180, n_components))
+        y = rng.integers(0, 5, size=12)[group]
+        Y[rng.integers(0, 180, size=20)] = Y[:20]
+        expected = naive_torn(Y, y)
+        assert torn_names(Y, y) == expected
+        numbers.append(len(expected))
+    assert 0 < sum(numbers) < 60
+
+
+def test_torn_classes_of_whole_numbers_are_those_of_all_pairs(rng):
+    # Many rows are equal, and many distances are exactly r, or exactly those to another class.
+    numbers = []
+    for _ in range(20):
+        group = rng.integers(0, 12, size=90)
+        Y = np.stack([20 * group + rng.integers(0, 12, size=90), rng.integers(0, 2, size=90)], axis=1)
+        y = rng.integers(0, 4, size=12)[group]
+        expected = naive_torn(Y.astype(float), y)
+        assert torn_names(Y, y) == expected
+        numbers.append(len(expected))
+    assert 0 < sum(numbers) < 80
+
+
+def cut_blobs() -> tuple[np.ndarray, np.ndarray]:
+    """Four classes in the plane; classes 1 and 3 lie in two far pieces each, in between the others."""
+    Y, y = blobs(spread=0.1, n=160)
+    Y[(y == 1) & (np.arange(160) % 8 < 4)] += [0.0, 9.0]
+    Y[(y == 3) & (np.arange(160) % 8 < 4)] -= [9.0, 7.0]
+    return Y, y
+
+
+def test_rotation_scale_order_and_names_do_not_change_which_classes_are_torn(rng):
+    Y, y = cut_blobs()
+    assert torn_names(Y, y) == [1, 3]
+    order = rng.permutation(160)
+    assert torn_names(rotated(Y), y) == [1, 3]
+    assert torn_names(Y[order], y[order]) == [1, 3]
+    assert torn_names(Y * 1e-200, y) == [1, 3]
+    assert torn_names(Y * 1e200, y) == [1, 3]
+    assert torn_names(Y.astype(np.float32), y) == [1, 3]
+    assert torn_names(Y, np.array(["d", "z", "c", "b"])[y]) == ["b", "z"]
+    assert torn_names(Y, np.array([2.5, 30.0, 1.0, 4.0])[y]) == [4.0, 30.0]
+    # Labels of kinds that have no order are sorted by their texts.
+    assert torn_names(Y, np.array([7.5, "b", 2, 10], dtype=object)[y]) == [10, "b"]
+    for n_jobs in (1, 2):
+        np.testing.assert_array_equal(torn_classes(Y, y, return_classes=True, n_jobs=n_jobs)[1], [1, 3])
+
+
+def test_perfect_random_and_constant_maps_tear_nothing():
+    rng = np.random.default_rng(5)
+    assert torn_classes(*blobs(spread=0.01)) == 0.0
+    assert torn_classes(rng.normal(size=(600, 2)), rng.integers(0, 3, 600)) == 0.0
+    assert torn_classes(np.ones((60, 2)), np.arange(60) % 3) == 0.0
+
+
+def test_many_rows_within_reach_of_each_other_take_no_memory_of_pairs(rng):
+    Y, y = rng.normal(size=(20_000, 2)), np.arange(20_000) % 2
+    Y[:9_000] *= 1e-5  # 4,500 rows of each class are nearer to each other than r: 10 million pairs
+    tracemalloc.start()
+    try:
+        assert torn_classes(Y, y) == 0.0
+        assert tracemalloc.get_traced_memory()[1] < 40e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_classes_of_fewer_than_six_rows_are_not_judged_but_are_in_the_way():
+    Y, y = row_of(("a", 0, 20), ("one", 40, 1), ("a", 60, 20))
+    assert torn_classes(Y, y) == 1.0
+    Y, y = row_of(("five", 0, 3), ("a", 20, 20), ("five", 60, 2))
+    assert torn_classes(Y, y) == 0.0
+    with pytest.raises(
+        ValueError, match=r"needs a class of at least 6 rows and the largest has 5\. Pass more rows, or"
+    ):
+        torn_classes(np.arange(10.0)[:, None], np.arange(10) % 2)
+    with pytest.raises(ValueError, match="needs a class of at least 6 rows and the largest has 1"):
+        torn_classes(np.arange(10.0)[:, None], np.arange(10))
+    with pytest.raises(TypeError, match="return_classes must be True or False, got 'yes'"):
+        torn_classes(Y, y, return_classes="yes")
 
 
 # Best, random and constant maps

@@ -18,6 +18,7 @@ from manifolia import datasets
 from manifolia.neighbors import NeighborIndex, Neighbors, kneighbors
 from manifolia.neighbors import exact as exact_module
 from manifolia.neighbors.lists import _visits
+from manifolia.neighbors.rows import measured
 
 METRICS = ["euclidean", "cosine", "manhattan"]
 
@@ -60,7 +61,8 @@ def test_exact_equals_a_sort(rng, metric, shape):
     found = kneighbors(X, 7, metric=metric, exact=True)
     indices, distances = brute(cdist(X, X, {"manhattan": "cityblock"}.get(metric, metric)), 7)
     np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_allclose(found.distances, distances, rtol=1e-9)
+    # A cosine distance is 1 minus a cosine: what rounding leaves of it is absolute.
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-9, atol=1e-15 if metric == "cosine" else 0.0)
     assert found.indices.dtype == np.intp
 
 
@@ -492,3 +494,38 @@ def test_products_of_half_the_pairs_are_enough(metric, rng, monkeypatch):
     assert not seen
     np.testing.assert_array_equal(half.indices, whole.indices)
     np.testing.assert_array_equal(half.distances, whole.distances)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("unit", [1, 1000, 2.0**20])
+def test_rows_below_the_least_normal_number(unit, dtype, metric, exact, rng):
+    """The power of two that would bring them to 1 is infinite; their squares are 0."""
+    X = (rng.integers(-5, 6, size=(60, 4)) * unit * np.finfo(dtype).smallest_subnormal).astype(dtype)
+    near = kneighbors(X, 5, metric=metric, exact=exact, random_state=0)
+    assert near.indices.min() >= 0
+    assert near.indices.max() < 60
+    assert (near.indices != np.arange(60)[:, None]).all()
+    assert all(len(set(row)) == 5 for row in near.indices.tolist())
+    assert np.isfinite(near.distances).all()
+    if metric == "manhattan" and exact:
+        truth = np.sort(cdist(X.astype(np.float64), X.astype(np.float64), "cityblock") + np.diag(np.full(60, np.inf)))
+        np.testing.assert_array_equal(near.distances, truth[:, :5].astype(dtype))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_new_rows_so_far_away_that_products_overflow(exact, rng):
+    """Whoever is left without candidates is measured against everyone."""
+    X = rng.normal(size=(300, 4)).astype(np.float32)
+    far = np.array([[1e38, 0, 0, 0], [0, -3e38, 0, 0], [1e30, 1e30, 0, 0]], dtype=np.float32)
+    near = NeighborIndex(X, exact=exact, random_state=0).query(far, 3)
+    truth = cdist(far.astype(np.float64), X.astype(np.float64))
+    np.testing.assert_array_equal(np.sort(near.indices), np.sort(np.argsort(truth, axis=1, kind="stable")[:, :3]))
+
+
+def test_candidates_that_are_too_few_are_not_filled_up_from_memory(rng):
+    X = rng.normal(size=(20, 3))
+    own, candidates = np.arange(20), np.full((20, 4), 7, dtype=np.int32)
+    indices, _ = measured(X, X, 4, metric="euclidean", own=own, candidates=candidates, counts=np.full(20, 1))
+    np.testing.assert_array_equal(indices, kneighbors(X, 4, exact=True).indices)

@@ -233,3 +233,18 @@ def test_wrong_parameters_are_refused(rng):
         row_numbers([0.5], 10)
     assert row_numbers([], 10).size == 0
     assert row_numbers(3, 10).tolist() == [3]
+
+
+def test_neighbours_that_are_not_there_are_refused(rng):
+    X, weights = rng.normal(size=(10, 3)), np.ones((10, 2))
+    near = kneighbors(X, 2).indices
+    for wrong in (10, -1):
+        with pytest.raises(ValueError, match=r"indices must lie between 0 and 9, the rows of X"):
+            tangent_spaces(X, np.where(near == near[0, 0], wrong, near), weights)
+    with pytest.raises(ValueError, match=r"one shape \(n, k\).*\(10, 2\) and \(10, 3\)"):
+        tangent_spaces(X, near, np.ones((10, 3)))
+    with pytest.raises(ValueError, match=r"got float64 of shape"):
+        tangent_spaces(X, near.astype(float), weights)
+    for query in (X[:4], X[:, :2], sp.csr_array(X)):
+        with pytest.raises(ValueError, match=r"the points must be of the same kind as X"):
+            tangent_spaces(X, near, weights, query=query)

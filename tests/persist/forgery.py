@@ -27,7 +27,7 @@ def unpack(path: Path) -> list[tuple[str, bytes]]:
         return [(info.filename, file.read(info)) for info in file.infolist()]
 
 
-def pack(path: Path, members: list[tuple[str, bytes]], *, rewrite_header: bool = True) -> Path:
+def pack(path: Path, members: list[tuple[str, bytes]], *, rewrite_header: bool = True, packing: int = 0) -> Path:
     """Write members as they are, with the checksum of the header and the seal computed anew."""
     payload = {name: data for name, data in members if name != "manifolia.json"}
     digest = hashlib.sha256()
@@ -39,7 +39,9 @@ def pack(path: Path, members: list[tuple[str, bytes]], *, rewrite_header: bool =
         for name, data in members:
             if name == "manifolia.json" and rewrite_header:
                 data = json.dumps({**json.loads(data), "sha256": digest.hexdigest()}).encode()
-            file.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+            file.writestr(
+                zipfile.ZipInfo(name), data, packing or (0 if name == "graph.skops" else zipfile.ZIP_DEFLATED)
+            )
     return reseal(path, buffer.getvalue())
 
 

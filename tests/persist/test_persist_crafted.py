@@ -24,7 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
 from manifolia.exceptions import ModelFileError
-from manifolia.persist.graph import ObjectArray, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
+from manifolia.persist import archive, trees
+from manifolia.persist.graph import ObjectArray, Pairs, RandomStream, Scalar, SparseMatrix, TreeAt, TreeList
 from persist.forgery import forge, npy, pack, reseal, unpack, with_header, with_member, with_schema
 
 X, Y = load_iris(return_X_y=True)
@@ -254,7 +255,7 @@ def test_a_node_that_is_not_allowed(node, place, good, out, sentinel, tmp_path, 
             schema.clear()
             schema.update(node(sentinel), **kept)
 
-    refused(with_schema(good, out, change), "of an unknown kind|type that is not allowed")
+    refused(with_schema(good, out, change), "of an unknown kind|type that is not allowed|keys are not texts")
     assert "evil_module" not in sys.modules
 
 
@@ -337,7 +338,154 @@ def test_a_bomb_of_zeros(good, out):
     path = with_member(good, out, "trees/values.npy", npy(np.zeros(2**20)))
     assert path.stat().st_size < 2**18
     with mf.memory_limit("4MiB"):
-        refused(path, r"it holds 8\.[01] MiB and the limit is 4\.0 MiB")
+        refused(path, r"it would take about 8\.[01] MiB of memory and the limit is 4\.0 MiB")
+
+
+# --- small files that would take much time or memory ------------------------------------------------------------------
+
+
+def numbered(node, number):
+    return {**node, "__id__": number}
+
+
+def shared_levels(schema):
+    """Twenty lists, each twice in the next: skops would walk through the first a million times."""
+    node = numbered(entries("list"), 1)
+    for level in range(2, 22):
+        node = numbered(entries("list", node, numbered(entries("list"), level - 1)), level)
+    return node
+
+
+def many_nodes(schema):
+    return entries("list", *[text(i) for i in range(600)])
+
+
+def long_text(schema):
+    return text("a" * 300_000)
+
+
+def list_as_text(schema):
+    return text([[]] * 1000)
+
+
+def items_besides(schema):
+    return {**text(1), "more": [[]] * 20_000}
+
+
+def deep_items(schema):
+    node = entries("list")
+    for _ in range(120):
+        node = entries("list", node)
+    return node
+
+
+def array_many_times(schema):
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+    return entries("list", *[numbered({**node, "file": "17.npy"}, i) for i in range(1, 20)])
+
+
+def large_set(schema):
+    return entries("set", *[text(i * (2**61 - 1)) for i in range(2001)])  # numbers of one hash
+
+
+def keys_of_one_hash(schema):
+    kinds = entries("list", {"__class__": "int", "__module__": "builtins", "__loader__": "TypeNode"})
+    content = {"1": text(1)}
+    node = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+    return {**node, "content": content, "key_types": kinds}
+
+
+@pytest.mark.parametrize(
+    ("make", "pattern", "limit"),
+    [
+        (shared_levels, "two different objects in it have the same number", "1GiB"),
+        (many_nodes, r"would take about 1\.\d MiB of memory and the limit is 1\.0 MiB", "1MiB"),
+        (long_text, r"would take about 1\.\d MiB of memory and the limit is 1\.0 MiB", "1MiB"),
+        (list_as_text, "a list where a number or a text belongs", "1GiB"),
+        (items_besides, r"it has 41,\d+ items in 12 levels", "1GiB"),
+        (deep_items, r"items in 2\d\d levels", "1GiB"),
+        (array_many_times, r"would take about 1\.\d MiB of memory and the limit is 1\.0 MiB", "1MiB"),
+        (large_set, "a set that is larger", "1GiB"),
+        (keys_of_one_hash, "keys are not texts", "1GiB"),
+    ],
+)
+def test_objects_that_would_take_much(make, pattern, limit, good, out):
+    def change(schema):
+        schema["content"]["content"]["max_depth"] = make(schema)
+
+    more = {"17.npy": npy(np.zeros(2**13))}
+    with mf.memory_limit(limit):
+        refused(with_schema(good, out, change, **more), pattern)
+
+
+def test_objects_of_a_model_have_a_limit_of_their_own(good, out, monkeypatch):
+    """Unless the user sets one, a file that describes very many objects is refused however much memory is free."""
+    path = with_schema(good, out, lambda schema: schema["content"]["content"].update(max_depth=many_nodes(schema)))
+    monkeypatch.setattr(archive, "_MOST_OBJECTS", 500)
+    monkeypatch.setattr(archive, "_PACKED_OBJECT", 1000)
+    refused(path, r"the limit is 1000\.0 KiB\. .*MANIFOLIA_MEMORY_LIMIT.*manifolia\.memory_limit\('8GiB'\)")
+    with mf.memory_limit("1GiB"):
+        mf.load(path)
+    monkeypatch.setattr(archive, "_PACKED_OBJECT", 1)  # a file that is large itself may describe more
+    mf.load(path)
+
+
+def test_a_model_of_very_many_objects_is_saved(out, monkeypatch):
+    monkeypatch.setattr(archive, "_MOST_OBJECTS", 500)
+    monkeypatch.setattr(archive, "_PACKED_OBJECT", 1000)
+    path = mf.save(FunctionTransformer(kw_args={f"column {i}": i for i in range(600)}), out)
+    refused(path, "would take about")
+    with mf.memory_limit("1GiB"):
+        assert mf.load(path).kw_args["column 7"] == 7
+
+
+def test_objects_that_are_packed_twice(good, out):
+    """What is packed twice can be a millionth of what it holds."""
+    refused(pack(out, unpack(good), packing=zipfile.ZIP_DEFLATED), "'graph.skops' is packed twice")
+
+
+def test_more_members_than_there_can_be(good, out, monkeypatch):
+    inner = {f"{10**6 + i}.npy": npy(np.zeros(1)) for i in range(600)}
+    path = with_schema(good, out, lambda schema: None, **inner)
+    mf.load(path)
+    with mf.memory_limit("1MiB"):
+        refused(path, "would take about")
+    monkeypatch.setattr(archive, "_MOST_HEADER", 1500)
+    more = [("trees/" + "a" * (1 + i % 40) + "b" * (i // 40) + ".npy", b"") for i in range(100)]
+    refused(pack(out, [*unpack(good), *more]), "more members than a model file has")
+    data = bytearray(good.read_bytes())
+    at = data.rindex(b"PK\x05\x06")
+    data[at:at] = b"PK\x06\x07" + bytes(16)
+    refused(reseal(out, bytes(data)), "more members than a model file has")
+
+
+def test_more_trees_than_there_can_be(forest, out):
+    def stumps(arrays):
+        single = {"left_child": -1, "right_child": -1, "feature": -2, "max_depth": 0, "node_count": 1}
+        for name, array in arrays.items():
+            arrays[name] = np.repeat(array[:1] if name != "values" else array[:3], 600)
+            arrays[name][:] = single.get(name, arrays[name])
+
+    with mf.memory_limit("1MiB"):
+        refused(forge(forest, out, nodes=stumps), "would take about")
+
+
+def test_trees_deeper_than_any(good, monkeypatch):
+    monkeypatch.setattr(trees, "_DEEPEST", 3)
+    refused(good, "a tree has more than 3 levels")
+
+
+def test_keys_that_would_take_the_square_of_the_time(out):
+    many = [i * (2**61 - 1) for i in range(2001)]
+    path = forge(FunctionTransformer(), out, change=held(Pairs(many, many)))
+    refused(path, "a dictionary has keys that no model has")
+    mf.load(forge(FunctionTransformer(), out, change=held(Pairs(many[:100], many[:100]))))
+
+
+def test_an_array_of_very_many_texts(out):
+    path = forge(FunctionTransformer(), out, change=held(ObjectArray((2**15,), np.full(2**15, "a"))))
+    with mf.memory_limit("1MiB"):
+        refused(path, r"would take about 2\.0 MiB")
 
 
 def test_a_member_that_says_it_is_larger_than_it_can_be(good, out):
@@ -654,6 +802,13 @@ def test_trees_in_other_places(forest, out):
         parts.estimators_ = TreeList(old.template, [*old.seeds, 0], old.first)
 
     refused(forge(forest, out, change=more), "a tree that it does not hold")
+
+
+@pytest.mark.parametrize("steps", [[], None, [1], [("a", 1, 2)], [(1, "a")]])
+def test_pipelines_without_steps(forest, out, steps):
+    pipeline = make_pipeline(StandardScaler().fit(X), forest)
+    path = forge(pipeline, out, change=lambda parts: vars(parts).update(steps=steps))
+    refused(path, "a pipeline has no steps")
 
 
 def test_parameters_that_are_never_saved(forest, out):

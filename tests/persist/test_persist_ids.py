@@ -99,7 +99,7 @@ def held(model):
 
 
 @pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")  # small data
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "(" not in name and name != "MLkNN"])
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if "(" not in name])
 def test_saving_computes_nothing(name, tmp_path):
     """What is computed on first use is not computed for a file: nothing new is held afterwards."""
     model = ESTIMATORS[name].make()

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 
 from reference.edge_sgd import advanced, clipped, drawn, look_up, stepped, words
+from reference.forces import read
 
 
 def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, stop):
@@ -34,3 +35,20 @@ def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, sto
                 force -= np.array([clipped(push * g) for g in gap])
             here = np.array([stepped(here[m], force[m], moments, m, rate) for m in range(c)])
         out[i] = here
+
+
+def field_rows(Y, indices, weights, nodes, corner, spacing, strength, rates):
+    """Places of rows by the forces of a map, read from its potential on a grid."""
+    out = np.zeros((len(indices), Y.shape[1]))
+    for i, (near, w) in enumerate(zip(indices, weights.astype(float), strict=True)):
+        share = w / w.sum() if w.sum() > 0 else np.full(len(w), 1 / len(w))
+        here = share @ Y[near].astype(float)
+        moments = np.zeros((2, Y.shape[1]))
+        for rate in rates:
+            gaps = Y[near].astype(float) - here
+            pull = (share / (1.0 + (gaps**2).sum(axis=1))) @ gaps
+            push = read(here[None], corner, spacing, nodes)[1][0]
+            force = pull + strength * push
+            here = np.array([stepped(here[m], force[m], moments, m, rate) for m in range(len(here))])
+        out[i] = here
+    return out

@@ -107,6 +107,38 @@ def walk_out(leaf, parts, values, filled, first, last, out, n_asked):
                 n_asked[i] += 1
 
 
+def _asked(leaf, parts, i):
+    return [leaf[t, i] for t in range(len(leaf)) if not len(parts) or parts[t, i]]
+
+
+def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked):
+    for i in range(first, last):
+        for where in _asked(leaf, parts, i):
+            entries = range(starts[where], starts[where + 1])
+            n_asked[i] += len(entries) > 0
+            for e in entries:
+                for column in columns[group[e]]:
+                    votes[i, column] += content[e, 0]
+
+
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out):
+    for i in range(first, last):
+        entries = [e for where in _asked(leaf, parts, i) for e in range(starts[where], starts[where + 1])]
+        weights = [np.prod(votes[i, columns[group[e]]]) ** power for e in entries]
+        if entries:
+            out[i] = sum(w * content[e, 1:] for w, e in zip(weights, entries, strict=True))
+            out[i] /= sum(w * content[e, 0] for w, e in zip(weights, entries, strict=True))
+
+
+def place_by_values(leaf, parts, values, filled, guess, power, first, last, out):
+    q = guess.shape[1]
+    for i in range(first, last):
+        held = [values[where] for where in _asked(leaf, parts, i) if filled[where]]
+        weights = [np.exp(-power * np.sum((value[:q] - guess[i]) ** 2) / 2) for value in held]
+        if held:
+            out[i] = sum(w * value[q:] for w, value in zip(weights, held, strict=True)) / sum(weights)
+
+
 # --- proximities as their definitions read, from scikit-learn's own arrays -------------------------------------------
 
 

@@ -75,6 +75,50 @@ def test_what_is_there_is_not_overwritten(run, tmp_path):
     write_run(run, tmp_path / "empty")  # an empty folder is as good as none
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_what_appears_while_it_is_written_is_left(run, tmp_path, force):
+    def appear(_folder):
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "thesis.txt").write_text("mine")
+
+    with pytest.raises(FileExistsError, match=r"complete, and is in .*run-2\."):
+        write_run(run, tmp_path / "run", force=force, more=appear)
+    assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
+    assert open_run(tmp_path / "run-2").report["method"] == "rf-phate"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run", "run-2"]
+
+
+def test_what_is_written_besides_belongs_to_the_run(run, tmp_path):
+    def fail(folder):
+        (folder / "more.txt").write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_run(run, tmp_path / "run", more=fail)
+    assert not list(tmp_path.iterdir())
+    write_run(run, tmp_path / "run", more=lambda folder: (folder / "more.txt").write_text("x"))
+    assert (tmp_path / "run" / "more.txt").read_text() == "x"
+
+
+def test_a_link_is_followed(run, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "disk")
+    write_run(run, tmp_path / "run")
+    write_run(run, tmp_path / "run", force=True)
+    assert (tmp_path / "run").is_symlink()
+    assert (tmp_path / "disk" / "report.json").is_file()
+
+
+def test_a_run_that_was_set_aside_is_found_again(run, tmp_path):
+    write_run(run, tmp_path / "run")
+    stage = tmp_path / ".run.0123abcd.part"
+    (stage / "new").mkdir(parents=True)
+    (stage / "lock").touch()
+    (tmp_path / "run").rename(stage / "old")
+    assert open_run(tmp_path / "run").report == json.loads(json.dumps(run.report))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "not json", '{"method": "x"}'])
 def test_a_folder_with_another_report_is_no_run(tmp_path, text):
     (tmp_path / "report.json").write_text(text)
@@ -85,9 +129,16 @@ def test_a_folder_with_another_report_is_no_run(tmp_path, text):
 def test_sparse_rows_come_back_sparse(tmp_path):
     rows = sp.csr_array(np.eye(5))
     folder._write_rows(rows, tmp_path / "rows.npz")
-    back = folder.Folder(tmp_path, {}).rows()
+    back = folder.Folder(tmp_path, {"data": {"rows": 5}}).rows()
     assert (back != rows).nnz == 0
-    assert folder.Folder(tmp_path / "nowhere", {}).rows() is None
+    assert folder.Folder(tmp_path / "nowhere", {"data": {"rows": 5}}).rows() is None
+
+
+@pytest.mark.parametrize("rows", [np.eye(4), np.zeros(5), np.array([["a"]] * 5), sp.csr_array(np.eye(4))])
+def test_rows_of_something_else_are_refused(tmp_path, rows):
+    folder._write_rows(rows, tmp_path / "rows.npz")
+    with pytest.raises(ModelFileError, match=r"does not hold the rows of the run: it holds an array of shape"):
+        folder.Folder(tmp_path, {"data": {"rows": 5}}).rows()
 
 
 def test_labels_keep_numbers_and_turn_the_rest_to_text():

@@ -133,7 +133,7 @@ def test_three_bars_a_feature(model, ax):
 def test_importance_of_any_map_is_the_share_of_variance(rng):
     X = rng.normal(size=(300, 3))
     X[:, 2] = X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=300)
-    Y = X[:, :2] @ np.array([[1.0, 0.3], [0.2, 2.0]])
+    Y = X[:, :2] @ np.array([[1.0, 0.3], [0.2, 2.0]]) + 0.1 * rng.normal(size=(300, 2))  # no two shares are tied
     display = FeatureTableDisplay.from_data(X, Y, by="importance", top=3)
     A = np.column_stack([Y, np.ones(300)])
     for feature, share in zip(display.features, display.importance, strict=True):

@@ -530,3 +530,46 @@ def test_plain_rows_of_pooled_levels_narrow_floats_and_sparse_tables(rng):
     preparer = TablePreparer()
     found = PlainRows(preparer).fit_transform(preparer.fit_transform(sparse))
     assert (found != TablePreparer(scale=True).fit_transform(sparse)).nnz == 0
+
+
+# Numbers at the ends of what floats can hold
+
+
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
+def test_scales_do_not_mind_the_unit(rng, unit):
+    X = rng.normal(3.0, 2.0, (50, 3))
+    wanted = TablePreparer(scale=True).fit_transform(X)
+    np.testing.assert_array_equal(TablePreparer(scale=True).fit_transform(X * unit), wanted)
+    sparse = sp.csr_array(np.where(X > 2.0, X, 0.0))
+    wanted = TablePreparer(scale=True).fit_transform(sparse).toarray()
+    np.testing.assert_array_equal(TablePreparer(scale=True).fit_transform(sparse * unit).toarray(), wanted)
+
+
+def test_numbers_that_trees_would_confuse_are_shifted_and_scaled(rng):
+    frame = pd.DataFrame(
+        {"p": 10.0 ** rng.uniform(-60, -50, 90), "x": rng.normal(size=90), "k": rng.choice(list("ab"), 90)}
+    )
+    frame.loc[4, "p"] = np.nan
+    preparer = TablePreparer().fit(frame)
+    out = preparer.transform(frame)
+    assert preparer.get_feature_names_out().tolist() == ["p", "x", "k=a", "k=b"]
+    np.testing.assert_array_equal(out[:, 1], frame["x"])
+    known = frame["p"].notna().to_numpy()
+    np.testing.assert_array_equal(np.isnan(out[:, 0]), ~known)
+    np.testing.assert_array_equal(np.argsort(out[known, 0].astype(np.float32)), np.argsort(frame["p"][known]))
+    np.testing.assert_array_equal(preparer.transform(frame.iloc[[7]]), out[[7]])
+    told = [note for note in preparer.notes_ if note.startswith("Shifted and scaled")]
+    assert len(told) == 1
+    assert told[0].endswith("single precision, in which trees compare, cannot hold the numbers as they are: 'p'.")
+    plain = TablePreparer(missing="impute", scale=True)
+    np.testing.assert_array_equal(PlainRows(preparer).fit_transform(out), plain.fit_transform(frame))
+    frame["p"] = 10.0 ** rng.uniform(-300, 0, 90)
+    assert any(note.startswith("Partly lost on trees") and "'p'" in note for note in TablePreparer().fit(frame).notes_)
+    for other in (TablePreparer(missing="impute"), TablePreparer(scale=True)):  # not for trees
+        assert not any("trees" in note for note in other.fit(frame).notes_)
+
+
+def test_usual_tables_are_not_scaled(rng):
+    preparer = TablePreparer().fit(rng.normal(size=(30, 3)))
+    assert preparer.center_ is None
+    assert preparer.scale_ is None

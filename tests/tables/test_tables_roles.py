@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from manifolia._core.messages import Argument
 from manifolia.tables import TableError, TablePreparer
 from manifolia.tables.columns import is_iso_date, key_of, to_booleans, to_days, to_keys, to_moments, to_numbers
 
@@ -291,3 +292,22 @@ def test_cells_that_are_neither_text_nor_number():
         fitted([1.0, 2.0, np.inf, 4.0] * 10)
     with pytest.raises(TableError, match=r"column 'c' has an infinite value in row 3 .counting from 1., which"):
         fitted(["1", "2", "inf", "4"] * 10)
+
+
+def test_texts_among_numbers_that_make_categories_are_said(rng):
+    n = 2000
+    doses = rng.integers(1, 321, n).astype(str).astype(object)
+    doses[rng.random(n) < 0.12] = "not taken"
+    share = np.mean(doses != "not taken")
+    preparer = TablePreparer().fit(pd.DataFrame({"dose": doses, "x": rng.normal(size=n)}))
+    assert preparer.roles_["dose"] == "categorical"
+    told = next(note for note in preparer.notes_ if note.startswith("Taken as categories"))
+    assert f"'dose' (numbers in {share:.0%} of its values, and texts such as 'not taken')" in told
+    assert Argument("na_values") in told.parts
+    kinds = rng.choice(["1", "2", "3", "unknown"], n)  # a few codes are categories, whatever they are called
+    preparer = TablePreparer().fit(pd.DataFrame({"kind": kinds}))
+    assert not [note for note in preparer.notes_ if note.startswith("Taken as categories")]
+    single = [f"{value:.6f}" for value in rng.normal(size=n)]  # all different: they cannot be categories
+    single[:240] = ["none"] * 240
+    preparer = TablePreparer().fit(pd.DataFrame({"single": single, "x": rng.normal(size=n)}))
+    assert "rows; numbers in 88% of its values, and texts such as 'none')" in preparer.notes_[0]

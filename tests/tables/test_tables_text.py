@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manifolia.tables import TableError, read
+from manifolia import memory_limit
+from manifolia.tables import TableError, read, text
 from manifolia.tables.text import MISSING_TEXTS, reads_as_comma_numbers
 
 
@@ -40,6 +41,55 @@ def test_separator_and_encoding_are_found(put, sep, encoding, end):
 def test_gzip_is_unpacked(put):
     table = read(put(gzip.compress(b"a,b\n1,2\n3,4\n"), "table.csv.gz"))
     assert table.features.to_numpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_packed_file_that_unpacks_to_very_much(put, monkeypatch):
+    """A thousandth of its size, packed: refused before it is parsed, unless the user says that it is expected."""
+    path = put(gzip.compress(b"a,b\n" + b"1,2\n" * 2**18), "table.csv.gz")
+    assert path.stat().st_size < 2**12
+    assert read(path).n_rows == 2**18
+    monkeypatch.setattr(text, "_UNPACKED", 2**19)
+    with pytest.raises(TableError, match=r"more than .* [KM]iB of text\..* set the environment variable MANIFOLIA_MEM"):
+        read(path)
+    monkeypatch.setattr(text, "_UNPACKED", 2**26)
+    monkeypatch.setattr(text, "_UNPACKED_ROWS", 1000)
+    with pytest.raises(TableError, match=r"more than 1,000 rows\. Unless you set a limit"):
+        read(path)
+    with memory_limit("1GiB"):
+        assert read(path).n_rows == 2**18
+
+
+def test_a_file_larger_than_memory(put):
+    path = put("a,b\n" + "1,2\n" * 2**12)
+    with memory_limit("4KiB"), pytest.raises(TableError, match=r"more than 4\.0 KiB of text"):
+        read(path)
+    with memory_limit("100KiB"), pytest.raises(TableError, match=r"more than 1,024 rows"):
+        read(path)
+    with memory_limit("100KiB"), pytest.raises(TableError, match=r"first line has 1,000 fields"):
+        read(put(",".join(f"x{i}" for i in range(1000)) + "\n"))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_that_is_no_line_of_a_table(put, packed, monkeypatch):
+    monkeypatch.setattr(text, "_LONGEST", 2**21)
+    content = b"a,b\n1,2\n3," + b"x" * 2**22 + b"\n"
+    path = put(gzip.compress(content) if packed else content)
+    with pytest.raises(TableError, match=r"has a line of more than 2\.0 MiB"):
+        read(path)
+    assert read(put("\r".join(["a,b"] + ["1,2"] * 2**20))).n_rows == 2**20  # lines may end in this
+
+
+def test_wide_rows_are_sniffed_in_part(put, monkeypatch):
+    monkeypatch.setattr(text, "_SNIFFED_LENGTH", 10)
+    assert read(put("a;b;c\n" + "1,5;2;3\n" * 50)).feature_names == ["a", "b", "c"]
+
+
+def test_a_packed_file_that_is_damaged(put):
+    content = bytearray(gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(5000))))
+    for place in (40, len(content) // 2, len(content) - 3):
+        damaged = bytes(content[:place]) + bytes([content[place] ^ 255]) + bytes(content[place + 1 :])
+        with pytest.raises(TableError, match=r"cannot be read|is not (UTF-8 )?text"):
+            read(put(damaged, "table.csv.gz"))
 
 
 def test_text_with_the_separator_in_quotes(put):

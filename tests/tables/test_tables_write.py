@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from manifolia.tables import TableError, read, write
-from manifolia.tables.writing import WRITABLE, replacing
+from manifolia.tables.writing import WRITABLE, replacing, with_formulas, without_formulas
 
 
 @pytest.fixture
@@ -115,3 +115,29 @@ def test_rights_are_those_of_a_new_or_of_the_old_file(tmp_path):
         draft.write_text("y")
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
     assert (tmp_path / "new").read_text() == "y"
+
+
+def test_formulas_are_escaped_and_come_back(tmp_path):
+    texts = ["=1+1", "+cmd", "-2+3", "@sum", "\tx", "\rx", "'=x", "''-x", "'quoted'", "a=b", "", None, "-5", "+3.5e2"]
+    frame = pd.DataFrame({
+        "=name": pd.Series(texts, dtype=object), "n": [-1.5] * 14, "when": pd.Timestamp("2020-01-01"),
+        "kind": pd.Categorical(["=a", "b"] * 7), "flag": [True, False] * 7,
+    })  # fmt: skip
+    plain, escaped = (
+        pd.read_csv(write(frame, tmp_path / "a.csv", escape_formulas=asked), keep_default_na=False)
+        for asked in (False, True)
+    )
+    assert plain["=name"].tolist()[:3] == texts[:3]
+    assert list(escaped.columns) == ["'=name", "n", "when", "kind", "flag"]
+    for cell, text in zip(escaped["'=name"], texts, strict=True):
+        assert not str(cell).startswith(("=", "@", "\t", "\r"))
+        assert (text or "") == cell or cell == f"'{text}"
+    assert escaped["'=name"].tolist()[8:] == ["'quoted'", "a=b", "", "", "-5", "+3.5e2"]
+    for name in ("n", "when", "flag"):
+        assert escaped[name].tolist() == plain[name].tolist()
+    assert escaped["kind"].tolist() == ["'=a", "b"] * 7
+    back = with_formulas(without_formulas(frame))
+    assert back["=name"].tolist()[:11] == texts[:11]
+    assert back["kind"].tolist() == frame["kind"].tolist()
+    write(frame, tmp_path / "a.json", escape_formulas=True)
+    assert pd.read_json(tmp_path / "a.json")["=name"][0] == "=1+1"

@@ -30,15 +30,15 @@ from manifolia.tune.space import SearchSpace
 needs_open_tsne = pytest.mark.skipif(importlib.util.find_spec("openTSNE") is None, reason="openTSNE is not installed")
 
 
-def test_our_tsne_is_capped_at_a_third_of_the_rows_it_lays_out() -> None:
-    assert limit_of(KernelTSNE(), "perplexity", 61)[0] == 20  # type: ignore[index]
-    assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61)[0] == 10  # type: ignore[index]
-    assert limit_of(KernelTSNE(n_train=None), "perplexity", 61)[0] == 20  # type: ignore[index]
-    assert limit_of(ForestMap(layout="tsne"), "perplexity", 61)[0] == 20  # type: ignore[index]
+def test_our_tsne_is_capped_at_all_other_rows_that_it_lays_out() -> None:
+    assert limit_of(KernelTSNE(), "perplexity", 61)[0] == 60  # type: ignore[index]
+    assert limit_of(FisherKernelTSNE(n_train=31), "perplexity", 61)[0] == 30  # type: ignore[index]
+    assert limit_of(KernelTSNE(n_train=None), "perplexity", 61)[0] == 60  # type: ignore[index]
+    assert limit_of(ForestMap(layout="tsne"), "perplexity", 61)[0] == 60  # type: ignore[index]
     assert limit_of(KernelTSNE(embedder="isomap"), "perplexity", 61) is None  # has no use for it
     assert limit_of(ForestMap(layout="umap"), "perplexity", 61) is None
-    with pytest.raises(ValueError, match="capped at a third of the training rows"):
-        check_limits(KernelTSNE(perplexity=21.0), 61)
+    with pytest.raises(ValueError, match="capped at the training rows but one"):
+        check_limits(KernelTSNE(perplexity=61.0), 61)
 
 
 @needs_open_tsne

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import socket
 import subprocess
 import sys
@@ -23,8 +22,9 @@ from sklearn.manifold import TSNE, Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from manifolia import RFPHATE
-from manifolia.exceptions import ManifoliaWarning
+from manifolia import PHATE, RFPHATE
+from manifolia._core.progress import ProgressEvent
+from manifolia.exceptions import ManifoliaWarning, TuningError
 from manifolia.metrics import register
 from manifolia.tune import Integer, Normalized, SurrogateSampler, Tuner, When
 from manifolia.tune.study import StudyMismatchError, run_seed
@@ -148,8 +148,28 @@ def test_a_nan_is_a_failure() -> None:
 
 
 def test_nothing_works() -> None:
-    with pytest.raises(RuntimeError, match=r"none of 5 settings worked\. The first error was: RuntimeError: too far"):
+    with pytest.raises(TuningError, match=r"none of 5 settings worked, all for the same reason: RuntimeError: too far"):
         tuner(Failing(), {"x": (0.6, 1.0)}, n_trials=5).fit(X)
+
+
+@pytest.mark.parametrize("table", ["frame", "polars", "Arrow"])
+def test_a_cause_that_all_settings_share_is_named_once(table):
+    frame = pd.DataFrame({"age": np.arange(30.0), "city": ["Paris", "Rome"] * 15})
+    X = {"frame": frame, "polars": polars_of(frame), "Arrow": arrow_of(frame)}[table]
+    with pytest.raises(TuningError) as caught:
+        Tuner(PHATE(), {"n_neighbors": (2, 4)}, n_trials=3, n_repeats=1, n_pilot=2, n_jobs=1).fit(X)
+    said = str(caught.value)
+    assert said.startswith("none of 3 settings worked, all for the same reason: X cannot be used: column 'city' holds")
+    assert said.count("'Paris'") == 1
+    assert said.endswith("TablePreparer().")
+
+
+def polars_of(frame):
+    return pytest.importorskip("polars", reason="polars is not installed").from_pandas(frame)
+
+
+def arrow_of(frame):
+    return pytest.importorskip("pyarrow", reason="pyarrow is not installed").Table.from_pandas(frame)
 
 
 def test_warnings_of_an_estimator_do_not_stop_a_study() -> None:
@@ -271,7 +291,7 @@ def test_a_users_pick_that_fails_has_no_score() -> None:
         warnings.simplefilter("always")
         found.fit(X)
     assert any("failed when it was run again" in str(w.message) and "no score" in str(w.message) for w in caught)
-    assert math.isnan(found.best_score_)
+    assert "best_score_" not in vars(found)  # a fit that fails leaves nothing
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "leverage", "stratified"])
@@ -391,6 +411,27 @@ def test_a_callback_ends_the_search() -> None:
     found = tuner(n_trials=30, callback=lambda event: event.stage == "trials" and event.done >= 7, refit=False).fit(X)
     assert len(found.trials_) == 7
     assert found.stopped_ == "the callback asked for it"
+
+
+@pytest.mark.parametrize("stage", ["trials", "confirm"])
+def test_an_interrupted_search_leaves_the_old_answer(stage: str) -> None:
+    found = tuner().fit(X)
+    before = found.best_params_, found.best_score_, found.embedding_.copy(), len(found.trials_)
+    heard: list[str] = []
+
+    def interrupt(event: ProgressEvent) -> None:
+        heard.append(event.stage)
+        if event.stage == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        found.set_params(callback=interrupt, random_state=1, space={"x": (0.0, 0.1)}).fit(X[:40])
+    assert heard[-1] == stage
+    with pytest.raises(ValueError, match="n_trials"):
+        found.set_params(callback=None, n_trials=0).fit(X[:40])
+    assert (found.best_params_, found.best_score_, len(found.trials_)) == (*before[:2], before[3])
+    np.testing.assert_array_equal(found.embedding_, before[2])
+    assert len(found.rows_) == len(X)
 
 
 def test_nothing_to_gain_ends_the_search() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -81,6 +83,54 @@ def test_an_old_worker_with_the_number_of_this_process_is_gone() -> None:
     assert workers.is_gone(mine)
     assert not workers.is_gone({"host": "elsewhere", "pid": 1, "session": "a"})
     assert workers.is_gone({"host": mine["host"], "pid": 2**30, "session": "a"})
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process is there; one that has ended may wait for somebody to ask how."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (OSError, ValueError):
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks for processes in /proc")
+def test_the_processes_of_a_tuner_that_is_killed_end_by_themselves(tmp_path: Path) -> None:
+    """In the midst of a run, which would go on for long."""
+    code = textwrap.dedent(f"""
+        import os, sys, time, warnings
+        from pathlib import Path
+        import numpy as np
+        warnings.simplefilter("ignore")
+        sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+        from tune.toys import Toy, closeness
+        from manifolia.tune import Tuner
+
+        class Endless(Toy):
+            def fit_transform(self, X, y=None):
+                (Path({str(tmp_path)!r}) / f"{{os.getpid()}}.run").touch()
+                time.sleep(120)
+
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        Tuner(Endless(), {{"x": (0.0, 1.0)}}, closeness, n_repeats=2, n_trials=4, n_jobs=2, random_state=0).fit(X)
+    """)
+    tuner = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "NUMBA_NUM_THREADS": "2"}, stderr=subprocess.DEVNULL
+    )
+    end = time.monotonic() + 60.0
+    while len(list(tmp_path.glob("*.run"))) < 2 and time.monotonic() < end and tuner.poll() is None:
+        time.sleep(0.1)
+    at_work = [int(path.stem) for path in tmp_path.glob("*.run")]
+    assert len(at_work) == 2
+    assert tuner.pid not in at_work
+    tuner.send_signal(signal.SIGKILL)
+    tuner.wait()
+    end = time.monotonic() + 30.0
+    while any(_runs(pid) for pid in at_work) and time.monotonic() < end:
+        time.sleep(0.1)
+    left = [pid for pid in at_work if _runs(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left
 
 
 @pytest.mark.slow

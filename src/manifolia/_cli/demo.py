@@ -55,13 +55,18 @@ def run_demo(console: Console, out: Path, *, name: str, force: bool) -> None:
     with console.noting_warnings():
         placed = place_new(run.context, read(new), run.report)
     page = with_new_rows(run.payload, placed.new)
-    write_run(run, out, force=force)
-    write(old, out / "data.csv")
-    write(new, out / "new.csv")
-    write(placed.frame, out / "new-coordinates.csv")
-    write_page(page, out / "map.html")
+
+    def add_new_rows(place: Path) -> None:
+        write(old, place / "data.csv")
+        write(new, place / "new.csv")
+        write(placed.frame, place / "new-coordinates.csv")
+        write_page(page, place / "map.html")
+
+    write_run(run, out, force=force, more=add_new_rows)
     seconds = time.perf_counter() - began
     console.data({"run": str(out), "page": str(out / "map.html"), "new_accuracy": placed.accuracy, **run.report})
+    if console.quiet:
+        return
     console.heading(f"{title}: {len(old):,} rows mapped, {len(new):,} new rows placed, in {seconds:.1f} s")
     console.findings(run.report)
     if placed.accuracy is not None:

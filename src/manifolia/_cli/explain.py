@@ -30,7 +30,7 @@ def run_explain(console: Console, run: Path, *, row: str | None, top: int) -> No
     importances = folder.report["importances"][:top]
     console.data({"importances": folder.report["importances"]})
     if not importances:
-        console.result(f"{folder.report['method']} measured no importance of columns in this run.")
+        console.result(_why_none(folder.report["method"]))
         return
     meaning = folder.report["importance"]
     console.heading(f"What matters for {meaning['purpose']}: {meaning['measure']}")
@@ -42,17 +42,26 @@ def run_explain(console: Console, run: Path, *, row: str | None, top: int) -> No
         )
 
 
+def _why_none(method: str) -> str:
+    """Say why a run has no importances."""
+    if not registry.find(method).importance:
+        return f"{method} has no measure of how much each column matters. rf-phate, for example, has one."
+    return "How much each column matters was not measured in this run. Map again with --importance."
+
+
 def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
-    coordinates, model, rows = folder.coordinates(), folder.model(), folder.rows()
+    coordinates, rows = folder.coordinates(), folder.rows()
     row = _find_row(coordinates, name)
+    if not registry.find(folder.report["method"]).places:
+        raise TableError(
+            f"{folder.report['method']} cannot say where a row with other values would lie, so which columns hold row "
+            f"{name} in its place cannot be tried. Map again with a method that places new rows, such as rf-phate."
+        )
     if rows is None:
         raise TableError(
             f"{folder.path} did not keep its rows, so that one cannot be explained. Map again with --keep-rows."
         )
-    if not registry.card_of(model).places:
-        raise TableError(
-            f"{folder.report['method']} places no rows, so that none can be moved to see what holds it in place."
-        )
+    model = folder.model()
     line = coordinates.iloc[row]
     spread = float(np.sqrt(coordinates[folder.report["axes"]].var(ddof=0).sum()))
     shifts = {column: shift / spread for column, shift in _shifts(folder, model, rows, row)[:top]}
@@ -117,6 +126,8 @@ def _like_rows(method: Any, row: int) -> list[tuple[int, float]]:
 def _plain(value: Any) -> Any:
     if pd.isna(value):
         return None
+    if isinstance(value, pd.Timestamp):
+        return value.isoformat()
     return value.item() if hasattr(value, "item") else value
 
 

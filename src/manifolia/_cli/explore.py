@@ -48,6 +48,9 @@ def run_explore(
         made = make_run(read(run), Request(target=target, title=shown["title"]), console)
         console.notes([*made.report["notes"], *made.payload.left_out])
         explore(made.payload, path=page, color_by=shown["color_by"])
+    if console.quiet:
+        return
+    if not is_run:
         console.heading(f"{made.report['data']['rows']:,} rows mapped in {time.perf_counter() - began:.1f} s")
         console.findings(made.report)
     console.heading(f"Open the page: {page}")

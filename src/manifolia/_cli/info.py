@@ -18,7 +18,6 @@ _EXTRAS = {
     "parquet": "pyarrow",
     "plot": "matplotlib",
     "anndata": "anndata",
-    "tsne": "openTSNE",
     "tune": "optuna",
     "dask": "dask",
     "notebook": "anywidget",

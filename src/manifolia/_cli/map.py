@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from manifolia import registry
 from manifolia._cli.console import Console
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
@@ -23,6 +24,7 @@ def run_map(
     *,
     explain: bool,
     table_format: str,
+    escape_formulas: bool,
     force: bool,
     **options: Any,
 ) -> None:
@@ -33,18 +35,24 @@ def run_map(
     request = request_of(options, parts="auto" if explain else None)
     began = time.perf_counter()
     run = make_run(table, request, console)
-    with console.stage("write"):
-        write_run(run, folder, force=force, table_format=table_format)
     report = run.report
-    if data.suffix == ".h5ad":
-        write_h5ad(data, folder / data.name, report, run.coordinates, {
+
+    def annotate(place: Path) -> None:
+        write_h5ad(data, place / data.name, report, run.coordinates, {
             "parameters": {name: str(value) for name, value in report["parameters"].items()},
             "importances": {entry["column"]: entry["importance"] for entry in report["importances"]},
             "findings": [finding["text"] for finding in report["findings"]],
         })  # fmt: skip
+
+    with console.stage("write"):
+        more = annotate if data.suffix == ".h5ad" else None
+        write_run(run, folder, force=force, table_format=table_format, escape_formulas=escape_formulas, more=more)
     console.notes([*report["notes"], *report["left_out_of_page"]])
     console.data({"run": str(folder), "page": str(folder / "map.html"), **report})
-    task = f", {report['target']['task']}" if report["target"]["columns"] else ""
+    if console.quiet:
+        return
+    guided = report["target"]["columns"] and registry.find(report["method"]).supervised
+    task = f", {report['target']['task']}" if guided else ""
     seconds = time.perf_counter() - began
     console.heading(f"{report['data']['rows']:,} rows mapped by {report['method']}{task} in {seconds:.1f} s")
     console.findings(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,27 +14,41 @@ from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
 from manifolia.runs.new_rows import Placed, place_new
 from manifolia.tables import write
+from manifolia.tables.writing import without_formulas, write_csv
 
 
 def run_transform(
-    console: Console, run: Path, data: Path, *, out: Path | None, page: Path | None, force: bool, **reading: Any
+    console: Console,
+    run: Path,
+    data: Path,
+    *,
+    out: Path | None,
+    page: Path | None,
+    force: bool,
+    escape_formulas: bool,
+    **reading: Any,
 ) -> None:
     """Place new rows and write them."""
     folder = open_run(run)
     for file in (out, page):
         if file is not None and file.exists() and not force:
             raise FileExistsError(f"{file} is there already. Choose another name, or replace it with --force.")
+    if out is None and sys.stdout is None:
+        raise ValueError("standard output is closed, so that the coordinates would be lost. Name a file with -o.")
     table = read_table(data, reading)
     with console.noting_warnings():
         payload = folder.payload() if page is not None else None
         placed = place_new(folder.context(payload), table, folder.report)
     console.notes(table.notes)
     if out is None and not console.as_json:
-        placed.frame.to_csv(sys.stdout, index=False)
+        shown = without_formulas(placed.frame) if escape_formulas else placed.frame
+        text = io.StringIO()
+        write_csv(shown, text)
+        console.table(text.getvalue())
     elif out is not None and out.suffix == ".h5ad":
         write_h5ad(data, out, folder.report, placed.frame, {})
     elif out is not None:
-        write(placed.frame, out)
+        write(placed.frame, out, escape_formulas=escape_formulas)
     if payload is not None and page is not None:
         write_page(with_new_rows(payload, placed.new), page)
     _tell(console, placed, out, page)
@@ -54,7 +69,7 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
             **({"coordinates": placed.frame.to_dict("records")} if out is None else {}),
         }
     )
-    if out is None:
+    if out is None or console.quiet:
         return
     console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
     if n_novel is not None and limit is not None:
@@ -63,10 +78,14 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
             f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {limit:.3g}, as "
             f"{1 - limit:.1%} of rows like those have)."
         )
-    if placed.accuracy is not None:
-        console.result(f"- Against the target in the file, the forest's predictions score {placed.accuracy:.1%}.")
-        if placed.n_known:
-            rows = "row was" if placed.n_known == 1 else "rows were"
-            console.result(f"  But {placed.n_known:,} {rows} in the fit, where the forest has seen the answer.")
+        if placed.n_unseen:
+            rows = "row has" if placed.n_unseen == 1 else "rows have"
+            console.result(f"  Novelty does not see levels that were not in the fit: {placed.n_unseen:,} {rows} such.")
+    if placed.compared:
+        console.result(f"- {placed.compared}")
+        if placed.n_known and placed.accuracy is not None:
+            rows = "row looks" if placed.n_known == 1 else "rows look"
+            told = "to the forest exactly like rows of the fit, whose answers it has seen."
+            console.result(f"  But {placed.n_known:,} {rows} {told}")
     if page is not None:
         console.heading(f"Open the page: {page}")

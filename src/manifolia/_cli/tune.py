@@ -12,19 +12,26 @@ import numpy as np
 
 from manifolia._cli.console import Console
 from manifolia._cli.map import read_table, request_of
-from manifolia._core.files import draft
 from manifolia._core.optional import is_installed
 from manifolia.runs import make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.runs.settings import tune_table
 from manifolia.show.tuning import write_study_picture
+from manifolia.tables import write
 
 #: What is asked of the tuner.
 _TUNING = ("space", "n_trials", "n_repeats", "subsample", "timeout", "storage")
 
 
 def run_tune(
-    console: Console, data: Path, out: Path | None, *, metrics: tuple[str, ...], force: bool, **options: Any
+    console: Console,
+    data: Path,
+    out: Path | None,
+    *,
+    metrics: tuple[str, ...],
+    escape_formulas: bool,
+    force: bool,
+    **options: Any,
 ) -> None:
     """Tune a method on a table, make the run with what was found, and say how sure that is."""
     folder = out if out is not None else data.with_name(f"{data.stem}-tuned")
@@ -35,16 +42,19 @@ def run_tune(
     tuned = tune_table(table, request_of(options), console, metrics=metrics or ("auc_r_nx",), **tuning)
     run = make_run(table, replace(tuned.request, study=tuned.tuner), console)
     study = tuned.tuner.to_dict()
-    with console.stage("write"):
-        write_run(run, folder, force=force)
-        with draft(folder / "tuning.json") as path:
-            path.write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
-        tuned.tuner.trials_.to_csv(folder / "trials.csv", index=False)
+
+    def add_study(place: Path) -> None:
+        (place / "tuning.json").write_text(json.dumps(study, indent=1, allow_nan=False), encoding="utf-8")
+        write(tuned.tuner.trials_, place / "trials.csv", escape_formulas=escape_formulas)
         if is_installed("matplotlib"):
-            write_study_picture(tuned.tuner, folder / "tuning.png")
+            write_study_picture(tuned.tuner, place / "tuning.png")
+
+    with console.stage("write"):
+        write_run(run, folder, force=force, escape_formulas=escape_formulas, more=add_study)
     console.notes([*tuned.notes, *run.report["notes"]])
     console.data({"run": str(folder), "page": str(folder / "map.html"), "tuning": study})
-    _tell(console, tuned.tuner, run.report, folder, time.perf_counter() - began)
+    if not console.quiet:
+        _tell(console, tuned.tuner, run.report, folder, time.perf_counter() - began)
 
 
 def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, seconds: float) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Give an estimator back the attributes that it had, if what is done inside does not succeed."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
+def all_or_nothing(fit: Fit) -> Fit:
+    """Let ``fit`` work on a double of the estimator, which becomes the estimator if all of it succeeds.
+
+    What the estimator holds is exchanged in one step, so that an error, Ctrl-C at any instant or a look from another
+    thread finds the old model or the new one, never some of each. ``fit`` must not change in place what it finds.
+    """
+
+    @functools.wraps(fit)
+    def run(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        double = object.__new__(type(estimator))
+        double.__dict__.update(vars(estimator))
+        fit(double, *args, **kwargs)
+        estimator.__dict__ = vars(double)
+        return estimator
+
+    return cast(Fit, run)

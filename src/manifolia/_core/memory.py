@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from manifolia._core.messages import Message
 from manifolia._core.pipelines import last_step
 from manifolia.exceptions import MemoryLimitError, ParameterError
@@ -23,6 +25,12 @@ _ENVIRONMENT = "MANIFOLIA_MEMORY_LIMIT"
 _SHARE = 0.8  # leaves room for the interpreter, the allocator's slack and the user's other work
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
           "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
+
+#: What to do about a file that is larger than the limit.
+RAISE_LIMIT = (
+    f"If you expect a file of this size, set the environment variable {_ENVIRONMENT}, such as 8GiB; in Python, read it "
+    f"inside manifolia.memory_limit('8GiB')."
+)
 
 _limit: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_memory_limit", default=None)
 
@@ -112,13 +120,16 @@ def _windows_available() -> int:  # pragma: no cover - runs on Windows only
     return int(status.free)
 
 
-def limit_now() -> int:
-    """Tell the limit in force, in bytes."""
+def limit_now(*, unless_set: int | None = None) -> int:
+    """Tell the limit in force, in bytes; where the user set none, `unless_set` is one too."""
     inner = _limit.get()
     if inner is not None:
         return inner
     text = os.environ.get(_ENVIRONMENT)
-    return parse_bytes(text, name=_ENVIRONMENT) if text else int(_SHARE * available())
+    if text:
+        return parse_bytes(text, name=_ENVIRONMENT)
+    free = int(_SHARE * available())
+    return free if unless_set is None else min(free, unless_set)
 
 
 @contextlib.contextmanager
@@ -165,15 +176,16 @@ def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
     estimator : estimator
         One of manifolia's methods, or a pipeline that ends in one. It need not be fitted.
     X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The data; only its shape is looked at.
+        The data. Only its shape is looked at; of PHATE, whose neighbourhoods may be wide, also some rows.
     y : array-like of shape (n,), default=None
         Target: the number of its classes counts.
 
     Returns
     -------
     int
-        Bytes on top of the data itself. What a forest takes depends on how many leaves it needs, so read it as right
-        within a factor of two.
+        Bytes on top of the data itself: about 0.7 to 1.5 times the measured peak on rows without clusters, two threads
+        (``benchmarks/memory.py``). What a forest takes depends on how many leaves it needs; where the target is easily
+        told, it may be half as much.
 
     Raises
     ------
@@ -195,5 +207,4 @@ def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
             f"estimate_memory knows manifolia's own methods, such as RFPHATE, and pipelines that end in one; "
             f"{type(model).__name__} does not say what it needs."
         )
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return int(ask(n, y))
+    return int(ask(X if hasattr(X, "shape") else np.asarray(X), y))

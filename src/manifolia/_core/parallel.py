@@ -91,33 +91,51 @@ class _BlasLimit:
     """Hold BLAS at one thread while at least one context is open, then restore what was before.
 
     The setting belongs to the process. Counting the open contexts keeps two user threads that overlap from
-    restoring each other's limit.
+    restoring each other's limit. A fork waits until no thread is in between, and the contexts of threads that are not
+    there in the new process do not count in it.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        #: Held while a setting is changed, and during a fork. A signal's handler may fork while its thread holds it.
+        self.undisturbed = threading.RLock()
         self._open = 0
+        self._own = threading.local()  # how many of them this thread has opened
         self._limits: list[Any] = []
         self._seen: ThreadpoolController | None = None
 
     def __enter__(self) -> None:
-        with self._lock:
+        with self.undisturbed:
             controller = _controller()
             if controller is not self._seen:  # the first context, or a library was loaded since
                 _disown_openblas()
                 self._limits.append(controller.select(user_api="blas").limit(limits=1))
                 self._seen = controller
             self._open += 1
+            self._own.count = getattr(self._own, "count", 0) + 1
 
     def __exit__(self, *exc: object) -> None:
-        with self._lock:
+        with self.undisturbed:
             self._open -= 1
+            self._own.count -= 1
             if self._open == 0:
                 self._seen = None
                 _disown_openblas()
                 while self._limits:  # the last one first: the first one remembers the user's own setting
                     self._limits.pop().restore_original_limits()
                 _disown_openblas()
+
+    def survive_forks(self) -> None:
+        """Be usable in a process that was forked beside threads of ours."""
+        if hasattr(os, "register_at_fork"):  # Windows does not fork
+            os.register_at_fork(
+                before=self.undisturbed.acquire, after_in_parent=self.undisturbed.release, after_in_child=self._forked
+            )
+
+    def _forked(self) -> None:
+        self._open = getattr(self._own, "count", 0)
+        if self._open == 0:
+            self._seen = None  # so that the next context limits anew, and its end restores what the first one found
+        self.undisturbed.release()
 
 
 def _disown_openblas() -> None:
@@ -139,6 +157,7 @@ def _controller() -> ThreadpoolController:
 
 
 _blas_limit = _BlasLimit()
+_blas_limit.survive_forks()
 
 
 @contextlib.contextmanager
@@ -148,12 +167,16 @@ def _numba_threads(n_threads: int) -> Iterator[None]:
     if not hasattr(numba, "set_num_threads"):  # absent, or just being imported by another thread
         yield
         return
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
+    # numba guards its setting by a semaphore that processes share. One that is forked while another thread holds it
+    # counts it wrongly and never gives it back, so a fork waits here too.
+    with _blas_limit.undisturbed:
+        before = numba.get_num_threads()
+        numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
     try:
         yield
     finally:
-        numba.set_num_threads(before)
+        with _blas_limit.undisturbed:
+            numba.set_num_threads(before)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Input is checked once, at the door; every message says parameter, value, what is allowed and what to do.
 
-This module is the only one that imports scikit-learn's validation functions. Policy: float32 and float64 stay what
-they are, everything else becomes float64; sparse input becomes CSR with sorted, distinct indices; nothing is repaired
-silently. Missing labels are NaN, None or ``pandas.NA``, never −1.
+Policy: float32 and float64 stay what they are, everything else becomes float64; arrays are C-contiguous; sparse input
+becomes CSR with sorted, distinct 32-bit indices; nothing is repaired silently. Missing labels are NaN, None or
+``pandas.NA``, never −1.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array as _sklearn_check_array
 from sklearn.utils.validation import check_is_fitted as check_is_fitted
-from sklearn.utils.validation import validate_data as validate_data
 
+from manifolia._core.cells import Cells, as_array, check_indices
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
+from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, ParameterTypeError
-
-_FLOATS = (np.float64, np.float32)
 
 
 def _parameter(name: str) -> str:
@@ -46,28 +44,135 @@ def check_matrix(
     min_columns: int = 1,
 ) -> Any:
     """Check a two-dimensional numeric input and bring it into the house's form."""
+    return _checked(
+        X, name, accept_sparse=accept_sparse, allow_nan=allow_nan, min_rows=min_rows, min_columns=min_columns
+    ).numbers
+
+
+def _checked(
+    X: ArrayLike, name: str, *, accept_sparse: bool, allow_nan: bool, min_rows: int, min_columns: int = 1
+) -> Cells:
     if sp.issparse(X) and not accept_sparse:
-        told = f"is a sparse matrix ({type(X).__name__}, {X.shape[0]} × {X.shape[1]}) and dense data is required here."
-        raise _wrong(name, f"{told} Pass {name}.toarray() if it fits into memory.", ParameterTypeError)
-    try:
-        # scikit-learn looks for NaN and infinity by adding everything up, which warns where inf meets -inf.
-        with np.errstate(invalid="ignore", over="ignore"):
-            checked = _sklearn_check_array(
-                X,
-                accept_sparse="csr" if accept_sparse else False,
-                dtype=_FLOATS,
-                order="C",
-                ensure_all_finite="allow-nan" if allow_nan else True,
-                ensure_min_samples=min_rows,
-                ensure_min_features=min_columns,
-                input_name=name,
-            )
-    except (TypeError, ValueError) as error:
-        # scikit-learn names the input in some of its messages only.
-        named = re.search(rf"\b{re.escape(name)}\b", str(error))
-        kind = ParameterTypeError if isinstance(error, TypeError) else ParameterError
-        raise kind(str(error) if named else f"{name} cannot be used: {error}", parameter=_parameter(name)) from error
-    return to_csr(checked) if sp.issparse(checked) else checked
+        told = f"is a sparse matrix ({type(X).__name__}, {' × '.join(map(str, X.shape))}) and dense data is required"
+        raise _wrong(name, f"{told} here. Pass {name}.toarray() if it fits into memory.", ParameterTypeError)
+    cells = Cells(X, name)
+    shape = cells.numbers.shape
+    for count, least, what in ((shape[0], min_rows, "sample"), (shape[1], min_columns, "feature")):
+        if count < least:
+            unit = "rows" if what == "sample" else "columns"
+            told = f"has {count} {what}(s) (shape={shape}) while a minimum of {least} is required."
+            raise _wrong(name, f"{told} Pass at least {least} {unit[:-1] if least == 1 else unit}.")
+    if is_sparse(cells.numbers) and not accept_sparse:
+        raise _wrong(name, "is a frame of sparse columns and dense data is required here.", ParameterTypeError)
+    _check_finite(cells, allow_nan=allow_nan)
+    if not is_sparse(cells.numbers):
+        cells.numbers = np.ascontiguousarray(cells.numbers)
+    return cells
+
+
+def _check_finite(cells: Cells, *, allow_nan: bool) -> None:
+    """Refuse infinity, and NaN where it is not allowed, by the column and the row that hold it first."""
+    values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
+    for bad, what, least, remedy in (
+        (np.isinf(values), "infinity", "inf", "Rescale the column, or set those values to something finite."),
+        (np.zeros(0) if allow_nan else np.isnan(values), "NaN", "NaN", "Fill in missing values, or drop those rows."),
+    ):
+        if not bad.any():
+            continue
+        if is_sparse(cells.numbers):
+            entries = cells.numbers.tocoo()
+            at = np.flatnonzero(bad)
+            rows, columns = entries.row[at], entries.col[at]
+        else:
+            rows, columns = np.nonzero(bad)
+        column = columns[0]
+        count = int((columns == column).sum())
+        told = f"contains {what}: {cells.column(int(column))} has {count} {least} value{'s' if count > 1 else ''}"
+        raise _wrong(cells.name, f"{told}, the first in row {rows[0]}. {remedy}")
+
+
+def validate_data(
+    estimator: Any,
+    X: ArrayLike,
+    *,
+    reset: bool = True,
+    accept_sparse: bool = False,
+    allow_nan: bool = False,
+    min_rows: int = 1,
+) -> Any:
+    """Check the rows of an estimator; ``fit`` (`reset`) keeps number and names of the columns, others compare them."""
+    cells = _checked(X, "X", accept_sparse=accept_sparse, allow_nan=allow_nan, min_rows=min_rows)
+    _check_size(cells, is_whole=reset)
+    names = _names(cells)
+    kind, n_columns = type(estimator).__name__, cells.numbers.shape[1]
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = names
+        estimator.n_features_in_ = n_columns
+        return cells.numbers
+    known = vars(estimator).get("feature_names_in_")
+    # In scikit-learn's words, which its users filter by.
+    if known is None and names is not None:
+        warn(f"X has feature names, but {kind} was fitted without feature names", UserWarning)
+    elif known is not None and names is None:
+        warn(f"X does not have valid feature names, but {kind} was fitted with feature names", UserWarning)
+    elif known is not None and names is not None and list(known) != list(names):
+        raise _wrong("X", _other_names(list(known), list(names)))
+    if n_columns != estimator.n_features_in_:
+        told = f"has {n_columns} features, but {kind} is expecting {estimator.n_features_in_} features as input."
+        raise _wrong("X", f"{told} Pass the columns of fit, in the same order.")
+    return cells.numbers
+
+
+#: Beyond these, products overflow or vanish, at the latest where trees or layouts work in single precision.
+_LARGEST, _LEAST = 1e35, 1e-35
+
+
+def _check_size(cells: Cells, *, is_whole: bool) -> None:
+    """Refuse numbers with which nothing can be computed: one that is too large, or a whole table that is too small."""
+    values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
+    ends = [float(find(values, axis=None, initial=0.0)) for find in (np.fmax.reduce, np.fmin.reduce)]
+    largest = max(ends, key=abs)
+    if abs(largest) > _LARGEST:
+        at = int(np.flatnonzero(values.ravel() == largest)[0])
+        column = cells.numbers.indices[at] if is_sparse(cells.numbers) else at % values.shape[1]
+        told = (
+            f"has the value {largest:.6g} in {cells.column(int(column))}, and numbers beyond {_LARGEST:.3g} overflow."
+        )
+        raise _wrong("X", f"{told} Rescale the column.")
+    if is_whole and 0.0 < abs(largest) < _LEAST:
+        told = f"has no value larger than {abs(largest):.6g}, and squares of numbers below {_LEAST:.3g} vanish."
+        raise _wrong("X", f"{told} Rescale the table.")
+
+
+def _names(cells: Cells) -> Array | None:
+    """Take the names of columns if they are text; refuse such as nobody could ask for."""
+    names = cells.names or []
+    texts = [name for name in names if isinstance(name, str)]
+    if not texts:
+        return None
+    if len(texts) < len(names):
+        other = next(name for name in names if not isinstance(name, str))
+        told = f"has names of columns that are text ({texts[0]!r}) and others that are not ({other!r})."
+        raise _wrong("X", f"{told} Make them alike: X.columns = X.columns.astype(str).", ParameterTypeError)
+    twice = [name for name, count in Counter(texts).items() if count > 1]
+    if twice:
+        raise _wrong("X", f"has {texts.count(twice[0])} columns named {twice[0]!r}. Give each a name of its own.")
+    return np.asarray(texts, dtype=object)
+
+
+def _other_names(known: list[str], names: list[str]) -> str:
+    """Tell how the names of columns differ from those of ``fit``."""
+    told = "cannot be used. The feature names should match those that were passed during fit.\n"
+    unseen, missing = sorted({*names} - {*known}), sorted({*known} - {*names})
+    for title, some in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", missing)):
+        if some:
+            told += f"Feature names {title}:\n" + "".join(f"- {name}\n" for name in some[:5])
+            told += "- ...\n" if len(some) > 5 else ""
+    if not unseen and not missing:
+        told += "Feature names must be in the same order as they were in fit.\n"
+    return f"{told}Pass the columns of fit, in the same order."
 
 
 def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> FloatArray:
@@ -101,7 +206,7 @@ def missing_labels(y: ArrayLike) -> BoolArray:
     if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
         mask: BoolArray = np.asarray(y.isna(), dtype=bool)
     else:
-        values = _as_array(y)
+        values = label_array(y)
         if values.dtype.kind in "fc":
             mask = np.isnan(values)
         elif values.dtype.kind in "mM":
@@ -113,9 +218,18 @@ def missing_labels(y: ArrayLike) -> BoolArray:
     return mask if mask.ndim == 1 else np.any(mask.reshape(mask.shape[0], -1), axis=1)
 
 
-def _as_array(y: ArrayLike) -> Array:
+def label_array(y: ArrayLike, name: str = "y") -> Array:
     """Return labels as an array; a list keeps its None and NaN, which NumPy would turn into the text "nan"."""
-    values = np.asarray(y)
+    if sp.issparse(y):
+        raise _wrong(name, f"is a sparse matrix of shape {y.shape}. Pass {name}.toarray().", ParameterTypeError)
+    values = as_array(y, name)
+    if values.dtype.kind in "cV":
+        what = "complex numbers" if values.dtype.kind == "c" else "records with named fields"
+        raise _wrong(name, f"holds {what}, which are no labels. Pass numbers, or names of classes.", ParameterTypeError)
+    if np.ma.is_masked(y):
+        kept = values.astype(object)
+        kept[np.ma.getmaskarray(y)] = None
+        return kept
     if values.dtype.kind in "US" and not hasattr(y, "dtype"):
         kept = np.asarray(y, dtype=object)
         if any(_is_missing(value) for value in kept.ravel()):
@@ -131,7 +245,7 @@ def _is_missing(value: object) -> bool:
 
 def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", allow_missing: bool = False) -> Array:
     """Check class labels of any type."""
-    values = _as_array(y)
+    values = label_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim != 1:
@@ -149,9 +263,9 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
 def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
     """Check a value against a list of names, and suggest the nearest one."""
     try:
-        if value in allowed:
+        if not isinstance(value, np.ndarray) and value in allowed:
             return value
-    except (TypeError, ValueError):  # unhashable, or an array: cannot be one of the names
+    except (TypeError, ValueError):  # unhashable: cannot be one of the names
         pass
     texts = [option for option in allowed if isinstance(option, str)]
     near = difflib.get_close_matches(str(value), texts, n=1)
@@ -169,13 +283,20 @@ def check_number(
     integer: bool = False,
     open_low: bool = False,
     hint: str = "",
+    word: str = "",
 ) -> Any:
-    """Check a number against a range. Infinity and NaN are never allowed."""
-    kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+    """Check a number against a range; or it is `word`. Infinity and NaN are never allowed."""
+    if word and isinstance(value, str) and value == word:
+        return value
+    # A Fraction is a number too, but arrays that it is multiplied with would hold objects.
+    kind = numbers.Integral if integer else (numbers.Integral, float, np.floating)
+    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_, np.timedelta64)):
         what = "an int" if integer else "a number"
         raise _wrong(name, f"must be {what}, got {value!r}. {hint}".rstrip(), ParameterTypeError)
-    number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
+    try:
+        number: float = int(value) if integer else float(value)  # type: ignore[call-overload]
+    except OverflowError:  # an int that no float can hold
+        number = math.inf if int(value) > 0 else -math.inf
     infinite = not integer and not math.isfinite(number)
     if infinite or number < low or number > high or (open_low and number == low):
         parts: Sequence[str] = [
@@ -202,6 +323,7 @@ def is_sparse(X: Any) -> bool:
 
 def to_csr(X: Sparse) -> Sparse:
     """Return a CSR array with sorted, distinct indices; the input is not changed."""
+    check_indices(X)
     out = sp.csr_array(X)
     if not out.has_canonical_format:
         out = out.copy()  # the arrays may be the user's

@@ -37,6 +37,7 @@ _LEAST = 1e-4  # halves below it are left out
 _FIRST = 2  # neighbours searched at first, times k; rows whose neighbourhood is wider are searched again
 _MORE = 4  # times as many in each further search
 _BYTES = 64.0  # of an entry while halves are joined and added to their transpose
+_FORESEEN = 32  # rows from which the width of neighbourhoods is foreseen
 _ROWS = 2048  # rows that one thread weighs at a time
 
 
@@ -94,6 +95,27 @@ def alpha_decay(
         return K, bandwidth
 
 
+def foresee_width(X: Any, k: int, decay: float | None, *, metric: str) -> float:
+    """Tell from a few rows how many others are in a neighbourhood; with many columns it may be most of them."""
+    from sklearn.metrics import pairwise_distances
+
+    n = X.shape[0]
+    if metric == "affinity":
+        return X.nnz / n if sp.issparse(X) else float(n)
+    if decay is None or n <= k + 1 or (metric == "precomputed" and sp.issparse(X)):
+        return float(k)
+    data = X if sp.issparse(X) or not hasattr(X, "to_numpy") else X.to_numpy()
+    some = np.unique(np.linspace(0, n - 1, _FORESEEN).astype(int))
+    D = data[some] if metric == "precomputed" else pairwise_distances(data[some], data, metric=metric)
+    D = np.sort(D, axis=1)
+    return float((D[:, k : k + 1] * _reach(decay) >= D).sum(axis=1).mean())
+
+
+def _reach(decay: float) -> float:
+    """How far a neighbourhood reaches, in bandwidths."""
+    return float((-np.log(_LEAST)) ** (1.0 / decay))
+
+
 def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own: bool = False) -> Halves:
     """Weigh the rows of an index for rows, new or its own: search until the last neighbour is beyond the reach."""
     most = index.n_rows - own
@@ -102,7 +124,7 @@ def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own
     width = k if decay is None or stored else min(most, _FIRST * k)
     near = index.neighbors(width) if own else index.query(X, width)
     bandwidth = near.distances[:, k - 1].astype(np.float64)
-    reach = bandwidth * (1.0 if decay is None else (-np.log(_LEAST)) ** (1.0 / decay))
+    reach = bandwidth * (1.0 if decay is None else _reach(decay))
     nearest = np.where(near.distances[:, 0] == 0.0, near.indices[:, 0], -1).astype(np.intp)
     weigh = partial(_weighted, bandwidth=bandwidth, reach=reach, decay=decay)
     parts, rows = [], np.arange(X.shape[0])

@@ -14,5 +14,6 @@ __getattr__, __dir__, __all__ = attach(
         "ParametricTSNE": "manifolia.baselines.parametric_tsne",
         "SupervisedNMF": "manifolia.baselines.supervised_nmf",
         "SupervisedPCA": "manifolia.baselines.supervised_pca",
+        "TSNE": "manifolia.baselines.tsne",
     },
 )

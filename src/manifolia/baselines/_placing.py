@@ -17,7 +17,7 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _check_new(self, X: ArrayLike) -> tuple[FloatArray, Any]:
         """Return rows in double precision, and the dtype in which their places are given."""
         check_is_fitted(self, "_n_features_out")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        checked = validate_data(self, X, reset=False)
         return np.ascontiguousarray(checked, dtype=np.float64), checked.dtype
 
     def __sklearn_tags__(self) -> Any:

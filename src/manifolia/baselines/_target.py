@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from manifolia._core.types import Array, ArrayLike, FloatArray
 from manifolia.exceptions import ParameterError
@@ -22,11 +21,9 @@ class Factor(NamedTuple):
     classes: Array | None  # The classes, if the target has any
 
 
-def _complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
+def complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
     """Read a target that has a value for every row."""
     target: Any = read_target(y, n, task)
-    if target.task in ("classification", "multilabel"):
-        check_classification_targets(target.y)
     if len(target.y) < n:
         raise ParameterError(
             f"y has {n - len(target.y)} missing values, and {name} needs all. Drop those rows first.", parameter="y"
@@ -36,7 +33,7 @@ def _complete_target(y: ArrayLike | None, n: int, task: str, name: str) -> Any:
 
 def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: str = "auto") -> Factor:
     """Factor the kernel of a target."""
-    target = _complete_target(y, n, task, "this method")
+    target = complete_target(y, n, task, "this method")
     if target.task == "classification" and kernel in ("auto", "delta"):
         classes, codes = np.unique(target.y, return_inverse=True)
         one_hot = np.eye(len(classes))[codes]
@@ -45,6 +42,12 @@ def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: st
         raise ParameterError(
             f"kernel='delta' compares classes, and the target was taken for {target.task}. Use 'linear' or 'rbf'.",
             parameter="kernel",
+        )
+    if target.y.dtype.kind not in "biuf":
+        raise ParameterError(
+            f"y has {target.y.shape[1]} columns of classes that are not numbers. Pass one column of classes, or zeros "
+            f"and ones.",
+            parameter="y",
         )
     numbers = np.asarray(target.y, dtype=np.float64).reshape(n, -1)
     spread = numbers.std(axis=0)
@@ -74,7 +77,7 @@ def _gaussian_factor(values: FloatArray) -> FloatArray:
 
 def target_classes(y: ArrayLike | None, n: int, *, name: str) -> tuple[Array, Array]:
     """Return the classes and the number of each row's class; refuse numbers."""
-    target = _complete_target(y, n, "auto", name)
+    target = complete_target(y, n, "auto", name)
     if target.task != "classification":
         raise ParameterError(
             f"{name} compares classes, and y was taken for {target.task}. Pass one column of classes, cut numbers into "

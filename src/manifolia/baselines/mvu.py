@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, validate_data
 from manifolia.layout.mvu import unfold, unfold_need
+
+_EDGE_BYTES = 8e3  # per row, of the pairs whose distances are kept and of what is made of them
 
 
 class MVU(BaseEstimator):
@@ -75,6 +77,7 @@ class MVU(BaseEstimator):
         self.n_jobs = n_jobs
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> MVU:
         """Unfold the rows.
 
@@ -92,7 +95,7 @@ class MVU(BaseEstimator):
         """
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         with threads(self.n_jobs):
             unfolded = unfold(
                 checked,
@@ -123,9 +126,9 @@ class MVU(BaseEstimator):
         """
         return self.fit(X, y).embedding_
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""
-        return unfold_need(n)
+        return unfold_need(X.shape[0]) + _EDGE_BYTES * X.shape[0]
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

@@ -18,13 +18,16 @@ References
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
@@ -40,6 +43,7 @@ from manifolia.neighbors import kneighbors
 
 _PAPER, _SMALL = (500, 500, 2000), (50, 50, 200)  # hidden units: the paper's, and a tenth of them for few rows
 _MANY = 1000  # rows from which the paper's layers are worth their time
+_PAIR_ARRAYS = 5  # arrays of doubles, one number per pair of a batch, that exist together
 _WINDOW = 50  # steps over which the cost is averaged before it is compared with the next
 _TINY = 1e-12
 
@@ -143,6 +147,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> ParametricTSNE:
         """Train the network.
 
@@ -159,9 +164,9 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
             Itself.
         """
         self._check_parameters()
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n = checked.shape[0]
-        memory.require(self._memory_need(n, None), step=f"a network of {n} rows", remedy="Take smaller layers.")
+        memory.require(self._memory_need(checked, None), step=f"a network of {n} rows", remedy="Take smaller layers.")
         self.hidden_layer_sizes_ = self._sizes(n)
         self._shift = checked.min(axis=0).astype(np.float64)
         self._scale = float(np.max(checked.max(axis=0) - self._shift)) or 1.0
@@ -262,13 +267,15 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
     def _place(self, rows: FloatArray) -> FloatArray:
         return place((rows - self._shift) / self._scale, Network(self.coefs_, self.intercepts_), n_jobs=self.n_jobs)
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the layers of a batch and the pairs inside it, and the probabilities of all."""
-        batch = min(n, self.batch_size)
-        units, near = sum(self._sizes(n)), 3 * self.perplexity + 1
-        pairs = 8.0 * 8 * batch**2
+        n, d = X.shape
+        batch, near = min(n, self.batch_size), 3 * self.perplexity + 1
+        layers = (d, *self._sizes(n), self.n_components)
+        weights = sum(one * other for one, other in itertools.pairwise(layers))
         # The machines see all rows through one layer and the next; Adam keeps five copies of the weights.
-        return pairs + 24.0 * n * near + 8.0 * n * max(self._sizes(n)) + 16.0 * batch * units + 20.0 * units**2
+        trained = 4.0 * (2 * n * max(layers) + batch * sum(layers) + 6 * weights)
+        return _PAIR_ARRAYS * 8.0 * batch**2 + 24.0 * n * near + trained
 
 
 def tsne_cost(P: FloatArray, Y: FloatArray) -> tuple[float, FloatArray]:

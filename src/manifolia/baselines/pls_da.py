@@ -9,16 +9,25 @@ References
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.cross_decomposition import PLSRegression
 
+from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
-from manifolia._core.types import ArrayLike, FloatArray
+from manifolia._core.types import ArrayLike, BoolArray, FloatArray
 from manifolia._core.validate import check_bool, check_number, validate_data
+from manifolia._core.warnings import warn
 from manifolia.baselines._placing import TargetMap
 from manifolia.baselines._target import target_factor
+from manifolia.exceptions import ParameterError
+
+_ROUNDING = 1e-14  # of a column's largest value: spread that rounding alone may make
 
 
 class PLSDA(TargetMap, BaseEstimator):
@@ -63,6 +72,7 @@ class PLSDA(TargetMap, BaseEstimator):
         self.task = task
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> PLSDA:
         """Fit partial least squares.
 
@@ -79,9 +89,10 @@ class PLSDA(TargetMap, BaseEstimator):
             Itself.
         """
         check_bool(self.scale, "scale")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n, d = checked.shape
         check_number(self.n_components, "n_components", low=1, high=min(n, d), integer=True)
+        memory.require(self._memory_need(checked, y), step=f"least squares of {n} rows", remedy="Take fewer rows.")
         factor = target_factor(y, n, task=self.task)
         self.classes_ = factor.classes
         # Centred and scaled here, so that new rows need nothing but the model's public rotations.
@@ -90,11 +101,29 @@ class PLSDA(TargetMap, BaseEstimator):
         if self.scale:
             self.scale_ = _deviation(A)
             F = F / _deviation(F)
-        with threads(1):
-            model = PLSRegression(self.n_components, scale=False).fit((A - self.mean_) / self.scale_, F)
+        A = np.where(_varies(A), A - self.mean_, 0.0) / self.scale_
+        for part, told in (
+            (A, "every column of X is constant"),
+            (F, "y has the same value, or one class, in every row"),
+        ):
+            if not np.any(part):
+                raise ParameterError(f"{told}, so that there is no direction to find. Pass data that varies.")
+        with threads(1), warnings.catch_warnings():
+            # Components beyond what explains the target are empty; a power method that has not settled is near enough.
+            warnings.simplefilter("ignore", UserWarning)
+            A /= np.ldexp(1.0, np.frexp(np.abs(A).max())[1] - 1)  # rotations do not depend on a common scale
+            model = PLSRegression(self.n_components, scale=False).fit(A, F)
         self.rotations_ = model.x_rotations_
+        n_found = int(np.any(self.rotations_ != 0, axis=0).sum())
+        if n_found < self.n_components:
+            warn(f"only {n_found} of {self.n_components} components tell about the target; the others are 0.")
         self._n_features_out = self.n_components
         return self
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: copies of the rows, centred, scaled and deflated, and the target beside them."""
+        n, d = X.shape
+        return 8.0 * n * (4 * d + 20)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
@@ -115,6 +144,10 @@ class PLSDA(TargetMap, BaseEstimator):
         return places.astype(dtype, copy=False)
 
 
+def _varies(A: FloatArray) -> BoolArray:
+    """Tell which columns differ by more than rounding."""
+    return np.asarray(A.std(axis=0) > _ROUNDING * np.abs(A).max(axis=0))
+
+
 def _deviation(A: FloatArray) -> FloatArray:
-    spread = A.std(axis=0, ddof=1)
-    return np.where(spread > 0, spread, 1.0)
+    return np.where(_varies(A), A.std(axis=0, ddof=1), 1.0)

@@ -14,6 +14,7 @@ References
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,6 +23,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, validate_data
@@ -30,6 +32,8 @@ from manifolia.baselines._placing import ClassMap
 from manifolia.baselines._target import target_classes
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.layout.classical_mds import classical_mds
+
+_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
 
 
 class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
@@ -82,6 +86,7 @@ class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
         self.alpha = alpha
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> EnhancedSupervisedIsomap:
         """Make the map.
 
@@ -100,10 +105,10 @@ class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
         check_number(self.alpha, "alpha", low=0.0, high=1.0)
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n = checked.shape[0]
         self.classes_, codes = target_classes(y, n, name="EnhancedSupervisedIsomap")
-        memory.require(40.0 * n * n, step=f"distances of {n} rows", remedy="Take fewer rows.")
+        memory.require(self._memory_need(checked, y), step=f"distances of {n} rows", remedy="Take fewer rows.")
         rows = checked.astype(np.float64)
         with threads(self.n_jobs):
             D = cdist(rows, rows)
@@ -114,6 +119,11 @@ class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
             self._map = KernelMap(n_jobs=self.n_jobs).fit(checked, self.embedding_)
         self._n_features_out = self.n_components
         return self
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the distances of all pairs, and what is made of them."""
+        n, d = X.shape
+        return 8.0 * n * (_SQUARE_ARRAYS * n + 2 * d)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.

@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_number, validate_data
@@ -27,6 +28,8 @@ from manifolia.baselines._classwise import classwise_distances, mean_distance
 from manifolia.baselines._placing import ClassMap, signs
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
+
+_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
 
 
 class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
@@ -84,6 +87,7 @@ class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
         self.regularization = regularization
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> EnhancedSupervisedLLE:
         """Make the map.
 
@@ -102,11 +106,11 @@ class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
         check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
         check_number(self.alpha, "alpha", low=0.0, high=1.0)
         check_number(self.regularization, "regularization", low=0.0, open_low=True)
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=3)
+        checked = validate_data(self, X, min_rows=3)
         n = checked.shape[0]
         check_number(self.n_components, "n_components", low=1, high=n - 1, integer=True)
         self.classes_, codes = target_classes(y, n, name="EnhancedSupervisedLLE")
-        memory.require(40.0 * n * n, step=f"distances of {n} rows", remedy="Take fewer rows.")
+        memory.require(self._memory_need(checked, y), step=f"distances of {n} rows", remedy="Take fewer rows.")
         self._rows = checked.astype(np.float64)
         self._k = min(self.n_neighbors, n - 1)
         with threads(1):
@@ -122,6 +126,11 @@ class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
         self._index = NeighborIndex(self._rows, exact=True)
         self._n_features_out = self.n_components
         return self
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the distances of all pairs, and what is made of them."""
+        n, d = X.shape
+        return 8.0 * n * (_SQUARE_ARRAYS * n + 2 * d)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.

@@ -16,10 +16,14 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
+from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, RandomState
@@ -97,6 +101,7 @@ class SupervisedNMF(ClassMap, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> SupervisedNMF:
         """Find parts and shares.
 
@@ -117,8 +122,9 @@ class SupervisedNMF(ClassMap, BaseEstimator):
         check_number(self.dissimilarity, "dissimilarity", low=0.0)
         check_number(self.max_iter, "max_iter", low=1, integer=True)
         check_number(self.tol, "tol", low=0.0)
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n, d = checked.shape
+        memory.require(self._memory_need(checked, y), step=f"the factors of {n} rows", remedy="Take fewer rows.")
         self.classes_, codes = target_classes(y, n, name="SupervisedNMF")
         self.shift_ = checked.min(axis=0).astype(np.float64)
         A = checked.astype(np.float64) - self.shift_
@@ -167,6 +173,11 @@ class SupervisedNMF(ClassMap, BaseEstimator):
         fit = float(np.sum((A - V @ U) ** 2))
         kept = _HOLD * n * float(np.sum(U**2))
         return fit + self.similarity / n * (squares - within) + self.dissimilarity / n * between + kept
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the shifted rows, what the factors make of them, and the difference."""
+        n, d = X.shape
+        return 8.0 * n * (3 * d + 10 * self.n_components)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.

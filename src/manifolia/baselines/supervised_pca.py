@@ -19,13 +19,17 @@ References
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import eigh, svd
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm, map_rows
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_number, check_option, validate_data
@@ -35,6 +39,8 @@ from manifolia.exceptions import ParameterError
 
 _KERNELS = ("rbf", "linear", "poly")
 _TARGET_KERNELS = ("auto", "delta", "linear", "rbf")
+_LEFT_ARRAYS = 4  # copies of the rows, or of their kernel, while components are found in what is left of them
+_FACTOR = 6  # columns of the factor of a target of some classes
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
 
 
@@ -81,6 +87,7 @@ class SupervisedPCA(TargetMap, BaseEstimator):
         self.task = task
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> SupervisedPCA:
         """Find the directions.
 
@@ -97,9 +104,10 @@ class SupervisedPCA(TargetMap, BaseEstimator):
             Itself.
         """
         check_option(self.target_kernel, "target_kernel", _TARGET_KERNELS)
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n, d = checked.shape
         check_number(self.n_components, "n_components", low=1, high=d, integer=True)
+        memory.require(self._memory_need(checked, y), step=f"directions of {n} rows", remedy="Take fewer rows.")
         factor = target_factor(y, n, task=self.task, kernel=self.target_kernel)
         self.mean_ = checked.mean(axis=0, dtype=np.float64)
         with threads(1):
@@ -116,6 +124,12 @@ class SupervisedPCA(TargetMap, BaseEstimator):
         self.components_ = (U * signs(U)).T
         self._n_features_out = self.n_components
         return self
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the centred rows, and a factor of the target's kernel."""
+        n, d = X.shape
+        is_enough = _directions(y, n, self.task, self.target_kernel) >= self.n_components
+        return 8.0 * n * (d * (1 if is_enough else _LEFT_ARRAYS) + _FACTOR)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
@@ -193,6 +207,7 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         self.task = task
         self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike) -> KernelSupervisedPCA:
         """Find the coefficients.
 
@@ -214,9 +229,10 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         check_number(self.degree, "degree", low=1, integer=True)
         if self.gamma is not None:
             check_number(self.gamma, "gamma", low=0.0, open_low=True, hint="None chooses it by the data.")
-        checked = validate_data(self, X, dtype=(np.float64, np.float32), ensure_min_samples=2)
+        checked = validate_data(self, X, min_rows=2)
         n = checked.shape[0]
-        memory.require(24.0 * n * n, step=f"the kernel of {n} rows", remedy="Take fewer rows, or SupervisedPCA.")
+        need = self._memory_need(checked, y)
+        memory.require(need, step=f"the kernel of {n} rows", remedy="Take fewer rows, or SupervisedPCA.")
         factor = target_factor(y, n, task=self.task, kernel=self.target_kernel)
         with threads(1):
             self._X = np.array(checked, dtype=np.float64)
@@ -259,13 +275,19 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         if self.kernel != "rbf":
             return 1.0 / self._X.shape[1]
         picked = self._X[:: max(1, len(self._X) // 500)]
-        squares = ((picked[:, None] - picked[None]) ** 2).sum(axis=2)
+        squares = cdist(picked, picked, "sqeuclidean")
         positive = squares[squares > 0]
         return 1.0 / float(np.median(positive)) if positive.size else 1.0
 
     def _kernel(self, A: FloatArray) -> FloatArray:
         more = {"rbf": {"gamma": self.gamma_}, "linear": {}, "poly": {"gamma": self.gamma_, "degree": self.degree}}
         return np.asarray(pairwise_kernels(A, self._X, metric=self.kernel, **more[self.kernel]))
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the kernel of all pairs, and what is made of it."""
+        n, d = X.shape
+        is_enough = _directions(y, n, self.task, self.target_kernel) >= self.n_components
+        return 8.0 * n * (n * (1 if is_enough else _LEFT_ARRAYS) + d + _FACTOR)
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
@@ -284,3 +306,11 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         K = map_rows(self._kernel, np.ascontiguousarray(rows - self._center), n_jobs=self.n_jobs)
         places = fixed_gemm(K, self.dual_coef_, n_jobs=self.n_jobs) - self._shift
         return places.astype(dtype, copy=False)
+
+
+def _directions(y: ArrayLike | None, n: int, task: str, kernel: str) -> int:
+    """Tell how many directions a target determines at most."""
+    if y is None:
+        return 0
+    factor = target_factor(y, n, task=task, kernel=kernel)
+    return factor.F.shape[1] - (factor.classes is not None)

@@ -21,8 +21,8 @@ These are values that the map does not tell apart. If, given the other features,
 place, both donors' values are drawn alike and s_if − o_if is as often above 0 as below; if it has, the values of
 neighbours in the map are nearer to the row's own, and s_if > o_if. The test flips the signs of the rows' differences
 and compares with the largest feature of each flip (Westfall and Young 1993), so that the p-values hold for all features
-together. They speak of the map: where a forest has learned noise by heart, noise shapes the places of its own training
-rows. Rows that the model has not seen tell whether a feature matters beyond them.
+together. They speak of the map, not of the world: a forest that has split on noise lets noise move rows a little, those
+it has not seen included, and with enough rows that little is significant. `mean` − `null` says how much it matters.
 
 References
 ----------

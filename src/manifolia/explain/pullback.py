@@ -85,7 +85,7 @@ def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jo
         across = np.matmul(weighted, T)  # Σ w y tᵀ, (rows, c, m)
         found.B[part] = np.matmul(_inverse(np.matmul(weighted, y)), across[:, :, :d])
         variance = (w[:, :, None] * T**2).sum(axis=1)
-        inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > 0.0)
+        inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > np.finfo(np.float64).tiny)
         forward = np.zeros((w.shape[0], c, c))
         shared = min(c, T.shape[2])
         forward[:, :, :shared] = (across * inverse[:, None, :])[:, :, :shared]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from manifolia._core.types import Array
-from manifolia.explorer.columns import Encoded, quantize
+from manifolia.explorer.columns import Encoded, quantize, some_names
 from manifolia.explorer.parts.part import Part
 
 #: What the script, the style and the frame of a page take, at most.
@@ -156,9 +156,3 @@ def _described(coded: Encoded) -> int:
 def pack(array: Array) -> str:
     """Compress an array for the page."""
     return base64.b64encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 6)).decode("ascii")
-
-
-def some_names(names: Iterable[str]) -> str:
-    """List names for a sentence."""
-    listed = [repr(name) for name in names]
-    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "none"

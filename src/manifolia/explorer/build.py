@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,20 +10,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 
+from manifolia._core.files import load_arrays, parse_json
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError, ParameterError
+from manifolia.explorer.columns import color_column, infer_kind
 from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
-from manifolia.explorer.findings import Finding, Learned, findings_of
+from manifolia.explorer.findings import Finding, Learned, as_keys, findings_of
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.explorer.serve import LivePage
+from manifolia.metrics.separation import is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
 
@@ -34,7 +37,6 @@ _LIVE_MB = 1e6  # a served page has no size to keep to
 _MOST_COLUMNS = 200
 #: Of pictures fewer: a pixel is rarely asked for by its name.
 _MOST_PIXELS = 160
-_UNEARNED = 0.02  # separation beyond what was learned that is not noise
 
 
 def explore(
@@ -179,7 +181,10 @@ def build_page(context: Context) -> Payload:
     frames = [part for part in (context.target, told, about, table, judged) if len(part.columns)]
     kinds = {str(name): "class" for name in context.target.columns if context.is_classes}
     kinds |= {name: column.kind for name, column in added.items() if column.kind is not None}
+    kinds |= dict(options.kinds or {})
     label = context.card.label or type(context.method).__name__
+    targets = ((str(name), values) for name, values in context.target.items())
+    in_colors = (name for name, values in targets if (kinds.get(name) or infer_kind(values)) != "text")
     new = options.new
     if new is not None and not isinstance(new, NewRows):
         new = new_rows(context, place_rows(context, read(new)))
@@ -188,8 +193,8 @@ def build_page(context: Context) -> Payload:
         pd.concat(frames, axis=1) if frames else None,
         title=label if options.title is None else options.title,
         subtitle=label,
-        color_by=options.color_by or next((str(name) for name in context.target.columns), None),
-        kinds={**kinds, **dict(options.kinds or {})},
+        color_by=options.color_by or next(in_colors, None),
+        kinds=kinds,
         row_names=context.row_names,
         new=new,
         notes=[*_how_it_was_made(context, label), *options.notes],
@@ -278,11 +283,12 @@ def _findings(context: Context) -> list[Finding]:
     if scores is not None and context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
+    predicted = context.method.oob_prediction_ if card.predicts else None
     found = findings_of(
         context.Y,
         context.row_names or [str(i) for i in range(context.n)],
         target=target,
-        y=context.y if context.y is not None and context.y.ndim == 1 else None,
+        y=_own_target(context, predicted),
         learned=learned,
         importances={
             name: (mean, 0.0 if math.isnan(error) else error) for name, (mean, error) in context.importances.items()
@@ -290,15 +296,38 @@ def _findings(context: Context) -> list[Finding]:
         purpose=importance_purpose(context),
         scores=scores,
         isolation=isolation,
-        predicted=context.method.oob_prediction_ if card.predicts else None,
+        predicted=predicted,
     )
     score = figures.get(card.score.rstrip("_"))
     if score is not None and learned is None:
         text, excess = card.score_means.format(measure="accuracy", value=score), figures.get("over_separation", 0.0)
-        if excess > _UNEARNED:
+        classes = context.classes  # numbers are cut into bins of equal counts, none of which is a good guess
+        labels = np.zeros(context.n) if classes is None else as_keys(classes)
+        if is_unearned(score + excess, score, labels, classification=classes is not None):
             text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
         found.append(Finding(text))
     return found
+
+
+def _own_target(context: Context, predicted: Any) -> Any:
+    """Return the target if it is what the forest predicts: users may colour a map by something else."""
+    y = context.y
+    if y is None or predicted is None or y.shape != predicted.shape:
+        return None
+    known = ~pd.isna(y)
+    if not is_classifier(context.method.forest_):
+        try:
+            y[known].astype(np.float64)
+        except (TypeError, ValueError):
+            return None
+        return y
+    learned = context.method.forest_.classes_
+    for column, seen, classes in zip(
+        y.reshape(len(y), -1).T, known.reshape(len(y), -1).T, learned if y.ndim > 1 else [learned], strict=True
+    ):
+        if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
+            return None
+    return y
 
 
 def importance_purpose(context: Context) -> str:
@@ -323,13 +352,7 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
     if title is not None:
         meta["title"] = title
     if color_by is not None:
-        names = [column["name"] for column in meta["columns"]]
-        if color_by not in names:
-            raise ParameterError(
-                f"color_by is {color_by!r}, which is not a column of the page: {', '.join(map(repr, names))}.",
-                parameter="color_by",
-            )
-        meta["color_by"] = names.index(color_by)
+        meta["color_by"] = color_column([(column["name"], column["kind"]) for column in meta["columns"]], color_by)
     return Payload(meta, payload.arrays)
 
 
@@ -338,18 +361,66 @@ def _stored(folder: Path, payload: Payload) -> Context | None:
     if not (folder / "model.mfa").is_file():
         return None
     report = folder / "report.json"
-    content = json.loads(report.read_text(encoding="utf-8")) if report.is_file() else {}
-    rows = stored_rows(folder / "rows.npz")
-    return stored_context(load(folder / "model.mfa"), payload, rows, content if isinstance(content, dict) else {})
+    rows = stored_rows(folder / "rows.npz", int(payload.meta["n_rows"]))
+    return stored_context(load(folder / "model.mfa"), payload, rows, read_report(report) if report.is_file() else {})
 
 
-def stored_rows(path: Path) -> Any:
+_MOST_REPORT = 50_000_000  # bytes of the report of a run
+#: What the report of a run must have, as far as anything reads it; a list stands for an object of such values too.
+_NUMBER = (int, float)
+_REPORT = {
+    "created": str,
+    "method": str,
+    "data": {"source": str, "rows": int, "columns": int},
+    "target": {"columns": [str], "task": str},
+    "excluded": [str],
+    "axes": [str],
+    "parameters": {},
+    "model": [_NUMBER],
+    "scores": [{"metric": str, "value": (int, float, type(None)), "direction": str, "sample": str, "note": str}],
+    "importance": {"purpose": str, "measure": str},
+    "importances": [{"column": str, "importance": _NUMBER, "standard_error": _NUMBER}],
+    "findings": [{"text": str}],
+    "notes": [str],
+}
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """Read the report of a run."""
+    try:
+        if path.stat().st_size > _MOST_REPORT:
+            raise ValueError(f"it is larger than {_MOST_REPORT // 10**6} MB")
+        report = parse_json(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path.parent} is not a manifolia run: it has no {path.name} that can be read."
+        ) from error
+    if not _fits(report, _REPORT):
+        raise ModelFileError(f"{path.parent} is not a manifolia run: its {path.name} is of something else.")
+    return report
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(name in value and _fits(value[name], shape[name]) for name in shape)
+    if isinstance(shape, list):
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [NotImplemented]
+        return all(_fits(item, shape[0]) for item in items)
+    return isinstance(value, shape) and not isinstance(value, bool)
+
+
+def stored_rows(path: Path, n_rows: int | None = None) -> Any:
     """Read the prepared rows of a run; None if it did not keep them."""
     if not path.is_file():
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        if "rows" in stored.files:
-            return stored["rows"]
-    import scipy.sparse as sp
-
-    return sp.csr_array(sp.load_npz(path))
+    try:
+        arrays = load_arrays(path)
+        rows = arrays["rows"] if "rows" in arrays else sp.csr_array(sp.load_npz(path))
+        if rows.ndim != 2 or rows.dtype.kind not in "biuf" or n_rows not in (None, rows.shape[0]):
+            raise ValueError(f"it holds an array of shape {rows.shape} and type {rows.dtype}")
+    except (ValueError, LookupError, TypeError) as error:
+        raise ModelFileError(
+            f"{path} does not hold the rows of the run: {error}. Make the map again, or delete the file to do without "
+            f"the rows."
+        ) from error
+    return rows

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from manifolia._core.precision import confused_columns
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 from manifolia.show.palette import class_name
@@ -63,9 +64,30 @@ def infer_kind(values: pd.Series) -> str:
     present = values.dropna()
     if len(present) and all(isinstance(value, bool | np.bool_) for value in present):
         return "class"
-    distinct = present.astype(str).nunique()
+    distinct = len({str(value) for value in present})
     few = distinct <= MOST_CLASSES and distinct <= max(12, len(present) / 2)
     return "class" if few else "text"
+
+
+def color_column(columns: Sequence[tuple[str, str]], color_by: str) -> int:
+    """Find the column that is to colour the map among names and kinds; texts have no colours."""
+    with_colors = {name: i for i, (name, kind) in enumerate(columns) if kind != "text"}
+    if color_by in with_colors:
+        return with_colors[color_by]
+    is_text = (color_by, "text") in columns
+    why = "a column of texts, which have no colours" if is_text else "not a column of the page"
+    raise ParameterError(
+        f"color_by is {color_by!r}, which is {why}. Use one of {some_names(with_colors)}."
+        if with_colors
+        else f"color_by is {color_by!r}, which is {why}, and the page has no other. Leave it out.",
+        parameter="color_by",
+    )
+
+
+def some_names(names: Iterable[str]) -> str:
+    """List names for a sentence."""
+    listed = [repr(name) for name in names]
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "none"
 
 
 def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
@@ -130,6 +152,8 @@ def _encode_classes(values: pd.Series) -> Encoded:
         names = [names[i] for i in used]
         codes = np.where(codes < 0, -1, np.searchsorted(used, codes))
     else:
+        if values.dtype == object:  # cells may hold what has no hash
+            values = values.map(class_name, na_action="ignore")
         found, distinct = pd.factorize(values)
         own = [class_name(value) for value in distinct]
         names = _sorted_names(set(own))  # 1 and "1" are one class: nobody could tell them apart on the page
@@ -164,6 +188,7 @@ def _encode_numbers(numbers: FloatArray, *, precise: bool) -> Encoded:
         return Encoded("number", {"": codes}, {"offset": low, "scale": 1.0, "missing": top, "whole": True}, remarks)
     if precise or not np.isfinite(high - low):
         fits = max(abs(low), abs(high)) < _FLOAT32_MAX and (not whole or max(abs(low), abs(high)) <= 2**24)
+        fits = fits and not confused_columns(numbers[:, np.newaxis])  # 1e-50 would be shown as 0
         stored = numbers.astype("<f4" if fits else "<f8")
         return Encoded("number", {"": stored}, {"whole": whole}, remarks)
     codes, offset, scale = quantize(numbers, "u2")

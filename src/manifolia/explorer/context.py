@@ -27,14 +27,13 @@ from manifolia.explorer.parts.images import check_shape
 from manifolia.explorer.parts.neighbors import N_NEAREST
 from manifolia.explorer.parts.part import Part
 from manifolia.explorer.payload import Payload
+from manifolia.forest.targets import MOST_CLASSES
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame, as_pandas
 from manifolia.tables.preparer import PlainRows
 
 _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
-#: A target of whole numbers with at most this many distinct values is one of classes, unless the model says otherwise.
-_MOST_CLASSES = 40
 _SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
 
 
@@ -415,7 +414,7 @@ def _looks_like_classes(values: pd.Series) -> bool:
     if not pd.api.types.is_numeric_dtype(values.dtype):
         return False  # what words are is for their number to tell
     present = values.dropna().to_numpy(dtype=float)
-    return len(np.unique(present)) <= _MOST_CLASSES and bool(np.all(present == np.rint(present)))
+    return len(np.unique(present)) <= MOST_CLASSES and bool(np.all(present == np.rint(present)))
 
 
 def _checked_study(study: Any) -> Mapping[str, Any] | None:
@@ -442,8 +441,9 @@ def _importances(context: Context) -> dict[str, tuple[float, float]]:
 def importances_of(model: Any, X: Any, sources: Sequence[str]) -> dict[str, tuple[float, float]]:
     """Measure the importance of the user's columns, with standard errors.
 
-    A forest's is added up over the columns that one raw column became, with errors over trees. Where each row has its
-    own (how much a column varies along the data, or moves a row), it is the mean over rows of the largest of them.
+    A forest's is added up over the columns that one raw column became, with errors over trees and, where they can be
+    had, over groups of rows. Where each row has its own (how much a column varies along the data, or moves a row), it
+    is the mean over rows of the largest of them.
     """
     card, method = registry.card_of(model), last_step(model)
     if card.forest or not card.importance:
@@ -454,6 +454,11 @@ def importances_of(model: Any, X: Any, sources: Sequence[str]) -> dict[str, tupl
             entry = sums.setdefault(source, [0.0, 0.0])
             entry[0] += float(mean)
             entry[1] += float(error) ** 2 / n_trees
+        held = getattr(method, "_fitted_forest", None)
+        groups = held.importance_by_group() if held is not None else None
+        if groups is not None:
+            for source, columns in zip(sums, Groups.of(list(sources)).members, strict=True):
+                sums[source][1] += float(groups.values[:, columns].sum(axis=1).var(ddof=1)) * groups.share
         return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in sums.items()}
     largest: dict[str, tuple[float, float]] = {}
     n = X.shape[0]

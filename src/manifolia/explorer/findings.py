@@ -10,13 +10,14 @@ import pandas as pd
 from scipy.stats import norm
 
 from manifolia._core.types import Array, FloatArray
-from manifolia.metrics.separation import blind_score
+from manifolia.metrics.separation import blind_score, is_unearned
+from manifolia.tables.columns import key_of
 
 _TOP = 3  # columns and rows that are named
 _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
-_WEAK = 0.25  # share of rows that the forest gets wrong, above which it is the forest that is weak
-_UNEARNED = 0.02  # separation beyond the forest's that is not noise
+_LITTLE = 0.25  # share of the errors of guessing the most frequent class that a forest must avoid to tell much
+_MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
 
 
 class Finding(NamedTuple):
@@ -34,11 +35,37 @@ class Learned(NamedTuple):
     excess: float  # By how much the neighbours in the map agree beyond that
     classes: bool  # Whether the target is classes, of one column or several
 
-    def more_than_chance(self, y: Array) -> bool:
-        """Tell whether the forest knows more of one target than its distribution."""
-        blind = blind_score(y.astype(str) if self.classes else y, classification=self.classes)
-        deviation = np.sqrt(blind * (1.0 - blind)) if self.classes else 1.0
-        return bool(self.score > blind + 2.0 * deviation / np.sqrt(len(y)))
+
+def more_than_chance(y: Array, predicted: Array, *, classes: bool) -> bool:
+    """Tell whether guesses agree with a target, or one of several, better than with a shuffled copy of it."""
+    truths, guesses = (values.reshape(len(values), -1).T for values in (y, predicted))
+    limit = norm.isf(_DOUBT / len(truths))
+    return any(_agreement(*pair, classes=classes) > limit for pair in zip(truths, guesses, strict=True))
+
+
+def _agreement(y: Array, predicted: Array, *, classes: bool) -> float:
+    """By how many standard deviations guesses agree more with the truth than with a random permutation of it."""
+    known = ~pd.isna(y)
+    n = int(known.sum())
+    if not classes:
+        pair = y[known].astype(np.float64), predicted[known].astype(np.float64)
+        varies = n > 1 and all(np.ptp(values) > 0 for values in pair)
+        return float(np.corrcoef(*pair)[0, 1] * np.sqrt(n - 1)) if varies else 0.0
+    labels, guesses = as_keys(y[known]), as_keys(predicted[known])
+    names, codes = np.unique([labels, guesses], return_inverse=True)
+    truth, guess = (np.bincount(half, minlength=len(names)) / max(n, 1) for half in codes.reshape(2, -1))
+    both = truth * guess
+    expected = float(both.sum())
+    # The variance of a sum over a random permutation (Hoeffding 1951), of agreements by pairs of classes: the mean of
+    # (δ_kl − guess_k − truth_l + expected)² over independent k and l.
+    square = both @ (1.0 + 2.0 * expected - guess - truth) - expected**2
+    variance = float(square) / max(n - 1, 1)
+    return ((labels == guesses).mean() - expected) / np.sqrt(variance) if variance > 1e-12 else 0.0
+
+
+def as_keys(values: Array) -> Array:
+    """Labels as texts, the same for 1, 1.0 and "1"; a missing one is empty."""
+    return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)
 
 
 def findings_of(
@@ -46,7 +73,7 @@ def findings_of(
     row_names: Sequence[str],
     *,
     target: str = "",  # its name in a sentence
-    y: Array | None = None,  # the target, if it is one column
+    y: Array | None = None,  # the target, of one column or several
     learned: Learned | None = None,
     importances: Mapping[str, tuple[float, float]] | None = None,  # column to mean and standard error
     purpose: str = "",  # what columns matter for
@@ -55,17 +82,19 @@ def findings_of(
     predicted: Array | None = None,  # the forest's guesses out of bag
 ) -> list[Finding]:
     """Say what a map shows, from what is known of it."""
-    classes = y if learned is not None and learned.classes else None
+    classes = y if learned is not None and learned.classes and y is not None and y.ndim == 1 else None
+    better = True
+    if learned is not None and y is not None and predicted is not None:
+        better = more_than_chance(y, predicted, classes=learned.classes)
     found = []
     if importances:
-        better = learned is None or y is None or learned.more_than_chance(y[~pd.isna(y)])
         found.append(importance_finding(importances, purpose, learned=better))
     if learned is not None or scores is not None:
         found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
     if isolation is not None:
         found.append(isolation_finding(isolation, row_names))
     if classes is not None and predicted is not None:
-        surprise = surprise_finding(Y, classes, predicted, target, row_names)
+        surprise = surprise_finding(Y, classes, predicted, target, row_names, learned=better)
         found += [surprise] if surprise else []
     return found
 
@@ -79,8 +108,8 @@ def importance_finding(
     """Name the columns that matter most."""
     if not learned:
         return Finding(
-            f"The forest cannot tell {target} better than by always guessing the same: no column is shown to matter, "
-            f"and groups in the map mean nothing for {target}."
+            f"On rows it was not trained on, the forest guesses {target} no better than chance: no column is shown to "
+            f"matter, and groups in the map need not mean anything for {target}."
         )
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
     limit = norm.isf(_DOUBT / len(ranked))  # of many columns that mean nothing some look telling by chance
@@ -125,14 +154,19 @@ def neighbour_finding(
         )
     earned, shown = learned.score, learned.score + learned.excess
     if y is not None:
-        blind = blind_score(y[~pd.isna(y)].astype(str), classification=True)
-        judged = (
-            "no more than was learned"
-            if learned.excess <= _UNEARNED
-            else f"{100 * learned.excess:.0f} points more than was learned, which is not earned"
-        )
+        known = ~pd.isna(y)
+        labels = as_keys(y[known])
+        k, near = min(10, len(labels) - 1), "rows" if known.all() else "labelled rows"
+        blind = blind_score(labels, classification=True)
+        points = round(100 * learned.excess)
+        judged = "no more than was learned"
+        if points > 0:
+            unearned = is_unearned(shown, earned, labels, classification=True)
+            judged = f"{points} {'point' if points == 1 else 'points'} more than was learned, which " + (
+                "is not earned" if unearned else "may be chance"
+            )
         return Finding(
-            f"By the vote of its {k} nearest rows in the map {shown:.0%} of the rows get their own {target} "
+            f"By the vote of its {k} nearest {near} in the map {shown:.0%} of the {near} get their own {target} "
             f"(always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of rows it was "
             f"not trained on. The map shows {judged}."
         )
@@ -149,30 +183,37 @@ def neighbour_finding(
 
 def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Finding:
     """Name the rows that are farthest from their neighbours in the table."""
+    k = min(10, len(distances) - 1)
     usual = float(np.median(distances))
     if usual <= 0:
-        return Finding("More than half of the rows are the same as others.")
+        return Finding(f"At least half of the rows have the same values as {k} others.")
     top = np.argsort(-distances, kind="stable")[:_TOP]
     named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in top)
-    text = f"The rows farthest from their 10 nearest are {named}, in units of the usual distance."
+    text = f"The rows farthest from their {k} nearest are {named}, in units of the usual distance."
     return Finding(text, rows=tuple(top.tolist()))
 
 
 def surprise_finding(
-    Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str]
+    Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str], *, learned: bool = True
 ) -> Finding | None:
     """Count the rows whose label the forest would not have given, and name the clearest."""
     known = ~pd.isna(y)
-    labels, guesses = y.astype(str), predicted.astype(str)
+    labels, guesses = as_keys(y), as_keys(predicted)
     wrong = np.flatnonzero(known & (labels != guesses))
     if not len(wrong):
         return None
-    verb = "row has" if len(wrong) == 1 else "rows have"
-    counted = f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than the forest would guess"
-    if len(wrong) > _WEAK * known.sum():
-        return Finding(f"{counted}: too many to be errors of the table; the columns tell little of {target}.")
+    n_blind = int(known.sum() - np.unique(labels[known], return_counts=True)[1].max())
+    verb = "rows has" if len(wrong) == 1 else "rows have"
+    counted = (
+        f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than the forest would guess "
+        f"(always guessing the most frequent would miss {n_blind:,})"
+    )
+    if not learned or len(wrong) > (1.0 - _LITTLE) * n_blind:
+        return Finding(f"{counted}: its guesses tell little of {target}.")
     share = neighbour_share(Y, labels, guesses)[wrong]
-    clearest = wrong[np.argsort(-share, kind="stable")[:_TOP]]
-    named = ", ".join(f"{row_names[i]} ({y[i]}, looks like {predicted[i]})" for i in clearest)
+    clearest = wrong[[i for i in np.argsort(-share, kind="stable")[:_TOP] if share[i] >= _MOSTLY]]
+    if not len(clearest):
+        return Finding(f"{counted}. None of them lies mostly among rows of the class that it looks like.")
+    named = ", ".join(f"{row_names[i]} ({labels[i]}, looks like {guesses[i]})" for i in clearest)
     text = f"{counted}. Deepest among rows of the other class, and so worth a look: {named}."
     return Finding(text, rows=tuple(clearest.tolist()))

@@ -28,11 +28,16 @@ import pandas as pd
 from manifolia.exceptions import TableError
 from manifolia.explorer.page import served_html, static
 from manifolia.tables import Table, read
+from manifolia.tables.text import PACKED
 
 LATE = 600.0  #: Seconds after which a placement is given up.
 _MOST_LISTENERS = 16
 _SELF = ("same-origin", "none")  # "none" is an address that the user typed
 MOST_BYTES = 16_000_000
+MOST_NEW = 10_000  #: New rows that a page takes in all.
+_LINES = 20 * MOST_NEW  # of what is sent: texts may have several
+_MOST_CELLS = 10_000_000
+_DIGITS = 19  # of a whole number beyond which it is a float
 _FORMS = "Send a list of objects with the names of columns, or an object of lists, one for each column."
 _HEARTBEAT = 15.0  # seconds between signs of life to a listener
 _STATIC = {"/explorer.css": "text/css", "/live.js": "text/javascript"}
@@ -294,6 +299,10 @@ def read_upload(content: bytes, kind: str) -> Table:
         raise UploadError("There are no rows. Paste them with the names of their columns in the first line.")
     if kind == "application/json":
         return read(_from_json(content))
+    if content.startswith(PACKED):
+        raise UploadError("The rows are packed. Unpack the file and paste its text.")
+    if content.count(b"\n") + content.count(b"\r") > 2 * _LINES:
+        raise UploadError(f"The page takes {MOST_NEW:,} new rows at most, and this has more than {_LINES:,} lines.")
     with tempfile.TemporaryDirectory(prefix="manifolia-") as folder:
         path = Path(folder) / "rows.csv"
         path.write_bytes(content)
@@ -304,18 +313,31 @@ def read_upload(content: bytes, kind: str) -> Table:
 
 
 def _from_json(content: bytes) -> pd.DataFrame:
+    if content.count(b"{") + content.count(b"[") > _LINES:
+        raise UploadError(f"The page takes {MOST_NEW:,} new rows at most, and this has more than {_LINES:,} objects.")
     try:
-        found = json.loads(content, parse_constant=lambda _: None)  # NaN and Infinity, which JSON does not have
+        # NaN and Infinity are not in JSON; and no number is too long for it.
+        found = json.loads(content, parse_constant=lambda _: None, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise UploadError(f"This is not JSON. {_FORMS}") from error
     lists = isinstance(found, dict) and found and all(isinstance(values, list) for values in found.values())
     records = isinstance(found, list) and found and all(isinstance(row, dict) for row in found)
     if not (lists or records) or not _flat(found):
         raise UploadError(f"These are no rows. {_FORMS}")
+    n_rows, names = (len(found), set().union(*found)) if records else (max(map(len, found.values())), found)
+    if n_rows > MOST_NEW or n_rows * len(names) > _MOST_CELLS:
+        raise UploadError(
+            f"The page takes {MOST_NEW:,} new rows at most, with up to {_MOST_CELLS:,} values in all; these are "
+            f"{n_rows:,} rows with {len(names):,} columns."
+        )
     try:
         return pd.DataFrame(found)
     except ValueError as error:
         raise UploadError(f"The columns are not of one length. {_FORMS}") from error
+
+
+def _whole(text: str) -> int | float:
+    return int(text) if len(text) <= _DIGITS else float(text)
 
 
 def _flat(found: Any) -> bool:

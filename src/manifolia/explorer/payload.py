@@ -25,8 +25,6 @@ import io
 import json
 import math
 import os
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,22 +33,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from manifolia._core.files import draft
+from manifolia._core.files import draft, load_arrays, parse_json
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
 from manifolia.exceptions import ModelFileError, ParameterError
-from manifolia.explorer.budget import fit_budget, fit_parts, pack, some_names
+from manifolia.explorer.budget import fit_budget, fit_parts, pack
 from manifolia.explorer.columns import (
     KINDS,
     PRECISE_ROWS,
     Encoded,
     as_frame,
+    color_column,
     encode_column,
     encode_texts,
     infer_kind,
     joined_column,
     quantize,
+    some_names,
 )
 from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts.part import Part, join_parts, placed_arrays, resolved_meta
@@ -58,18 +58,6 @@ from manifolia.show.palette import CONTINUOUS, CONTINUOUS_DARK, MAX_CLASSES, MIS
 
 FORMAT_VERSION = 3
 FORMAT = "manifolia-explorer"
-#: What reading a damaged archive raises, beside the errors of the archive itself.
-_DAMAGE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
 _DTYPES = ("u1", "u2", "u4", "i1", "i2", "f4", "f8")
 _ROLES = ("value", "quality", "novelty", "model")
 
@@ -123,15 +111,12 @@ class Payload:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Payload:
         """Read a file of `save`."""
-        # From memory: NumPy leaves a damaged file open.
-        content = io.BytesIO(Path(path).read_bytes())
         try:
-            with np.load(content, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            meta = json.loads(arrays.pop("meta").tobytes())
+            arrays = load_arrays(Path(path))
+            meta = parse_json(arrays.pop("meta").tobytes())
             foreign = meta["format"] != FORMAT
             version = meta["version"]
-        except (*_DAMAGE, zipfile.BadZipFile, zlib.error) as error:
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise ModelFileError(
                 f"{os.fspath(path)!r} holds no page of manifolia, or is damaged ({error}). Make it again."
             ) from error
@@ -316,12 +301,7 @@ def _encode_columns(
 
 def _first_color(encoded: list[tuple[str, str, Encoded]], color_by: str | None) -> int | None:
     if color_by is not None:
-        place = {name: i for i, (name, role, _) in enumerate(encoded) if role != "name"}
-        if color_by not in place:
-            raise ParameterError(
-                f"color_by is {color_by!r}, which is no column. There are: {some_names(place)}.", parameter="color_by"
-            )
-        return place[color_by]
+        return color_column([(name, coded.kind) for name, _, coded in encoded], color_by)
     kinds = [coded.kind if role == "value" else "" for _, role, coded in encoded]
     return next((kinds.index(kind) for kind in ("class", "number", "date") if kind in kinds), None)
 

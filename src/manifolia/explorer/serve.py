@@ -27,17 +27,18 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.types import IntArray
+from manifolia._core.validate import check_number
 from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterError
 from manifolia.explorer.context import Context
 from manifolia.explorer.decode import with_new_rows
-from manifolia.explorer.handler import LATE, Guard, Handler, Server, UploadError, read_upload
+from manifolia.explorer.handler import LATE, MOST_NEW, Guard, Handler, Server, UploadError, read_upload
 from manifolia.explorer.parts.reasons import in_words
 from manifolia.explorer.payload import NewRows, Payload
 from manifolia.explorer.place import new_rows, place_rows, warm_up
 from manifolia.tables import Table, read
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_MOST_NEW = 10_000  # new rows that a page takes in all
 _MOST_WARNINGS = 5  # that a page is told
 _POLL = 0.1  # seconds until a page that is closed stops listening
 _REASON = ("feature", "weight", "sign")  # arrays that tell the reasons of a row
@@ -84,6 +85,7 @@ class LivePage:
     def __init__(
         self, payload: Payload, context: Context | None = None, *, host: str = "127.0.0.1", port: int = 0
     ) -> None:
+        check_number(port, "port", low=0, high=65535, integer=True)
         if host not in ("127.0.0.1", "localhost", "::1"):
             warn(
                 f"host is {host!r}: the page can be reached from other machines by who knows its token, and what it "
@@ -95,8 +97,15 @@ class LivePage:
         self._selection: IntArray | None = None
         self._new: list[Table] = []
         self._listeners: list[queue.Queue[str | None]] = []
+        try:
+            self._server = Server((host, port), Handler)
+        except OSError as error:
+            raise ParameterError(
+                f"port {port} of {host} cannot be used: {error.strerror or error}. Choose another, or 0 for a free "
+                f"one.",
+                parameter="port",
+            ) from error
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="manifolia-live")
-        self._server = Server((host, port), Handler)
         self._server.page = self
         number = int(self._server.server_address[1])
         shown = "127.0.0.1" if host in ("127.0.0.1", "localhost", "::1", "0.0.0.0") else host
@@ -208,10 +217,8 @@ class LivePage:
         if self._context is None:
             raise UploadError("This page has no model at hand that could place new rows.")
         known = sum(one.n_rows for one in self._new)
-        if known + table.n_rows > _MOST_NEW:
-            raise UploadError(
-                f"The page takes {_MOST_NEW:,} new rows at most, and would have {known + table.n_rows:,}."
-            )
+        if known + table.n_rows > MOST_NEW:
+            raise UploadError(f"The page takes {MOST_NEW:,} new rows at most, and would have {known + table.n_rows:,}.")
         self._tell("placing", 0, table.n_rows)
         placed = _placed(self._context, table)
         self._tell("placing", table.n_rows, table.n_rows)

@@ -17,8 +17,8 @@ import numpy as np
 from manifolia._core.optional import import_extra, is_installed
 from manifolia._core.types import ArrayLike, IntArray
 from manifolia._core.validate import check_number
-from manifolia.exceptions import ParameterError
 from manifolia.explorer.build import page_of
+from manifolia.explorer.columns import color_column
 from manifolia.explorer.context import PageOptions
 from manifolia.explorer.page import page_html, static
 from manifolia.explorer.payload import NewRows, Payload
@@ -162,12 +162,7 @@ class Explorer:
     @color_by.setter
     def color_by(self, name: str) -> None:
         """Colour the map by a column."""
-        names = [column["name"] for column in self.payload.meta["columns"] if column["kind"] != "text"]
-        if name not in names:
-            raise ParameterError(
-                f"color_by is {name!r}, which is not a column of the page that has colours: {', '.join(names[:12])}.",
-                parameter="color_by",
-            )
+        color_column([(column["name"], column["kind"]) for column in self.payload.meta["columns"]], name)
         self._needed().color_by = name
 
     def observe(self, handler: Callable[[Any], None], names: str | Sequence[str] = "selection") -> None:

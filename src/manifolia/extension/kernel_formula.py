@@ -53,13 +53,17 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, FloatArray, IntArray, RandomState
+from manifolia.exceptions import ParameterError
 from manifolia.neighbors import Neighbors, kneighbors
+from manifolia.neighbors.rows import unit_scale
 
 #: Numbers of the metrics in the kernels.
 KINDS = {"euclidean": 0, "manhattan": 1, "cosine": 2, "precomputed": 3}
 #: Multiples of the median distance between nearest centres, among which `choose_width` chooses.
 FACTORS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
 _ROWS = 2048  # rows mapped at once by a thread: small enough to stay in cache
+#: Rows whose weights least squares holds at once.
+SOLVED_ROWS = 2048
 _MODE_ROWS, _JACOBIAN_ROWS = 1024, 512
 _RADII = 1024.0
 _JUDGES = 1000  # centres that are left out in turn to judge a width
@@ -79,7 +83,7 @@ def frame_of(C: FloatArray) -> Frame:
     """Find the frame of centres."""
     shift = C.mean(axis=0, dtype=np.float64)
     spread = float(np.abs(C - shift).max(initial=0.0))
-    scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
+    scale = unit_scale(spread)
     radius = float(np.sqrt((((C - shift) * scale) ** 2).sum(axis=1).max(initial=0.0)))
     return Frame(shift, scale, _RADII * (radius if radius > 0.0 else 1.0))
 
@@ -88,6 +92,7 @@ def framed(X: FloatArray, frame: Frame, dtype: Any) -> FloatArray:
     """Bring rows into a frame, each alone."""
     from manifolia.kernels.kernel_map import framed_rows
 
+    _check_columns(X, len(frame.shift))
     out = np.empty(X.shape, dtype=dtype)
 
     def run(rows: slice) -> None:
@@ -110,6 +115,7 @@ def evaluate(Z: FloatArray, made: Any, *, own: IntArray | None = None) -> FloatA
     """Map rows by a formula, each alone."""
     from manifolia.kernels.kernel_map import mapped_rows
 
+    _check_formula(Z, made)
     out = np.empty((Z.shape[0], made.values.shape[1]))
     nobody = _nobody(Z.shape[0]) if own is None else own
 
@@ -118,6 +124,26 @@ def evaluate(Z: FloatArray, made: Any, *, own: IntArray | None = None) -> FloatA
 
     map_blocks(run, row_blocks(Z.shape[0], _ROWS))
     return out
+
+
+def _check_columns(X: FloatArray, n_columns: int) -> None:
+    """Refuse rows that are not as wide as the centres: kernels do not look."""
+    if X.shape[1] != n_columns:
+        raise ParameterError(
+            f"X has {X.shape[1]} columns and the centres of the map have {n_columns}. Pass the columns that the map "
+            f"was fitted on.",
+            parameter="X",
+        )
+
+
+def _check_formula(Z: FloatArray, made: Any) -> None:
+    """Refuse rows, widths or coefficients that do not belong to the centres."""
+    n_features, m = made.C.shape
+    _check_columns(Z, m if made.kind == KINDS["precomputed"] else n_features)
+    if made.precision.shape != (m,) or len(made.values) != m:
+        raise ValueError(
+            f"the map has {m} centres, {len(made.precision)} widths and {len(made.values)} coefficients. Fit it again."
+        )
 
 
 def _nobody(n: int) -> IntArray:
@@ -200,14 +226,14 @@ def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArra
     n, m = Z.shape[0], made.values.shape[0]
     if ridge == 0.0:
         memory.require(
-            24.0 * n * m, step=f"least squares of {n} rows on {m} centres", remedy="Set ridge above 0, or n_centers."
+            16.0 * n * m, step=f"least squares of {n} rows on {m} centres", remedy="Set ridge above 0, or n_centers."
         )
         K = _gram(Z, made)
         with threads(1):
             return np.asarray(np.linalg.lstsq(K, Y.astype(np.float64), rcond=None)[0])
     left = np.zeros((m, m))
     right = np.zeros((m, Y.shape[1]))
-    for rows in row_blocks(n, _ROWS):
+    for rows in row_blocks(n, SOLVED_ROWS):
         K = _gram(Z[rows], made)
         with threads(1):
             left += K.T @ K
@@ -220,6 +246,7 @@ def solve(Z: FloatArray, Y: FloatArray, made: Any, *, ridge: float) -> FloatArra
 def _gram(Z: Array, made: Any) -> FloatArray:
     from manifolia.kernels.kernel_map import weight_rows
 
+    _check_formula(Z, made)
     K = np.zeros((Z.shape[0], made.values.shape[0]))
     nobody = _nobody(len(Z))
 
@@ -234,6 +261,7 @@ def jacobian(X: FloatArray, Z: FloatArray, made: Any, frame: Frame) -> FloatArra
     """Differentiate a kernel map at rows, each alone."""
     from manifolia.kernels.kernel_map import jacobian_rows
 
+    _check_formula(Z, made)
     n, d = Z.shape
     J = np.empty((n, made.values.shape[1], d))
     nobody = _nobody(n)
@@ -280,6 +308,8 @@ def place_at_mode(near: Neighbors, Y: FloatArray, *, perplexity: float, scale: f
     out = np.empty((n, Y.shape[1]))
     points = np.ascontiguousarray(Y, dtype=np.float64)
     indices = np.ascontiguousarray(near.indices)
+    if indices.size and (indices.min() < 0 or indices.max() >= len(points)):
+        raise ValueError(f"the neighbours are rows {indices.min()} to {indices.max()} of {len(points)} on the map.")
     distances = np.ascontiguousarray(near.distances, dtype=np.float64)
 
     def run(rows: slice) -> None:

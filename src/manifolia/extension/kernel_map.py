@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
+from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
+from manifolia._core.cells import as_array
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
@@ -24,11 +26,13 @@ from manifolia._core.validate import (
     check_option,
     check_pairwise,
     feature_numbers,
+    is_sparse,
     row_numbers,
     validate_data,
 )
 from manifolia.extension.kernel_formula import (
     KINDS,
+    SOLVED_ROWS,
     Frame,
     choose_centers,
     choose_width,
@@ -47,8 +51,10 @@ from manifolia.extension.kernel_formula import (
 )
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
-from manifolia.neighbors.rows import check_rows, prepare
+from manifolia.neighbors.exact import search_need
+from manifolia.neighbors.rows import check_rows, prepare, unit_scale
 
+_FRAMING = 5  # copies of the centres while their frame is found
 _BLOCK = 16_384  # rows that are in hand at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
@@ -171,15 +177,16 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: ArrayLike, Y: ArrayLike) -> KernelMap:
+    @all_or_nothing
+    def fit(self, X: ArrayLike, Y: ArrayLike | None = None) -> KernelMap:
         """Find the formula of a map.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or (n, n) with metric="precomputed"
             Rows of the map, without missing values; or their distances.
-        Y : array-like of shape (n, n_components) or (n,)
-            Their places.
+        Y : array-like of shape (n, n_components) or (n,), default=None
+            Their places; they are needed.
 
         Returns
         -------
@@ -191,9 +198,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             raise ValueError(
                 "KernelMap requires y to be passed, but the target y is None. Pass the places of the rows."
             )
-        with all_or_nothing(self), threads(self.n_jobs):
+        with threads(self.n_jobs):
             checked = self._checked(X, reset=True)
-            places = np.asarray(Y)
+            memory.require(
+                self._memory_need(checked, None),
+                step=f"the formula of a map of {len(checked)} rows",
+                remedy="Take fewer rows, or a smaller n_centers.",
+            )
+            places = Y if is_sparse(Y) else as_array(Y, "Y")
             places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=len(checked))
             for name in ("_index", "factor_", "bandwidth_", "coefficients_"):  # what an earlier fit left
                 self.__dict__.pop(name, None)
@@ -425,8 +437,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_number(self.ridge, "ridge", low=0.0, hint="0 is the pseudo-inverse.")
         check_option(self.far, "far", ("nearest", "nan"))
         check_option(self.metric, "metric", tuple(KINDS))
-        if self.n_centers is not None and self.n_centers != "auto":
-            check_number(self.n_centers, "n_centers", low=1, integer=True, hint="Or 'auto', or None for all.")
+        if self.n_centers is not None:
+            hint = "Or 'auto', or None for all."
+            check_number(self.n_centers, "n_centers", low=1, integer=True, hint=hint, word="auto")
         check_option(self.centers, "centers", ("random", "kmeans", "farthest"))
 
     def _choose(self, X: FloatArray) -> IntArray:
@@ -478,7 +491,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _checked(self, X: ArrayLike, *, reset: bool = False) -> FloatArray:
         """Check rows at the door."""
-        checked: FloatArray = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), order="C")
+        checked: FloatArray = validate_data(self, X, reset=reset)
         if self.metric != "precomputed":
             return np.asarray(check_rows(checked, self.metric))
         return check_pairwise(checked, square=reset)
@@ -487,8 +500,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if self.metric in ("euclidean", "manhattan"):
             return frame_of(self.centers_)
         spread = float(self.centers_.max(initial=0.0)) if self.metric == "precomputed" else 0.0
-        scale = float(np.ldexp(1.0, -int(np.frexp(spread)[1]))) if spread > 0.0 else 1.0
-        return Frame(np.zeros(1), scale, np.inf)
+        return Frame(np.zeros(1), unit_scale(spread), np.inf)
 
     def _framed(self, X: FloatArray) -> FloatArray:
         """Rows as the formula takes them."""
@@ -557,14 +569,16 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if not fits:
             raise ValueError("the centres, places or widths of the kernel map do not fit together.")
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit."""
+        n, d = X.shape
         m = self._count(n)
-        solved = self.mapping == "kernel" and (m < n or self.coefficients == "lstsq")
-        need = 8.0 * n * 32 + 64e6
-        if solved:
-            need += 24.0 * n * m if self.ridge == 0.0 else 8.0 * (3 * m * m + 4096 * m)
-        return need
+        search = search_need(m, 0 if self.metric == "precomputed" else d, _KTH) + 16.0 * n * d
+        search = max(search, _FRAMING * 8.0 * m * d)
+        if self.mapping == "mode" or (m == n and self.coefficients != "lstsq"):
+            return search
+        solved = 16.0 * n * m if self.ridge == 0.0 else 8.0 * m * (3 * m + SOLVED_ROWS)
+        return max(search, solved + 16.0 * n * d)
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

@@ -8,7 +8,7 @@ not depend on the other rows of the batch, and adds trees in order, so that its 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,18 @@ from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_blocks
 
-_ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
+ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
+EVERY_TREE: IntArray = np.empty((0, 0), dtype=np.uint8)  # parts of new rows, which ask every tree
+
+
+class Leaves(Protocol):
+    """What leaves can hold: something by which rows are placed, each alone."""
+
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
+        """Place rows by the trees that they may ask."""
+
+    def fits(self, n_leaves: int) -> bool:
+        """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
 
 
 class LeafValues(NamedTuple):
@@ -26,6 +37,42 @@ class LeafValues(NamedTuple):
 
     values: FloatArray  # (n_leaves, k): mean of the in-bag rows of each leaf; 0 where there is none
     filled: BoolArray  # (n_leaves,): whether a leaf has a say
+
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
+        """Average the leaves of rows over the trees that they may ask."""
+        from manifolia.kernels.forest import walk_out
+
+        check_leaves(leaf, min(len(self.values), len(self.filled)))
+        out = np.zeros((leaf.shape[1], self.values.shape[1]))
+        n_asked = np.zeros(leaf.shape[1], dtype=np.int64)
+
+        def run(rows: slice) -> None:
+            walk_out(leaf, parts, self.values, self.filled, rows.start, rows.stop, out, n_asked)
+
+        map_blocks(run, row_blocks(leaf.shape[1], ROWS))
+        warn_of_lost_rows(int((n_asked == 0).sum()), len(out))
+        return out / np.maximum(n_asked, 1)[:, np.newaxis]
+
+    def fits(self, n_leaves: int) -> bool:
+        """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
+        values, filled = self
+        fits = values.ndim == 2 and values.dtype == np.float64 and len(values) == n_leaves
+        return fits and filled.shape == (n_leaves,) and filled.dtype == bool
+
+
+def check_leaves(leaf: IntArray, n_leaves: int) -> None:
+    """Refuse leaves that nothing was put into."""
+    if leaf.size and (leaf.min() < 0 or leaf.max() >= n_leaves):
+        raise ValueError(f"the forest has a leaf {leaf.max()}, and values were put into {n_leaves} leaves.")
+
+
+def warn_of_lost_rows(n_lost: int, n: int) -> None:
+    """Warn of rows that no tree can place."""
+    if n_lost:
+        warn(
+            f"{n_lost} of {n} rows fall, in every tree that they may ask, into a leaf without training rows: "
+            f"nothing tells where they belong, and they are put at 0. Use more trees, or larger leaves."
+        )
 
 
 def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | None = None) -> LeafValues:
@@ -45,33 +92,14 @@ def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | Non
     return LeafValues(values, mass[:, 0] > 0)
 
 
-def place_training(table: LeafTable, leaves: LeafValues) -> FloatArray:
-    """Average the leaves of every training row over the trees that left it out of their bag."""
-    return _walk_out(table.leaf, parts_out_of_bag(table), leaves)
+def place_training(table: LeafTable, leaves: Leaves) -> FloatArray:
+    """Place every training row by the trees that left it out of their bag."""
+    return leaves.place(table.leaf, parts_out_of_bag(table))
 
 
-def place_new(leaf: IntArray, leaves: LeafValues) -> FloatArray:
-    """Average the leaves of new rows over all trees."""
-    return _walk_out(leaf, np.empty((0, 0), dtype=np.uint8), leaves)
-
-
-def _walk_out(leaf: IntArray, parts: IntArray, leaves: LeafValues) -> FloatArray:
-    from manifolia.kernels.forest import walk_out
-
-    out = np.zeros((leaf.shape[1], leaves.values.shape[1]))
-    n_asked = np.zeros(leaf.shape[1], dtype=np.int64)
-
-    def run(rows: slice) -> None:
-        walk_out(leaf, parts, leaves.values, leaves.filled, rows.start, rows.stop, out, n_asked)
-
-    map_blocks(run, row_blocks(leaf.shape[1], _ROWS))
-    n_lost = int((n_asked == 0).sum())
-    if n_lost:
-        warn(
-            f"{n_lost} of {len(out)} rows fall, in every tree that they may ask, into a leaf without training rows: "
-            f"nothing tells where they belong, and they are put at 0. Use more trees, or larger leaves."
-        )
-    return out / np.maximum(n_asked, 1)[:, np.newaxis]
+def place_new(leaf: IntArray, leaves: Leaves) -> FloatArray:
+    """Place new rows by all trees."""
+    return leaves.place(leaf)
 
 
 def out_of_bag_prediction(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core.parallel import current_n_jobs, threads
+from manifolia._core.precision import mean_and_spread
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix
@@ -33,6 +34,8 @@ from manifolia.forest.trees import check_forest, is_grown, read_trees, single_pr
 _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
 
 
+#: Numbers with a smaller spread, or farther from 0 than this many spreads, are shifted and scaled for the trees.
+_FINE, _FAR = 1e-4, 1e5
 #: Leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise.
 _LEAVES_PER_ROW = 0.25
 _NODE_BYTES = 64  # of a node in scikit-learn's trees, besides its values
@@ -98,6 +101,7 @@ def grow_forest(
     # that another was given, that one warns of a list that is missing.
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
+        warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
         if target.task == "unsupervised":
             if sample_weight is not None:
                 raise ParameterError(
@@ -113,8 +117,33 @@ def grow_forest(
         if given is None and target.task == "classification" and target.y is not None:
             width = split_width(train, target.y, weight=weight, seed=model.random_state, n_jobs=n_threads)
             model.set_params(max_features=width)
-        fit_forest(model, train, target.y, weight, report=report if given is None else None)
+        y: Any = target.y
+        scale = _scale_for_trees(y) if given is None and not target.is_classification else None
+        if scale is None:
+            fit_forest(model, train, y, weight, report=report if given is None else None)
+        else:
+            even = ((y.reshape(len(y), -1) - scale.center) / scale.unit).reshape(y.shape)
+            fit_forest(model, train, even, weight, report=report)
+            for tree in model.estimators_:
+                values = tree.tree_.value  # (nodes, outputs, 1)
+                values[...] = values * scale.unit + scale.center[:, np.newaxis]
     return Grown(model, rows)
+
+
+class _Scale(NamedTuple):
+    center: FloatArray  # (n_outputs,)
+    unit: float
+
+
+def _scale_for_trees(y: Array) -> _Scale | None:
+    """Find how to shift and scale numbers that trees would not split: scikit-learn calls a variance below 2e-16 pure,
+    and takes variances as differences of squares.
+    """
+    moments = [mean_and_spread(column) for column in y.reshape(len(y), -1).T]
+    spread = max(spread for _, spread in moments)
+    if spread == 0.0 or not (spread < _FINE or any(abs(mean) > _FAR * spread for mean, _ in moments)):
+        return None
+    return _Scale(np.array([mean for mean, _ in moments]), float(np.ldexp(1.0, np.frexp(spread)[1])))
 
 
 # --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
@@ -264,6 +293,7 @@ def grow_until_stable(
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
         # As in `grow_forest`: scikit-learn's threads change the filters of warnings under each other.
         warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
+        warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
         model.set_params(warm_start=True, n_jobs=n_threads)
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)

@@ -27,7 +27,10 @@ from manifolia._core.validate import check_matrix, check_same_length, is_sparse
 from manifolia.exceptions import ParameterError
 from manifolia.forest.grow import shuffled_columns
 from manifolia.forest.leaf_tables import leaf_table
-from manifolia.forest.trees import check_forest_input, read_trees
+from manifolia.forest.trees import Trees, check_forest_input, read_trees
+
+_GROUPS, _GROUP_ROWS = 20, 10  # groups of rows that are compared at most, and rows that each has at least
+_GROUPED_ROWS = 4000  # rows in all of them: more would not tell better how far rows differ
 
 
 class Importance(NamedTuple):
@@ -109,6 +112,7 @@ def importance_from_counts(
     y: ArrayLike,
     counts: IntArray,
     *,
+    trees: Trees | None = None,
     random_state: RandomState = None,
 ) -> Importance:
     """Compute `permutation_importance` for rows whose in-bag counts are known."""
@@ -132,8 +136,8 @@ def importance_from_counts(
         remedy="Use fewer trees, or select features first.",
     )
     seed = as_seed(random_state)
-    trees = read_trees(forest)
-    tests, limits, missing_left, roots = trees.walk
+    trees = read_trees(forest) if trees is None else trees
+    tests, limits, missing_left, roots = trees.walk(checked)
 
     def run(t: int) -> FloatArray:
         out = np.zeros(d)
@@ -149,6 +153,37 @@ def importance_from_counts(
 
     losses = np.array(map_blocks(run, np.flatnonzero(asked).tolist(), anywhere=True))
     return Importance(losses.mean(axis=0), losses.std(axis=0))
+
+
+class GroupedImportance(NamedTuple):
+    """Importance of the features on groups of rows."""
+
+    values: FloatArray  # (n_groups, d)
+    share: float  # Rows of a group, as a share of all: their variance times this is that of the mean over all rows
+
+
+def importance_by_group(
+    forest: Any, X: Any, y: Array, counts: IntArray, *, trees: Trees | None = None, random_state: RandomState = None
+) -> GroupedImportance | None:
+    """Measure importance on groups of rows; None of fewer than 20 rows, or where too few trees left them out.
+
+    All trees are asked about the same rows, so that their spread does not tell how much hangs on these: a column that
+    means nothing may look telling in every tree. How far groups of rows differ tells.
+    """
+    n = X.shape[0]
+    n_groups = min(_GROUPS, n // _GROUP_ROWS)
+    if n_groups < 2:
+        return None
+    seed = as_seed(random_state)
+    rows = np.random.default_rng(seed).permutation(n)[:_GROUPED_ROWS]
+    found = []
+    for g in range(n_groups):
+        own = np.sort(rows[g::n_groups])
+        if np.count_nonzero(counts[:, own] == 0, axis=1).max() < 2:
+            return None
+        measured = importance_from_counts(forest, X[own], y[own], counts[:, own], trees=trees, random_state=seed)
+        found.append(measured.mean)
+    return GroupedImportance(np.array(found), len(rows) / n_groups / n)
 
 
 def contrast_importance(

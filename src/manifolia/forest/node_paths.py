@@ -125,7 +125,8 @@ def _split(trees: Trees, X: Any, *, nodes: str) -> Sparse:
     from manifolia.kernels.node_paths import split_paths
 
     most = int(trees.depth.max())
-    walk, leaves_only = (trees.tests, trees.limits, trees.roots), nodes == "leaf"
+    tests, limits, _, roots = trees.walk(X)
+    walk, leaves_only = (tests, limits, roots), nodes == "leaf"
     nothing = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
     cursor = np.zeros(X.shape[0] + 1, dtype=np.int64)
     blocks = walk_blocks(X)

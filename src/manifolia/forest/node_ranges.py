@@ -67,6 +67,7 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
 
     low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
     high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
+    walk = trees.walk(X)
     least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
     # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
     with threads(n_jobs):
@@ -74,7 +75,7 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
             block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
 
             def run(which: tuple[int, int], block: Array = block, drawn: IntArray = drawn) -> None:
-                node_ranges(*trees.walk, block, drawn, *which, low, high)
+                node_ranges(*walk, block, drawn, *which, low, high)
 
             map_blocks(run, tree_blocks(trees.n_trees))
             least = np.fmin(least, np.fmin.reduce(block, axis=0))
@@ -93,13 +94,15 @@ def path_excess(
 
     if len(ranges.low) != trees.n_nodes or len(ranges.span) != X.shape[1]:
         raise ValueError(
-            f"the ranges are of {len(ranges.low)} nodes and the forest has {trees.n_nodes}. Read them again."
+            f"the ranges are of {len(ranges.low)} nodes and {len(ranges.span)} columns, and the forest has "
+            f"{trees.n_nodes} nodes and the rows {X.shape[1]} columns. Read them again."
         )
+    walk = trees.walk(X)
     total, n_asked = np.zeros(X.shape[0]), np.zeros(X.shape[0])
 
     def run(rows: slice) -> None:
         drawn = np.empty((1, 0), dtype=np.uint8) if counts is None else np.ascontiguousarray(counts[:, rows])
-        tree_walk.path_excess(*trees.walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
+        tree_walk.path_excess(*walk, *ranges, laid_out(X, rows), drawn, total[rows], n_asked[rows])
 
     map_blocks(run, walk_blocks(X), n_jobs=n_jobs)
     return np.divide(total, n_asked, out=np.full(len(total), np.nan), where=n_asked > 0)

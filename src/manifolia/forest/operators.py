@@ -15,6 +15,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_option
+from manifolia.exceptions import ParameterError
 from manifolia.forest._factors import KINDS, Factors, OutOfBag, factors, leaf_sizes, out_of_bag
 from manifolia.forest._rows import path_lengths, product_block
 from manifolia.forest.leaf_tables import LeafTable, leaf_table, parts_every, parts_out_of_bag, row_weights
@@ -131,6 +132,12 @@ class ForestOperator:
     def lump(self, labels: IntArray, n_groups: int, *, n_jobs: int | None = None) -> FloatArray:
         """Add the proximities up over groups of rows, without forming n × n or n × n_groups entries."""
         labels = np.asarray(labels)
+        if labels.shape != (self.shape[0],) or labels.min(initial=0) < 0 or labels.max(initial=0) >= n_groups:
+            raise ParameterError(
+                f"labels must be {self.shape[0]} numbers from 0 to {n_groups - 1}, the group of each row, got shape "
+                f"{labels.shape}.",
+                parameter="labels",
+            )
         with threads(n_jobs):
             if self.kind in ("oob", "path"):
                 return self._lump_by_products(labels, n_groups)

@@ -7,16 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from manifolia._core.messages import Argument, Message
+from manifolia._core.precision import mean_and_spread
 from manifolia._core.types import Array, ArrayLike, BoolArray
-from manifolia._core.validate import check_option, missing_labels
+from manifolia._core.validate import check_option, label_array, missing_labels
+from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_forest
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
 
-#: Whole numbers are classes unless they take more distinct values than this and than a tenth of the rows.
-_MAX_CLASSES = 20
+#: Whole numbers are classes unless they take more distinct values than this, however many rows there are.
+MOST_CLASSES = 20
+#: Importances of numbers are squares, and their spread squares of squares: these have to be finite, and above 0.
+_MOST_SPREAD = 1e70
+_MOST_WHOLE = 2.0**53  # larger floats have no fractions, whatever they mean
+_WHOLE = 2.0**62  # whole floats below it are integers of 64 bits
 
 
 class Target(NamedTuple):
@@ -44,10 +51,10 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
             "this map requires y to be passed, but the target y is None. Pass the target, or task='unsupervised' to "
             "contrast the data with a shuffled copy of itself."
         )
-    values = np.asarray(y)
+    values = label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
-    if values.ndim not in (1, 2) or values.shape[0] != n_rows:
+    if values.ndim not in (1, 2) or values.shape[0] != n_rows or values.shape[-1] == 0:
         raise ParameterError(
             f"y must have a label, or a row of labels, for each of the {n_rows} rows, got shape {values.shape}.",
             parameter="y",
@@ -58,7 +65,14 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
     values = _plain(values[labelled])
     if task == "auto":
         task, values = _guess(values, check_forest(forest))
-    return Target(_as_task(values, task), labelled, task)
+    values = _as_task(values, task)
+    n_classes = len(np.unique(values)) if task == "classification" else 0
+    if n_classes > len(values) / 2 and len(values) > MOST_CLASSES:
+        warn(
+            f"y has {n_classes} classes in {len(values)} rows, so that most have one row, which tells little about a "
+            f"class. If these are numbers, use task='regression'."
+        )
+    return Target(values, labelled, task)
 
 
 def _plain(values: Array) -> Array:
@@ -68,6 +82,9 @@ def _plain(values: Array) -> Array:
     if any(isinstance(value, (str, bytes)) for value in values.ravel()):
         return values.astype(str)
     try:
+        plain = np.array(values.tolist())
+        if plain.dtype.kind in "iu" and plain.shape == values.shape:
+            return plain
         return values.astype(np.float64)
     except (TypeError, ValueError):
         return values.astype(str)
@@ -93,7 +110,20 @@ def _measures(values: Array) -> bool:
         return False
     if not np.isfinite(values).all() or (values != np.round(values)).any():
         return True
-    return len(np.unique(values)) > max(_MAX_CLASSES, len(values) / 10)
+    return len(np.unique(values)) > MOST_CLASSES
+
+
+def taken_as(target: Target, name: str = "y") -> Message | None:
+    """Say what one target of whole numbers was taken as, and how to have it taken otherwise; None for other targets."""
+    values = target.y
+    if values is None or values.ndim > 1 or values.dtype.kind not in "iuf":
+        return None
+    if (values != np.round(values)).any() or np.abs(values).max() > _MOST_WHOLE:
+        return None
+    kinds = {"classification": "classes", "regression": "numbers"}
+    other = "regression" if target.task == "classification" else "classification"
+    told = f"{name} taken as {kinds[target.task]} ({target.task}); "
+    return Message(told, Argument("task", other), f" takes them as {kinds[other]}.")
 
 
 def _as_task(values: Array, task: str) -> Array:
@@ -107,15 +137,26 @@ def _as_task(values: Array, task: str) -> Array:
             f"task='multilabel' needs zeros and ones in y, got {_example(values)}. Use task='multioutput'.",
             parameter="task",
         )
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise ValueError("y holds infinite values. Remove those rows, or mark them as missing with NaN.")
     if task == "regression" or (task == "multioutput" and values.dtype.kind in "f"):
         if values.dtype.kind not in "biuf":  # texts such as "1" are not taken for numbers
             raise ParameterError(
                 f"task={task!r} needs numbers in y, got {_example(values)}. Use task='classification'.",
                 parameter="task",
             )
-        numbers = values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            numbers = values.astype(np.float64)
         if not np.isfinite(numbers).all():
             raise ValueError("y holds infinite values. Remove those rows, or mark them as missing with NaN.")
+        for column in numbers.reshape(len(numbers), -1).T:
+            _, spread = mean_and_spread(column)
+            if spread > _MOST_SPREAD or 0.0 < spread < 1.0 / _MOST_SPREAD:
+                raise ParameterError(
+                    f"the target y must have a standard deviation from {1.0 / _MOST_SPREAD:g} to {_MOST_SPREAD:g} to "
+                    f"be regressed on, got {spread:.3g}: squares would overflow or vanish. Divide it by a constant.",
+                    parameter="y",
+                )
         return numbers
     if values.dtype.kind == "f":
         if (values != np.round(values)).any():
@@ -124,7 +165,7 @@ def _as_task(values: Array, task: str) -> Array:
                 f"{_example(values[values != np.round(values)])}. Use task='regression'.",
                 parameter="task",
             )
-        return values.astype(np.int64)
+        return values.astype(np.int64) if (np.abs(values) < _WHOLE).all() else values.astype(str)
     return values
 
 

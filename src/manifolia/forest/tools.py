@@ -242,7 +242,8 @@ def impute(
     kind : str, default="gap"
         Proximity, as for `manifolia.forest.proximity`.
     task : str, default="auto"
-        What the target asks for; see `manifolia.forest.targets.read_target`.
+        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
+        values, are regressed on; all else are classes.
     tol : float, default=0.01
         The rounds end when values change by less than this, in standard deviations.
     random_state : int, RandomState, Generator or None, default=None

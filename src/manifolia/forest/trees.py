@@ -21,8 +21,10 @@ from sklearn.utils import get_tags
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.precision import confused_columns
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_matrix
+from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
 
@@ -45,6 +47,7 @@ class Trees(NamedTuple):
     low: IntArray  # (n_nodes,): the first leaf id below each node; leaves are numbered depth first, tree after tree
     high: IntArray  # (n_nodes,): the last leaf id below each node, plus 1
     leaf_node: IntArray  # (n_leaves,): the node of each leaf id
+    n_columns: int  # Columns that rows must have: the last one that a node tests, plus 1
 
     @property
     def n_trees(self) -> int:
@@ -71,9 +74,14 @@ class Trees(NamedTuple):
         """The tests seen as numbers: column 1 is the threshold."""
         return self.tests.view(np.float32)
 
-    @property
-    def walk(self) -> tuple[IntArray, FloatArray, BoolArray, IntArray]:
-        """What a kernel needs for the way down."""
+    def walk(self, X: Any) -> tuple[IntArray, FloatArray, BoolArray, IntArray]:
+        """What a kernel needs for the way of rows down; refuse rows without a column that it would read."""
+        if X.shape[1] < self.n_columns:
+            raise ParameterError(
+                f"X has {X.shape[1]} columns and the trees test column {self.n_columns - 1}, counted from 0. Pass the "
+                f"columns that the forest was fitted on.",
+                parameter="X",
+            )
         return self.tests, self.limits, self.missing_left, self.roots
 
     @property
@@ -176,6 +184,26 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
     return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
 
 
+def check_single_precision(X: FloatArray, names: Sequence[Any]) -> None:
+    """Refuse columns that are too large for trees, and warn of those whose values they cannot tell apart."""
+    confused = confused_columns(X)
+    top = {j: float(np.nanmax(np.abs(X[:, j]))) for j in confused}
+    large = [j for j in confused if top[j] > float(np.finfo(np.float32).max)]
+    if large:
+        raise ParameterError(
+            f"X has values up to {top[large[0]]:.3g} in column {names[large[0]]!s}, too large for single precision, in "
+            f"which trees compare. Divide the column by a constant.",
+            parameter="X",
+        )
+    if confused:
+        some = ", ".join(str(names[j]) for j in list(confused)[:5])
+        more = f" and {len(confused) - 5} more" if len(confused) > 5 else ""
+        warn(
+            f"single precision, in which trees compare, takes different values for the same in these columns of X: "
+            f"{some}{more}. Shift and scale them, or take logarithms."
+        )
+
+
 def has_missing(X: Any) -> bool:
     """Tell whether any value is missing."""
     return bool(np.isnan(X.data if sp.issparse(X) else X).any())
@@ -229,7 +257,8 @@ def _assemble(roots: IntArray, tests: IntArray, missing_left: BoolArray) -> Tree
     leaf_node = np.empty(leaf_ranks(tests, roots, low, high), dtype=np.int32)
     leaves = np.flatnonzero(tests[:, _FEATURE] < 0)
     leaf_node[low[leaves]] = leaves
-    return Trees(roots, tests, missing_left, parent, _depths(parent, roots), low, high, leaf_node)
+    n_columns = int(tests[:, _FEATURE].max(initial=-1)) + 1
+    return Trees(roots, tests, missing_left, parent, _depths(parent, roots), low, high, leaf_node, n_columns)
 
 
 def _depths(parent: IntArray, roots: IntArray) -> IntArray:
@@ -302,7 +331,7 @@ def find_leaves(
     leaf = np.empty((trees.n_trees, X.shape[0]), dtype=np.int32)
     lengths = np.zeros(X.shape[0], dtype=np.int64)
     by_chance = by_chance and has_missing(X)
-    walk = trees.walk
+    walk = trees.walk(X)
 
     def run(rows: slice) -> None:
         block = laid_out(X, rows)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -33,6 +34,15 @@ PARALLEL_LOCK = threading.RLock()
 _THREADS_MODULE = "manifolia._core.parallel"
 _log = logging.getLogger(__name__)
 _warned_no_cache = threading.Event()
+
+
+def _renew_lock() -> None:
+    global PARALLEL_LOCK
+    PARALLEL_LOCK = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # whoever held the lock is not there in the new process, and never lets go of it
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:

@@ -1,8 +1,11 @@
 """New points on a finished map: each descends alone, among points that do not move.
 
-The forces are those of ``manifolia.kernels.edge_sgd``, attraction to the neighbours and repulsion of points drawn at
-random. Random numbers are a function of the key and of the row's own neighbours and weights, so that a row's place does
-not depend on the rows beside it, nor on its number among them.
+In `anchored_rows` the forces are those of ``manifolia.kernels.edge_sgd``, attraction to the neighbours and repulsion of
+points drawn at random. Random numbers are a function of the key and of the row's own neighbours and weights, so that a
+row's place does not depend on the rows beside it, nor on its number among them.
+
+In `field_rows` they are those of ``manifolia.kernels.forces``: Σ_j w_ij q_ij (y_j − y) with Σ_j w_ij = 1, and the
+repulsion of the whole map, read from the grid of its potential. Nothing is drawn.
 
 ========  ===============================================================  ============
 symbol    meaning                                                          shape
@@ -13,6 +16,8 @@ weights   their weights w_ij of Eq. (1), float32                           (m, k
 table     A, B and Q over the squared distance                             (3, 8193)
 rates     Adam's step and correction, epoch by epoch                       (E, 2)
 draws     negative samples per epoch and unit of weight                    scalar
+nodes     potential of the map on a grid, its corner and 1 / spacing       (Gx, Gy[, Gz])
+strength  n / Z                                                            scalar
 out       places of the new rows                                           (m, c)
 ========  ===============================================================  ============
 """
@@ -23,9 +28,11 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.edge_sgd import advanced, clipped, drawn, look_up, stepped
+from manifolia.kernels.forces import read_plane, read_space
 from manifolia.kernels.random import bits
 
 _ZERO = np.float32(0.0)
+_ONE = np.float32(1.0)
 _TWO = np.float32(2.0)
 
 
@@ -96,3 +103,49 @@ def anchored_rows(Y, indices, weights, table, rates, draws, key, out, start, sto
                 here[m] = stepped(here[m], force[m], moments, m, rates[epoch])
         for m in range(c):
             out[i, m] = here[m]
+
+
+@kernel()
+def field_rows(Y, indices, weights, nodes, corner, inverse, strength, rates, out, start, stop):
+    """Place the rows `start` to `stop` − 1 by a map's own forces, from the weighted mean of their neighbours."""
+    c = Y.shape[1]
+    k = indices.shape[1]
+    share = np.empty(k, dtype=np.float32)
+    here = np.empty((1, c), dtype=np.float32)
+    push = np.empty((1, c), dtype=np.float32)
+    potential = np.empty(1, dtype=np.float32)
+    force = np.empty(c, dtype=np.float32)
+    moments = np.empty((2, c), dtype=np.float32)
+    for i in range(start, stop):
+        whole = 0.0
+        for q in range(k):
+            whole += weights[i, q]
+        for q in range(k):
+            # Without any weight the neighbours count alike.
+            share[q] = weights[i, q] / whole if whole > 0.0 else 1.0 / k
+        for m in range(c):
+            total = 0.0
+            for q in range(k):
+                total += share[q] * Y[indices[i, q], m]
+            here[0, m] = total
+            moments[0, m] = _ZERO
+            moments[1, m] = _ZERO
+        for step in range(rates.shape[0]):
+            if nodes.ndim == 2:
+                read_plane(here, corner, inverse, nodes, potential, push, 0, 1)
+            else:
+                read_space(here, corner, inverse, nodes, potential, push, 0, 1)
+            for m in range(c):
+                force[m] = strength * push[0, m]
+            for q in range(k):
+                s = _ONE
+                for m in range(c):
+                    gap = Y[indices[i, q], m] - here[0, m]
+                    s += gap * gap
+                pull = share[q] / s
+                for m in range(c):
+                    force[m] += pull * (Y[indices[i, q], m] - here[0, m])
+            for m in range(c):
+                here[0, m] = stepped(here[0, m], force[m], moments, m, rates[step])
+        for m in range(c):
+            out[i, m] = here[0, m]

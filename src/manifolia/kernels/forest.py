@@ -269,3 +269,101 @@ def walk_out(leaf, parts, values, filled, first, last, out, n_asked):
                 n_asked[i] += 1
                 for c in range(values.shape[1]):
                     out[i, c] += values[where, c]
+
+
+@kernel()
+def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked):
+    """For rows first … last − 1: add each group's share of their leaves to its columns of ``votes``, trees in order.
+
+    ``starts`` are the leaves' entries: a group of rows with equal labels (``group``), and its share of the leaf
+    (``content[:, 0]``). An empty leaf has no say; an empty ``parts`` lets every row ask every tree.
+    """
+    for t in range(leaf.shape[0]):
+        for i in range(first, last):
+            where = np.uint64(leaf[t, i])
+            begin, end = starts[where], starts[where + _ONE]
+            if begin < end and (parts.shape[0] == 0 or parts[t, i] != 0):
+                n_asked[i] += 1
+                for e in range(begin, end):
+                    for label in range(columns.shape[1]):
+                        votes[i, columns[group[e], label]] += content[e, 0]
+
+
+@kernel()
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out):
+    """For rows first … last − 1: the mean of their leaves' groups, each weighted by its votes to a power.
+
+    ``content`` is a group's share of the leaf, then that share times the group's mean place. Weights are relative to
+    the largest of the groups that a row meets, so that none of a high power leaves all of them at 0.
+    """
+    log_votes = np.empty(votes.shape[1])
+    weights = np.empty(columns.shape[0])
+    met = np.empty(columns.shape[0], dtype=np.int64)  # there may be many groups, of which a row meets few
+    met_by = np.full(columns.shape[0], -1)
+    for i in range(first, last):
+        for column in range(votes.shape[1]):
+            log_votes[column] = np.log(votes[i, column]) if votes[i, column] > 0.0 else -np.inf
+        n_met = 0
+        largest = -np.inf
+        for t in range(leaf.shape[0]):
+            if parts.shape[0] == 0 or parts[t, i] != 0:
+                where = np.uint64(leaf[t, i])
+                for e in range(starts[where], starts[where + _ONE]):
+                    g = group[e]
+                    if met_by[g] != i:
+                        met_by[g] = i
+                        met[n_met] = g
+                        n_met += 1
+                        weights[g] = 0.0
+                        for label in range(columns.shape[1]):
+                            weights[g] += log_votes[columns[g, label]]
+                        largest = max(largest, weights[g])
+        for m in range(n_met):
+            weights[met[m]] = np.exp(power * (weights[met[m]] - largest))
+        total = 0.0
+        for t in range(leaf.shape[0]):
+            if parts.shape[0] == 0 or parts[t, i] != 0:
+                where = np.uint64(leaf[t, i])
+                for e in range(starts[where], starts[where + _ONE]):
+                    weight = weights[group[e]]
+                    total += weight * content[e, 0]
+                    for c in range(out.shape[1]):
+                        out[i, c] += weight * content[e, c + 1]
+        if total > 0.0:
+            for c in range(out.shape[1]):
+                out[i, c] /= total
+
+
+@kernel()
+def place_by_values(leaf, parts, values, filled, guess, power, first, last, out):
+    """For rows first … last − 1: the mean of their leaves' places, each weighted by how near its value is to a guess.
+
+    ``values`` holds a leaf's values in units of their error, one per column of ``guess``, then its mean place. The
+    weight is exp(−power · ½ |value − guess|²), relative to that of the nearest.
+    """
+    n_values = guess.shape[1]
+    for i in range(first, last):
+        nearest = np.inf
+        for t in range(leaf.shape[0]):
+            where = np.uint64(leaf[t, i])
+            if filled[where] and (parts.shape[0] == 0 or parts[t, i] != 0):
+                nearest = min(nearest, _half_square(values[where], guess[i]))
+        total = 0.0
+        for t in range(leaf.shape[0]):
+            where = np.uint64(leaf[t, i])
+            if filled[where] and (parts.shape[0] == 0 or parts[t, i] != 0):
+                weight = np.exp(-power * (_half_square(values[where], guess[i]) - nearest))
+                total += weight
+                for c in range(out.shape[1]):
+                    out[i, c] += weight * values[where, n_values + c]
+        if total > 0.0:
+            for c in range(out.shape[1]):
+                out[i, c] /= total
+
+
+@kernel()
+def _half_square(value, guess):
+    total = 0.0
+    for c in range(guess.shape[0]):
+        total += (value[c] - guess[c]) ** 2
+    return 0.5 * total

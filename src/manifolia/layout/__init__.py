@@ -6,9 +6,12 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
         "classical_mds",
+        "coarse",
         "density",
         "edge_sgd",
         "embed",
+        "forces",
+        "grid",
         "initialize",
         "isomap",
         "lle",

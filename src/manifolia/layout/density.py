@@ -84,6 +84,8 @@ class RunningDensity:
                 f"coordinates of shape (n, k, m) with n={n}, got {self._indices.shape}, {self._weights.shape}, "
                 f"{self._variances.shape} and {self._T.shape}. Pass the tangent spaces of the same rows."
             )
+        if self._indices.size and self._indices.max() >= n:  # a negative number has become a large one
+            raise ValueError(f"the density term must have indices from 0 to {n - 1}, the points of the map.")
         self.n_directions = min(n_components, m)
         self._graph, self._table = graph, table
         self._n_components = n_components

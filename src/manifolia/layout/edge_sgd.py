@@ -30,6 +30,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_key
@@ -217,8 +218,8 @@ def padded(Y: FloatArray) -> FloatArray:
     return out
 
 
-def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -> EdgeGraph:
-    """Check a graph of weights and bring it into the kernels' form."""
+def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES, symmetric: bool = False) -> EdgeGraph:
+    """Check a graph of weights and bring it into the kernels' form; one that is known to be symmetric is believed."""
     from manifolia.kernels.edge_sgd import EdgeGraph
 
     if not is_sparse(graph):
@@ -233,23 +234,34 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES) -
         )
     edges = to_csr(graph)
     weights = edges.data.astype(np.float32)
-    rows = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(edges.indptr))
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise ParameterError(
             "graph must have finite weights that are not negative. Pass affinities, not distances.", parameter="graph"
         )
-    largest = float(weights.max(initial=0.0))
-    mirror = edges.T.tocsr()  # sorted, as `edges` is
-    mirrored = np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)
-    if not mirrored or (np.abs(mirror.data - edges.data) > _ASYMMETRY * largest).any():
+    if not symmetric and not _is_symmetric(edges):
         raise ParameterError(
             "graph must be symmetric. Pass the fuzzy union of its directed edges, or (graph + graph.T) / 2.",
             parameter="graph",
         )
-    kept = (rows != edges.indices) & (weights > 0)
-    rows, indices, weights = rows[kept], edges.indices[kept].astype(np.uint32), weights[kept]
-    largest = float(weights.max(initial=0.0)) or 1.0
-    weights = weights / np.float32(largest)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))]).astype(np.int64)
-    draws = n_negatives * np.bincount(rows, weights=weights, minlength=n_rows)
+    if edges.diagonal().any() or not weights.all():
+        rows = np.repeat(np.arange(n_rows), np.diff(edges.indptr))
+        kept = (rows != edges.indices) & (weights > 0)
+        edges = to_csr(sp.coo_array((weights[kept], (rows[kept], edges.indices[kept])), edges.shape))
+        weights = edges.data
+    weights /= np.float32(weights.max(initial=0.0)) or np.float32(1.0)
+    indptr, indices = edges.indptr.astype(np.int64), edges.indices
+    draws: FloatArray = np.zeros(n_rows)
+    if n_negatives:
+        rows = np.repeat(np.arange(n_rows), np.diff(indptr))
+        draws = n_negatives * np.bincount(rows, weights=weights, minlength=n_rows).astype(np.float64)
+    # The same bytes without a sign where they can be: a large graph is not copied.
+    indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
     return EdgeGraph(indptr, indices, weights, draws.astype(np.float32))
+
+
+def _is_symmetric(edges: Sparse) -> bool:
+    """Tell whether weights are the same both ways, to rounding."""
+    mirror = edges.T.tocsr()  # sorted, as `edges` is
+    if not (np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)):
+        return False
+    return not bool((np.abs(mirror.data - edges.data) > _ASYMMETRY * edges.data.max(initial=0.0)).any())

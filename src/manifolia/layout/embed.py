@@ -102,8 +102,7 @@ def neighbor_layout(
     """Lay known neighbours out by t-SNE or a UMAP-type descent, from a start or from their graph's eigenvectors."""
     graph = None if kind == "tsne" else fuzzy_graph(near).graph
     if start is None:
-        most = min(perplexity, max(1.0, (len(near.indices) - 1) / 3))
-        begin = perplexity_graph(near, most) if graph is None else graph
+        begin = perplexity_graph(near, perplexity) if graph is None else graph
         start = spectral_start(begin, n_components, random_state=random_state)
     if graph is None:
         return tsne(near, start, perplexity=perplexity, callback=reporter)

@@ -28,6 +28,7 @@ _EXTRA = 8  # vectors carried beside those asked for
 _PASSES = 8  # of the subspace iteration; axes that are not apart by then are as good as each other
 _DENSE = 400  # points below which LAPACK finds the eigenvectors of a part of the graph
 _TOLERANCE = 1e-4  # of the eigenvectors: a start
+_WIDE = 40  # exponent of 2 beyond which numbers are brought near 1
 _MAX_ITER = 100  # restarts of Lanczos per eigenvector
 
 
@@ -64,6 +65,9 @@ def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
     for last in range(_PASSES):
         # (X − 1μ')'(X − 1μ') V without a centred copy of X.
         scores = np.asarray(X @ V.astype(dtype), dtype=np.float64) - mean @ V
+        exponent = np.frexp(np.abs(scores).max(initial=0.0))[1]
+        if abs(exponent) > _WIDE:  # the axes do not depend on a common scale, and squares may leave single precision
+            scores = np.ldexp(scores, -exponent)
         product = np.asarray(X.T @ scores.astype(dtype), dtype=np.float64) - np.outer(mean, scores.sum(axis=0))
         if last == _PASSES - 1:
             # Rayleigh and Ritz: the axes within the subspace, the widest first.

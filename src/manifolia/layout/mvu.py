@@ -206,7 +206,8 @@ def _ascend(V: FloatArray, edges: _Edges, reporter: Reporter) -> tuple[FloatArra
     targets = edges.lengths**2
     values, vectors = np.linalg.eigh((across @ sp.diags_array(weights) @ A).toarray())
     # The graph is connected: the constant vector is the only one without force. It is left out, V stays centred.
-    roots = np.sqrt(values[1:])
+    # Where lengths differ by many orders, rounding makes small forces negative.
+    roots = np.sqrt(np.maximum(values[1:], np.finfo(np.float64).eps * values[-1]))
     T = vectors[:, 1:] / roots
     W = (vectors[:, 1:] * roots).T @ V
     multipliers, penalty, last = np.zeros(n_edges), _PENALTY, np.inf

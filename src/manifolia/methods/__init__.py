@@ -8,6 +8,7 @@ METHODS = {
     "FisherKernelTSNE": "manifolia.methods.kernel_tsne",
     "ForestFeatures": "manifolia.methods.forest_features",
     "ForestMap": "manifolia.methods.forest_map",
+    "GuidedMap": "manifolia.methods.guided_map",
     "KernelTSNE": "manifolia.methods.kernel_tsne",
     "PHATE": "manifolia.methods.phate",
     "RFPHATE": "manifolia.methods.rf_phate",

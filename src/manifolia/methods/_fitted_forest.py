@@ -7,7 +7,7 @@ training rows by the trees that left them out of their bag, new rows by all tree
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -17,20 +17,34 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, validate_data
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
-from manifolia.exceptions import HonestyWarning
-from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.exceptions import HonestyWarning, ParameterError
+from manifolia.extension.leaf_map import Leaves, leaf_values, out_of_bag_prediction, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.forest.bags import training_weights
 from manifolia.forest.grow import foresee_size, grow_forest
-from manifolia.forest.importances import Importance, contrast_importance, importance_from_counts
+from manifolia.forest.importances import (
+    GroupedImportance,
+    Importance,
+    contrast_importance,
+    importance_by_group,
+    importance_from_counts,
+)
 from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights
 from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
 from manifolia.forest.operators import build_operator
 from manifolia.forest.proximities import KINDS, proximity_from_leaves
-from manifolia.forest.targets import Target, read_target
-from manifolia.forest.trees import Trees, check_forest, check_forest_input, read_trees
+from manifolia.forest.targets import Target, read_target, taken_as
+from manifolia.forest.trees import (
+    Trees,
+    check_forest,
+    check_forest_input,
+    check_single_precision,
+    has_missing,
+    is_grown,
+    read_trees,
+)
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
@@ -39,15 +53,17 @@ _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves 
 
 def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
     """Check rows for a forest, of ``fit`` (`reset`) or later; missing values are allowed."""
-    return validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=(np.float64, np.float32),
-        ensure_all_finite="allow-nan",
-        ensure_min_samples=2 if reset else 1,
-    )
+    least = 2 if reset else 1
+    rows = validate_data(estimator, X, reset=reset, accept_sparse=True, allow_nan=True, min_rows=least)
+    if is_sparse(rows) and has_missing(rows):
+        raise ParameterError(
+            "X is sparse and contains NaN, and forests take missing values in dense data only. Pass X.toarray(), or "
+            "fill them in.",
+            parameter="X",
+        )
+    if reset and not is_sparse(rows):
+        check_single_precision(rows, getattr(estimator, "feature_names_in_", range(rows.shape[1])))
+    return rows
 
 
 class Judged(NamedTuple):
@@ -69,7 +85,7 @@ class FittedForest:
         self.leaf, self.counts = table.leaf, table.counts
         self.weight = weight
         self.permutation_seed, self.contrast_seed = permutation_seed, contrast_seed
-        self.leaves: LeafValues | None = None
+        self.leaves: Leaves | None = None
         self.importance: Importance | None = None
         self._trees: Trees | None = table.trees
         self._training: tuple[Any, Target] | None = (rows, target)
@@ -129,10 +145,10 @@ class FittedForest:
 
     # --- for the layout ---
 
-    def proximities(self, kind: str, new: Any = None) -> Sparse:
-        """Compute the proximities of the training rows, or of new rows to them."""
+    def proximities(self, kind: str, new: Any = None, *, top_k: int | None = None) -> Sparse:
+        """Compute the proximities of the training rows, or of new rows to them; all, or the largest of each row."""
         new_leaf = None if new is None else self.leaves_of(new)
-        return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, sample_weight=self.weight)
+        return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, top_k=top_k, sample_weight=self.weight)
 
     def chain(
         self, kind: str, n_landmarks: int | str | None, seed: int, reporter: Reporter
@@ -148,10 +164,10 @@ class FittedForest:
         reporter.step("walk", 1, 1)
         return K, groups
 
-    def places(self, Y: FloatArray, reporter: Reporter) -> FloatArray:
+    def places(self, Y: FloatArray, reporter: Reporter, fill: Callable[..., Leaves] = leaf_values) -> FloatArray:
         """Put coordinates into the leaves, and place the training rows by the trees that left them out of their bag."""
         reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-        self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
+        self.leaves = fill(self.table, Y, row_weight=self.weight)
         return place_training(self.table, self.leaves)
 
     def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
@@ -174,7 +190,7 @@ class FittedForest:
         return leaf_ids(self.trees, check_forest_input(self.forest, rows))
 
     def place_new(self, rows: Any) -> FloatArray:
-        """Place rows at the mean of their leaves over all trees."""
+        """Place rows by what their leaves hold, over all trees."""
         if self.leaves is None:
             raise ValueError("nothing was put into the leaves yet.")
         return place_new(self.leaves_of(rows), self.leaves)
@@ -231,6 +247,16 @@ class FittedForest:
         seeds: dict[str, int] = {"contrast_state": self.contrast_seed, "random_state": self.permutation_seed}
         return contrast_importance(self.forest, rows, **seeds)
 
+    def importance_by_group(self) -> GroupedImportance | None:
+        """Measure importance for a target on groups of rows; None without a target, or where the rows are gone."""
+        if self._training is None or not self.table.bootstrap:
+            return None
+        rows, (y, known, _) = self._training
+        if y is None:
+            return None
+        about: dict[str, Any] = {"trees": self.trees, "random_state": self.permutation_seed}
+        return importance_by_group(self.forest, rows[known], y, self.counts[:, known], **about)
+
     def _training_data(self) -> tuple[Any, Target]:
         """Return the rows and the target given to ``fit``, unless they are gone."""
         if self._training is None:
@@ -257,9 +283,7 @@ class FittedForest:
         if self.weight is not None:
             fits = fits and self.weight.shape == (n,) and self.weight.dtype == np.float64
         if self.leaves is not None:
-            values, filled = self.leaves
-            fits = fits and values.ndim == 2 and values.dtype == np.float64 and len(values) == self.trees.n_leaves
-            fits = fits and filled.shape == (self.trees.n_leaves,) and filled.dtype == bool
+            fits = fits and self.leaves.fits(self.trees.n_leaves)
         low, high, span = self.ranges
         fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
         if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
@@ -310,7 +334,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         ndarray of shape (m, n_components)
-            Mean of their leaves over all trees.
+            Their places, by all trees: what their leaves hold.
         """
         rows = self._check_new(X)
         with threads(self.n_jobs):
@@ -423,6 +447,9 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ) -> tuple[Target, FloatArray | None]:
         """Read target and weights of n rows."""
         target = read_target(y, n, self.task, forest=self.forest)
+        numbered = target.task == "regression" and np.asarray(y).dtype.kind in "iu"
+        if self.task == "auto" and self.forest is None and numbered:
+            warn(str(taken_as(target)))  # the whole numbers may as well be codes of classes
         return target, None if sample_weight is None else row_weights(sample_weight, n)
 
     def _keep(
@@ -441,11 +468,15 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.__dict__.update(attributes)
         return self
 
-    def _forest_need(self, n: int, y: ArrayLike | None) -> float:
+    def _forest_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes of the forest, its leaves and the coordinates in them. (Counted on sizes from 2,000 to 100,000.)"""
+        n = X.shape[0]
         given = check_forest(self.forest)
         n_trees = self.n_trees if given is None else given.n_estimators
         foreseen = foresee_size(n, n_trees, None if y is None else read_target(y, n, self.task, forest=given))
+        if given is not None and is_grown(given):  # it is there already
+            n_nodes = sum(tree.tree_.node_count for tree in given.estimators_)
+            foreseen = foreseen._replace(n_nodes=float(n_nodes), n_bytes=0.0)
         coordinates = 4 * foreseen.n_nodes * max(foreseen.n_values, self.n_components)
         return foreseen.n_bytes + coordinates + float(_BYTES_PER_LEAF_ID * n_trees * n)
 

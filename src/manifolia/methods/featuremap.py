@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from manifolia._core import memory
 from manifolia._core.blocks import standard_project
 from manifolia._core.fitting import all_or_nothing
-from manifolia._core.parallel import threads
+from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, RandomState
@@ -53,11 +53,15 @@ from manifolia.layout.density import DensityTerm
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.initialize import pca_start, spectral_start
 from manifolia.neighbors import NeighborIndex, Neighbors
+from manifolia.neighbors.exact import search_need
+from manifolia.neighbors.rows import largest_value
 from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 
 _MAX_DIM = 7  # tangent directions kept: 15 neighbours do not show more
+_MOST = 1e18  # larger values have squares that single precision cannot hold
 _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions capture
+_THREAD_BYTES = 12e6  # that a thread works with
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 
 
@@ -209,6 +213,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> FeatureMAP:
         """Make the map and the tangent spaces.
 
@@ -225,15 +230,20 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Itself.
         """
         self._check_parameters()
-        with all_or_nothing(self), threads(self.n_jobs):
-            checked = validate_data(
-                self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
-            )
+        with threads(self.n_jobs):
+            checked = validate_data(self, X, accept_sparse=True, min_rows=2)
+            largest = largest_value(checked)
+            if largest > _MOST:
+                raise ParameterError(
+                    f"X must hold values up to {_MOST:g}, whose squares single precision can hold, got {largest:.3g}. "
+                    f"Divide X by a constant.",
+                    parameter="X",
+                )
             n, c = checked.shape[0], self.n_components
             given = None if self.neighbors is None else Neighbors(*check_neighbors(self.neighbors, n_rows=n))
             if not isinstance(self.init, str):
                 check_map(self.init, n_rows=n, name="init")
-            need = self._memory_need(n, None)
+            need = self._memory_need(checked, None)
             memory.require(need, step=f"a map of {n} rows", remedy="Take fewer rows, or a smaller n_neighbors.")
             reporter = Reporter(self.callback, verbose=self.verbose)
             pca_seed, search_seed, start_seed, layout_seed, gauge_seed = spawn_seeds(self.random_state, 5)
@@ -508,8 +518,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_number(self.min_dist, "min_dist", low=0.0, high=1.0)
         check_number(self.density_weight, "density_weight", low=0.0, hint="0 gives a plain UMAP-type map.")
         check_number(self.density_fraction, "density_fraction", low=0.0, high=1.0)
-        if self.n_epochs != "auto":
-            check_number(self.n_epochs, "n_epochs", low=0, integer=True, hint="Or use 'auto'.")
+        check_number(self.n_epochs, "n_epochs", low=0, integer=True, hint="Or use 'auto'.", word="auto")
         check_option(self.gauge, "gauge", ("auto", "regression", "embedded"))
         check_option(self.metric, "metric", ("euclidean", "cosine", "manhattan"))
         if isinstance(self.init, str):
@@ -615,7 +624,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return points
 
     def _check_new(self, X: ArrayLike) -> Any:
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
+        return validate_data(self, X, reset=False, accept_sparse=True)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the index of neighbours, which is built again from the rows when it is needed."""
@@ -642,15 +651,19 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not fits:
             raise ValueError("the rows, tangent spaces or pull-backs of the model do not fit its map.")
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: neighbours, graph, tangent spaces, layout."""
+        n, d = X.shape
         k, c = min(self.n_neighbors, max(n - 1, 1)), self.n_components
+        width, reduced = (d, 0.0) if self.pca is None else (min(self.pca, d), 16.0 * n * (d + min(self.pca, d)))
         m = max(_MAX_DIM, c)
         neighbours = 24.0 * k  # indices, distances, strengths
         graph = 8.0 * 8 * k  # both directions, and what their union takes
         tangent = 12.0 * k * m + 16 * m
         layout = 4.0 * (2 * k * m + 12 * c + 4 * c * c)
-        return n * (neighbours + graph + tangent + layout + 8.0 * c * (c + m))
+        made = n * (neighbours + graph + tangent + layout + 8.0 * c * (c + m))
+        work = _THREAD_BYTES * resolve_n_jobs(self.n_jobs)
+        return work + max(reduced, search_need(n, width, k) + 8.0 * n * min(width, 96), made)
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

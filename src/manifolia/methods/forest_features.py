@@ -20,9 +20,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 
+from manifolia._core import memory
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -59,6 +61,7 @@ _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that th
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
 _USUAL_TREES = 200  # that "auto" comes to on most data
 _TABLE_BYTES = 35  # of a node in our arrays
+_GROWING = 1.25  # of these, while trees grow by steps and their nodes are laid side by side
 _log = logging.getLogger(__name__)
 
 
@@ -83,7 +86,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         row's own content; both ways with half the mass each; or where the tree learned to send it. In training the
         forest always learns one direction, as scikit-learn does, and does not send such rows both ways.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.forest.targets.read_target`.
+        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
+        values, are regressed on; all else are classes.
     forest : scikit-learn tree or ensemble of trees, default=None
         Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
         clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up.
@@ -178,6 +182,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> ForestFeatures:
         """Grow the forest.
 
@@ -195,20 +200,22 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             Itself.
         """
         given = self._check_parameters()
+        self._check_output()
         reporter = Reporter(self.callback, verbose=self.verbose)
-        with all_or_nothing(self), threads(self.n_jobs):
+        with threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
             curve: FloatArray = np.empty(0)
             if given is not None and is_grown(given):
-                if given.n_features_in_ != rows.shape[1]:
-                    raise ParameterError(
-                        f"forest was fitted with {given.n_features_in_} features, got an X with {rows.shape[1]}.",
-                        parameter="forest",
-                    )
+                _check_columns(given, rows)
                 forest, task = given, "given"
             else:
                 target = read_target(y, rows.shape[0], self.task, forest=given if has_bags(given) else None)
+                memory.require(
+                    self._memory_need(rows, y),
+                    step=f"a forest of {rows.shape[0]} rows",
+                    remedy="Use fewer trees (n_trees, max_trees), or smaller ones (max_depth, min_samples_leaf).",
+                )
                 task = target.task
                 _log.info("task: %s", task)
                 model = self._unfitted(given, target, rows.shape[1], forest_seed)
@@ -236,6 +243,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         csr_array of shape (m, n_nodes) or (m, n_features_out)
             1 for each node on the path; shares of it with ``missing="split"``; counts, or signed counts, when hashed.
         """
+        self._check_output()
         rows = self._rows(X)
         with threads(self.n_jobs):
             return encode(
@@ -363,8 +371,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         return column
 
     def _check_parameters(self) -> Any:
-        if self.n_trees != "auto":
-            check_number(self.n_trees, "n_trees", low=1, integer=True, hint="Use 'auto' or a number of trees.")
+        check_number(self.n_trees, "n_trees", low=1, integer=True, hint="Use 'auto' or a number of trees.", word="auto")
         if self.n_features_out is not None:
             check_number(self.n_features_out, "n_features_out", low=1, high=2**31 - 1, integer=True)
         check_option(self.nodes, "nodes", NODES)
@@ -386,9 +393,20 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         check_bool(self.verbose, "verbose")
         return check_ensemble(self.forest)
 
+    def _check_output(self) -> None:
+        """Refuse frames as output before the forest is grown."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+        if asked != "default":
+            raise ParameterError(
+                f"set_output: {asked.capitalize()} output does not support sparse data. ForestFeatures gives a sparse "
+                f"matrix: use set_output(transform='default'); pandas.DataFrame.sparse.from_spmatrix makes a frame of "
+                f"it."
+            )
+
     def _rows(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "forest_")
         rows = single_precision(check_rows(self, X, reset=False))
+        _check_columns(self.forest_, rows)
         if self.missing == "native" and has_missing(rows) and not get_tags(self.forest_).input_tags.allow_nan:
             raise ParameterError(
                 f"X has missing values and {type(self.forest_).__name__} has learned no direction for them. "
@@ -451,15 +469,16 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             )
         return sized.curve, sized.n_trees
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest's nodes in scikit-learn's trees and in our table."""
+        n, d = X.shape
         given = check_ensemble(self.forest)
         if given is not None and is_grown(given):
             return float(_TABLE_BYTES * read_trees(given).n_nodes)
         own = min(self.max_trees, _USUAL_TREES) if self.n_trees == "auto" else self.n_trees
         n_trees = own if given is None else getattr(given, "n_estimators", 1)
         foreseen = foresee_size(n, int(n_trees), None if y is None else read_target(y, n, self.task))
-        return foreseen.n_bytes + _TABLE_BYTES * foreseen.n_nodes
+        return _GROWING * (foreseen.n_bytes + _TABLE_BYTES * foreseen.n_nodes) + 4.0 * n * d
 
     def _folded(self) -> NodeHash | None:
         if self.n_features_out is None:
@@ -492,3 +511,12 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self.task != "unsupervised" and not (given is not None and is_grown(given))
         tags.transformer_tags.preserves_dtype = ["float32"] if self.dtype == "float32" else []
         return tags
+
+
+def _check_columns(forest: Any, rows: Any) -> None:
+    """Refuse rows that have other columns than those the forest was fitted on."""
+    if forest.n_features_in_ != rows.shape[1]:
+        raise ParameterError(
+            f"forest was fitted with {forest.n_features_in_} features, got an X with {rows.shape[1]}.",
+            parameter="forest",
+        )

@@ -26,7 +26,6 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
-from manifolia.exceptions import ParameterError
 from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
 from manifolia.layout.embed import neighbor_layout
 from manifolia.layout.isomap import isomap
@@ -38,9 +37,9 @@ from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_r
 #: Names of the layouts.
 LAYOUTS = ("mds", "isomap", "lle", "tsne", "umap")
 _NEIGHBORS = {"isomap": 10, "lle": 12, "umap": 15}
-_SQUARE_ARRAYS = 6  # n × n arrays of doubles that exist together where all pairs are needed
+_SQUARE_ARRAYS = {"mds": 3, "isomap": 5, "lle": 4}  # n × n arrays of doubles that exist together
 _BYTES_PER_PAIR = 40.0  # of a stored proximity and its copies
-_LEAF_ROWS = 20  # other rows, at most, that a row meets in one leaf
+_LEAF_ROWS = 6  # other rows that a row meets in one leaf and in no other
 
 
 class ForestMap(ForestBacked):
@@ -67,7 +66,8 @@ class ForestMap(ForestBacked):
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.forest.targets.read_target`.
+        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
+        values, are regressed on; all else are classes.
     n_neighbors : int or "auto", default="auto"
         Nearest rows for ``"isomap"`` (10), ``"lle"`` (12) and ``"umap"`` (15).
     perplexity : float, default=30.0
@@ -94,13 +94,13 @@ class ForestMap(ForestBacked):
     task_ : str
         The task.
     oob_score_ : float
-        The forest's accuracy, or R², on rows out of its bags; NaN without a target or without such rows.
+        The forest's accuracy, or R², on out-of-bag rows; NaN without a target or without such rows.
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too.
     over_separation_ : float
         The same score of a row's 10 neighbours in the map, minus `oob_score_`.
     feature_importances_ : ndarray of shape (d,)
-        How much the error of the forest's trees on rows out of their bags grows when a feature is permuted.
+        How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
         Its standard deviation over trees.
     novelty_threshold_ : float
@@ -154,6 +154,7 @@ class ForestMap(ForestBacked):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ForestMap:
         """Grow the forest and make the map.
 
@@ -173,12 +174,12 @@ class ForestMap(ForestBacked):
         """
         self._check_parameters()
         reporter = Reporter(self.callback, verbose=self.verbose)
-        with all_or_nothing(self), threads(self.n_jobs):
+        with threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             memory.require(  # before the forest is grown
-                self._layout_need(rows.shape[0]),
-                step=f"layout={self.layout!r} of {rows.shape[0]} rows",
+                self._memory_need(rows, y),
+                step=f"a forest and layout={self.layout!r} of {rows.shape[0]} rows",
                 remedy="Use layout='tsne' or 'umap', or RFPHATE with n_landmarks='auto', or fewer rows.",
             )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, —, layout, permutations
@@ -195,24 +196,19 @@ class ForestMap(ForestBacked):
     def _check_parameters(self) -> None:
         self._check_common()
         check_option(self.layout, "layout", LAYOUTS)
-        if self.n_neighbors != "auto":
-            check_number(self.n_neighbors, "n_neighbors", low=2, integer=True, hint="Or use 'auto'.")
+        check_number(self.n_neighbors, "n_neighbors", low=2, integer=True, hint="Or use 'auto'.", word="auto")
         check_number(self.perplexity, "perplexity", low=1.0)
         check_option(self.mds, "mds", SCALINGS)
-        if self.layout == "tsne" and self.n_components > 2:
-            raise ParameterError(
-                f"layout='tsne' makes maps of 1 or 2 dimensions, got n_components={self.n_components}.",
-                parameter="layout",
-            )
 
     def _layout_need(self, n: int) -> float:
         if self.layout in ("tsne", "umap"):
             return _BYTES_PER_PAIR * n * min(n, _LEAF_ROWS * self.n_trees)
-        return _SQUARE_ARRAYS * 8.0 * n**2
+        return _SQUARE_ARRAYS[self.layout] * 8.0 * n**2
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the layout."""
-        return self._forest_need(n, y) + self._layout_need(n)
+        n, d = X.shape
+        return self._forest_need(X, y) + max(8.0 * n * d, self._layout_need(n))
 
     def _by_distances(self, S: Sparse, seed: int, reporter: Reporter) -> FloatArray:
         """MDS, Isomap and LLE, of the distances of all pairs."""

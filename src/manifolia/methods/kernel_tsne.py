@@ -61,9 +61,12 @@ from manifolia.extension.kernel_map import KernelMap
 from manifolia.extension.subset_map import SubsetMap, choose_rows, place_all, seen_rows
 from manifolia.layout.embed import check_embedder, embed, embed_need
 from manifolia.metrics.separation import map_score
+from manifolia.neighbors.exact import search_need
 from manifolia.operators.projection import Projection, find_projection
 
 _REMEDY = "Take fewer rows, or a smaller n_train."
+_NEAR = 16  # neighbours that place a row by their mode
+_SEARCH_BYTES = 8e6  # of what threads hold while they place rows
 _MANY_CLASSES = 64  # from this number on the work space of the distances does not grow
 
 
@@ -101,7 +104,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Their places. With ``far="nan"`` of the formula, NaN for rows farther from what the map knows than any row
             of ``fit``.
         """
-        checked = self._check_new(X)
+        checked = self._check_new(X, needed=True)
         with threads(self.n_jobs):
             return self._subset.place(checked)
 
@@ -255,11 +258,11 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._n_features_out = embedding.shape[1]
         return self
 
-    def _check_new(self, X: ArrayLike | None) -> Any:
+    def _check_new(self, X: ArrayLike | None, *, needed: bool = False) -> Any:
         check_is_fitted(self, "map_")
-        if X is None:
+        if X is None and not needed:
             return None
-        checked = validate_data(self, X, reset=False, dtype=(np.float64, np.float32), order="C")
+        checked = validate_data(self, X, reset=False)
         return check_pairwise(checked, square=False) if self.map_.metric == "precomputed" else checked
 
     def _derivative(self, X: ArrayLike | None, rows: Any) -> FloatArray:
@@ -268,9 +271,14 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with threads(self.n_jobs):
             return self._subset.jacobian(checked, row_numbers(rows, n))
 
-    def _placing_need(self, n: int, width: int) -> float:
-        """Bytes of the reduced rows, their places and distances."""
-        return 8.0 * n * (width + 3 * self.n_components + 8) + 64e6
+    def _need(self, X: Any, m: int, metric: str) -> float:
+        """Bytes of the rows as the formula takes them, of their places, and of the layout or the search for centres."""
+        n, d = X.shape
+        reduced = metric != "precomputed" and self.pca is not None and self.pca < min(m, d)
+        width = m if metric == "precomputed" else int(self.pca) if reduced else d
+        rows = 8.0 * n * (2 * width + d if reduced else width)
+        work = max(embed_need(self.embedder, m, self.perplexity), search_need(m, width, _NEAR))  # one after the other
+        return rows + 8.0 * n * (3 * self.n_components + 8) + work + _SEARCH_BYTES
 
     def _check_restored(self) -> None:
         """Check that arrays which came from a file fit together."""
@@ -291,7 +299,7 @@ class KernelTSNE(_KernelMethod):
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map; t-SNE has 1 or 2.
+        Dimensions of the map.
     n_train : int or None, default=2000
         Rows that are laid out; None, or no more rows than that: all.
     perplexity : float, default=30.0
@@ -382,6 +390,7 @@ class KernelTSNE(_KernelMethod):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Lay out the training rows and place all: Algorithm 1.
 
@@ -399,14 +408,14 @@ class KernelTSNE(_KernelMethod):
         """
         self._check_shared(self.metric)
         check_embedder(self.embedder, self.metric)
-        with all_or_nothing(self), threads(self.n_jobs):
-            checked = validate_data(self, X, dtype=(np.float64, np.float32), order="C", ensure_min_samples=3)
+        with threads(self.n_jobs):
+            checked = validate_data(self, X, min_rows=3)
             if self.metric == "precomputed":
                 check_pairwise(checked, square=True)
             n = len(checked)
             labels = None if self.sampling == "random" else _classes(y, n)
             reporter = Reporter(self.callback, verbose=self.verbose)
-            memory.require(self._memory_need(n, y), step=f"a map of {n} rows", remedy=_REMEDY)
+            memory.require(self._memory_need(checked, y), step=f"a map of {n} rows", remedy=_REMEDY)
             draw_seed, pca_seed, layout_seed = spawn_seeds(self.random_state, 3)
             rows = choose_rows(n, self.n_train, labels, draw_seed)  # line 2
             projection = self._projection(checked[rows], self.metric, pca_seed)  # ours: noise is left out
@@ -427,11 +436,11 @@ class KernelTSNE(_KernelMethod):
             reporter.update("placing", n, n)
         return self._keep(embedding, subset)
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the training rows' neighbours or distances, reduced rows, places, distances."""
+        n = X.shape[0]
         m = n if self.n_train is None else min(int(self.n_train), n)
-        width = m if self.metric == "precomputed" else 32 if self.pca is None else int(self.pca)
-        return embed_need(self.embedder, m, self.perplexity) + self._placing_need(n, width)
+        return self._need(X, m, self.metric)
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""
@@ -450,7 +459,7 @@ class FisherKernelTSNE(_KernelMethod):
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map; t-SNE has 1 or 2.
+        Dimensions of the map.
     n_train : int or None, default=2000
         Rows that are laid out; None, or no more rows than that: all. Time grows with its cube.
     perplexity : float, default=30.0
@@ -579,6 +588,7 @@ class FisherKernelTSNE(_KernelMethod):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Lay out the training rows by what tells their classes apart, and place all: Algorithm 2.
 
@@ -595,12 +605,12 @@ class FisherKernelTSNE(_KernelMethod):
             Itself.
         """
         self._check_parameters()
-        with all_or_nothing(self), threads(self.n_jobs):
-            checked = validate_data(self, X, dtype=(np.float64, np.float32), order="C", ensure_min_samples=3)
+        with threads(self.n_jobs):
+            checked = validate_data(self, X, min_rows=3)
             n = len(checked)
             codes = class_codes(y, n, task=self.task, n_bins=self.n_bins)
             reporter = Reporter(self.callback, verbose=self.verbose)
-            memory.require(self._memory_need(n, y), step=f"a map of {n} rows", remedy=_REMEDY)
+            memory.require(self._memory_need(checked, y), step=f"a map of {n} rows", remedy=_REMEDY)
             draw_seed, pca_seed, layout_seed = spawn_seeds(self.random_state, 3)
             rows = choose_rows(n, self.n_train, codes if self.sampling == "stratified" else None, draw_seed)  # line 2
             projection = self._projection(checked[rows], "euclidean", pca_seed)  # ours: noise is left out
@@ -651,13 +661,15 @@ class FisherKernelTSNE(_KernelMethod):
             check_number(self.fisher_reference, "fisher_reference", low=2, integer=True, hint="None takes all.")
         check_number(self.euclidean_mix, "euclidean_mix", low=0.0, hint="0 leaves Fisher distances alone.")
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the training rows' distances, reduced rows, places, distances."""
+        n = X.shape[0]
         m = n if self.n_train is None else min(int(self.n_train), n)
         reference = m if self.fisher_reference is None else min(int(self.fisher_reference), m)
-        distances = fisher_memory(m, reference, _MANY_CLASSES) + 24.0 * m**2
-        placing = self._placing_need(n, 32 if self.pca is None else int(self.pca))
-        return embed_need(self.embedder, m, self.perplexity) + distances + placing
+        codes = None if y is None else class_codes(y, n, task=self.task, n_bins=self.n_bins)
+        n_classes = _MANY_CLASSES if codes is None else min(_MANY_CLASSES, int(codes.max()) + 1)
+        distances = fisher_memory(m, reference, n_classes) + 16.0 * m**2
+        return distances + self._need(X, m, "euclidean")
 
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""

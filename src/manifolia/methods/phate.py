@@ -45,7 +45,7 @@ from manifolia._core.validate import (
     validate_data,
 )
 from manifolia._core.warnings import warn
-from manifolia.affinity.alpha_decay import alpha_decay, decay_rows
+from manifolia.affinity.alpha_decay import alpha_decay, decay_rows, foresee_width
 from manifolia.exceptions import ParameterError
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.neighbors import NeighborIndex
@@ -168,6 +168,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> PHATE:
         """Make the map.
 
@@ -184,16 +185,14 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Itself.
         """
         self._check_parameters()
-        with all_or_nothing(self), threads(self.n_jobs):
-            checked = validate_data(
-                self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", ensure_min_samples=2
-            )
+        with threads(self.n_jobs):
+            checked = validate_data(self, X, accept_sparse=True, min_rows=2)
             if self.metric in ("precomputed", "affinity"):
                 check_pairwise(checked, square=True, metric=self.metric)
             n = checked.shape[0]
             m = resolve_n_landmarks(self.n_landmarks, n)
             memory.require(
-                self._memory_need(n, None),
+                self._memory_need(checked, None),
                 step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks of {n} rows",
                 remedy="Set n_landmarks='auto' or a smaller number.",
             )
@@ -276,7 +275,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             If a row has no affinity to any training row.
         """
         check_is_fitted(self, "embedding_")
-        checked = validate_data(self, X, reset=False, accept_sparse="csr", dtype=(np.float64, np.float32), order="C")
+        checked = validate_data(self, X, reset=False, accept_sparse=True)
         places = self._places
         with threads(self.n_jobs):
             if self.metric == "affinity":
@@ -298,8 +297,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_number(self.n_neighbors, "n_neighbors", low=1, integer=True)
         if self.decay is not None:
             check_number(self.decay, "decay", low=0.0, open_low=True, hint="None weighs all k neighbours alike.")
-        if self.t != "auto":
-            check_number(self.t, "t", low=1, integer=True, hint="Use 'auto' or a number of steps.")
+        check_number(self.t, "t", low=1, high=1e6, integer=True, hint="Use 'auto' or a number of steps.", word="auto")
         check_number(self.gamma, "gamma", low=-1.0, high=1.0)
         check_option(self.metric, "metric", _METRICS)
         check_option(self.mds, "mds", SCALINGS)
@@ -326,10 +324,13 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return X if sp.issparse(X) else sp.csr_array(X)
         return X.toarray() if sp.issparse(X) else X
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
-        """Bytes at the peak of a fit: the kernel and the walk."""
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the kernel, whose neighbourhoods some rows show, and the walk."""
+        n = X.shape[0]
         m = resolve_n_landmarks(self.n_landmarks, n)
-        return SQUARE_ARRAYS * 8.0 * (m or n) ** 2 + n * _ENTRIES * self.n_neighbors * _ENTRY_BYTES
+        k = min(self.n_neighbors, n - 1)
+        entries = _ENTRIES * k + 2 * foresee_width(X, k, self.decay, metric=self.metric)
+        return SQUARE_ARRAYS * 8.0 * (m or n) ** 2 + _ENTRY_BYTES * n * min(entries, n)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the index out of what is saved: it is built again."""

@@ -63,7 +63,8 @@ class RFPHATE(ForestBacked):
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.forest.targets.read_target`.
+        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
+        values, are regressed on; all else are classes.
     t : int or "auto", default="auto"
         Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
         placing a row through its leaves is a step too.
@@ -104,7 +105,7 @@ class RFPHATE(ForestBacked):
     stress_ : float
         Normalised stress of these coordinates.
     oob_score_ : float
-        The forest's accuracy, or R², on rows out of its bags; NaN without a target or without such rows. Rows that are
+        The forest's accuracy, or R², on out-of-bag rows; NaN without a target or without such rows. Rows that are
         in every bag do not count.
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
@@ -113,7 +114,7 @@ class RFPHATE(ForestBacked):
         The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
         forest has earned.
     feature_importances_ : ndarray of shape (d,)
-        How much the error of the forest's trees on rows out of their bags grows when a feature is permuted.
+        How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
         Its standard deviation over trees.
     novelty_threshold_ : float
@@ -169,6 +170,7 @@ class RFPHATE(ForestBacked):
         self.verbose = verbose
         self.callback = callback
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RFPHATE:
         """Grow the forest and make the map.
 
@@ -188,14 +190,15 @@ class RFPHATE(ForestBacked):
         """
         self._check_parameters()
         reporter = Reporter(self.callback, verbose=self.verbose)
-        with all_or_nothing(self), threads(self.n_jobs):
+        with threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
+            step = f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks"
             memory.require(  # before the forest is grown
-                SQUARE_ARRAYS * 8.0 * (m or n) ** 2,
-                step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks",
-                remedy="Set n_landmarks='auto' or a smaller number.",
+                self._memory_need(rows, y),
+                step=f"a forest and {step}",
+                remedy="Set n_landmarks='auto' or a smaller number, or n_trees.",
             )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
@@ -215,13 +218,14 @@ class RFPHATE(ForestBacked):
 
     def _check_parameters(self) -> None:
         self._check_common()
-        if self.t != "auto":
-            check_number(self.t, "t", low=1, integer=True, hint="Use 'auto' or a number of steps.")
+        check_number(self.t, "t", low=1, high=1e6, integer=True, hint="Use 'auto' or a number of steps.", word="auto")
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", POTENTIALS)
         check_option(self.mds, "mds", SCALINGS)
 
-    def _memory_need(self, n: int, y: ArrayLike | None) -> float:
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""
+        n, d = X.shape
         m = resolve_n_landmarks(self.n_landmarks, n) or n
-        return self._forest_need(n, y) + _TALL_ARRAYS * 8 * 32 * n + SQUARE_ARRAYS * 8 * m**2
+        walk = _TALL_ARRAYS * 8.0 * 32 * n + SQUARE_ARRAYS * 8.0 * m**2
+        return self._forest_need(X, y) + max(8.0 * n * d, walk)  # trees see the rows in single precision, twice

@@ -20,7 +20,7 @@ FAMILIES = {
     "density": ["radius_correlation", "anisotropy_correlation"],
     "supervised": [
         *["centroid_triplet_accuracy", "class_distance_correlation"],
-        *["knn_accuracy", "classification_error", "nmi", "silhouette"],
+        *["knn_accuracy", "classification_error", "nmi", "silhouette", "torn_classes"],
     ],
     "importance": ["importance_alignment", "target_alignment"],
     "arrows": ["arrow_fidelity"],

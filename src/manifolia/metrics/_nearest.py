@@ -36,9 +36,10 @@ def nearest(
     *,
     rows: IntArray | None = None,
     queries: FloatArray | None = None,
+    within: float = np.inf,
     n_jobs: int | None = None,
 ) -> Nearest:
-    """Find the k nearest rows of `X`, exactly."""
+    """Find the k nearest rows of `X`, exactly; one beyond `within` may be missing, its distance being infinite."""
     data = X.astype(np.float64, copy=False)
     itself = None
     if queries is None:
@@ -48,19 +49,20 @@ def nearest(
         points = queries.astype(np.float64, copy=False)
     wanted = k if itself is None else k + 1
     if data.shape[1] <= _TREE_DIMENSIONS:
-        found = _by_tree(data, points, wanted, n_jobs)
+        found = _by_tree(data, points, wanted, within, n_jobs)
     else:
         found = _by_blocks(data, points, wanted, n_jobs)
     return found if itself is None else _without_itself(found, itself)
 
 
-def _by_tree(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None) -> Nearest:
+def _by_tree(data: FloatArray, points: FloatArray, k: int, within: float, n_jobs: int | None) -> Nearest:
     from scipy.spatial import KDTree
 
     tree = KDTree(data)
+    bound = within * (1.0 + 1e-9)  # the tree leaves out what is as far away as its bound
 
     def run(part: slice) -> Nearest:
-        distances, indices = tree.query(points[part], k=np.arange(1, k + 1))
+        distances, indices = tree.query(points[part], k=np.arange(1, k + 1), distance_upper_bound=bound)
         return _ordered(indices, distances)
 
     return _joined(map_blocks(run, row_blocks(points.shape[0], 2048), n_jobs=n_jobs, anywhere=True), k)

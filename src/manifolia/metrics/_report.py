@@ -94,8 +94,8 @@ def report(
     metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
         Distance between rows of `X`, for the metrics that let one choose; the others are Euclidean.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
-        that are also more than a tenth of the rows; all else are classes.
+        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
+        different values; all else are classes.
     gradients : ndarray of shape (n, d, n_components), default=None
         Arrows of the features in the map, for ``arrow_fidelity``.
     normalized : bool, default=False

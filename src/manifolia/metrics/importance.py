@@ -86,8 +86,8 @@ def importance_alignment(
         "local": compare with each feature's importance for predicting the map from neighbours. "global": with the
         correlation of distances in the feature and in the map.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
-        that are also more than a tenth of the rows; all else are classes.
+        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
+        different values; all else are classes.
     n_neighbors : int, default=5
         Neighbours that predict.
     n_repeats : int, default=10
@@ -236,8 +236,8 @@ def target_alignment(K: ArrayLike, y: ArrayLike, *, task: str = "auto", n_jobs: 
     y : array-like of shape (n,)
         Target: classes or numbers.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
-        that are also more than a tenth of the rows; all else are classes.
+        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
+        different values; all else are classes.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 

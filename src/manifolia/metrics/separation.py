@@ -73,18 +73,24 @@ def map_score(
 def judge_separation(
     Y: FloatArray, y: Array, predicted: Array, left_out: BoolArray, *, classification: bool
 ) -> tuple[float, float]:
-    """Set a forest's score on rows out of its bags beside the map's, and warn where the map shows more."""
+    """Set a forest's score on rows out of bag beside the map's, and warn where the map shows more."""
     if not left_out.any():
         return float("nan"), float("nan")
     score = target_score(y[left_out], predicted[left_out], classification=classification)
     shown = map_score(Y, y, classification=classification)
-    # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
-    earned = max(score, blind_score(y, classification=classification))
-    deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
-    if shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(len(y)):
+    if is_unearned(shown, score, y, classification=classification):
+        k = min(_K, len(y) - 1)
         warn(
-            f"the map separates the target better ({shown:.3f}, by the 10 nearest rows) than the forest can tell "
-            f"it on rows out of its bags ({score:.3f}): part of the separation is not earned.",
+            f"the map separates the target better ({shown:.3f}, by the {k} nearest rows) than the forest can tell "
+            f"it on rows it was not trained on ({score:.3f}): part of the separation is not earned.",
             HonestyWarning,
         )
     return score, shown - score
+
+
+def is_unearned(shown: float, score: float, y: Array, *, classification: bool) -> bool:
+    """Tell whether a map shows more of a target than was learned of it, by more than chance."""
+    # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
+    earned = max(score, blind_score(y, classification=classification))
+    deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
+    return bool(shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(len(y)))

@@ -9,6 +9,7 @@ function                      meaning
 `classification_error`        share of wrong predictions of a logistic regression on the map
 `nmi`                         mutual information of a k-means clustering of the map with the classes
 `silhouette`                  how much nearer a point is to its own class than to the next one
+`torn_classes`                share of classes that lie in pieces, with other classes nearer than the pieces
 ============================  ==============================================================================
 
 Every one depends on the partition into classes alone, never on the labels' names or order. A map that separates classes
@@ -18,24 +19,30 @@ which the data does not separate scores well here too: read these beside the mea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
-from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics._labels import Classes, classes, vote
-from manifolia.metrics._nearest import nearest
+from manifolia.metrics._nearest import Nearest, nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
 from manifolia.metrics.registry import card
 
 #: Iterations of the logistic regression; on standardised coordinates it converges in some dozens.
 _MAX_ITER = 1000
+#: Neighbour whose median distance is the scale of a class, and the multiple of it that still links two of its rows.
+_SCALE_NEIGHBOR = 5
+_LINK_SCALES = 3.0
+#: A piece counts if it holds at least one in this many rows of its class.
+_PIECE_ONE_IN = 10
 
 
 def _centroids(X: FloatArray, labels: Classes) -> FloatArray:
@@ -504,3 +511,162 @@ def _silhouettes_of_rows(Y: FloatArray, labels: Classes, rows: IntArray, n_jobs:
         return values
 
     return np.concatenate(map_blocks(run, row_blocks(rows.shape[0], 64), n_jobs=n_jobs, anywhere=True))
+
+
+@card(
+    "Classes torn apart",
+    "Share of classes in separate pieces, with rows of another class nearer to one than the pieces are to each other.",
+    direction="lower",
+    needs=("Y", "y"),
+    n_classes=2,
+    shown=("run",),
+)
+def torn_classes(Y: ArrayLike, y: ArrayLike, *, return_classes: bool = False, n_jobs: int | None = None) -> Any:
+    """Share of classes that the map tears.
+
+    A class is torn if both hold:
+
+    1. It lies in pieces. Two of its rows are linked if their distance is at most r, which is 3 times the median, over
+       the rows of the class, of the distance to the fifth nearest other row of the class. Rows that are linked,
+       directly or over others, form a piece (single linkage, cut at r), and at least two pieces hold 10 % of the class
+       each. Smaller pieces are ignored.
+    2. Another class is nearer. A row of another class lies nearer to one of these pieces than another of them does. The
+       distance of two pieces, or of a piece and a row, is the smallest between their rows. Among more than two pieces
+       one may go from piece to piece, and only the widest gap on the best way counts: three pieces in a line with
+       narrow gaps between them do not make the first and the last lie far apart.
+
+    Only classes of at least six rows are judged, and the share is of these. Rows of smaller classes do count as rows of
+    another class. Where more than half of the rows of a class have five duplicates in it, r is 0 and each distinct
+    place is a piece.
+
+    The measure sees whether classes are whole, not whether they are apart: a map that mixes all of them in one cloud
+    tears none, so read it beside `knn_accuracy`. It does not know the data either: a class that consists of several
+    groups may lie in pieces in a faithful map. In a map of one column, chance leaves gaps wider than r in a class of
+    some thousand rows.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n, n_components)
+        Map.
+    y : array-like of shape (n,)
+        Labels of at least two classes, none missing.
+    return_classes : bool, default=False
+        Also return which classes are torn.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    float or tuple
+        In [0, 1], lower is better; with `return_classes` a tuple ``(share, classes)``, the labels of the torn classes
+        being an array in sorted order.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classes, or none has six rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.concatenate([np.arange(10), np.arange(20, 30), np.arange(40, 50)])[:, None]
+    >>> torn_classes(Y, ["a"] * 10 + ["b"] * 10 + ["a"] * 10, return_classes=True)
+    (0.5, array(['a'], dtype='<U1'))
+    """
+    check_bool(return_classes, "return_classes")
+    coordinates = check_map(Y).astype(np.float64)
+    labels = classes(y, n_rows=coordinates.shape[0], purpose="torn_classes")
+    sizes = np.bincount(labels.codes)
+    judged = np.flatnonzero(sizes > _SCALE_NEIGHBOR)
+    if judged.shape[0] == 0:
+        raise ValueError(
+            f"torn_classes needs a class of at least {_SCALE_NEIGHBOR + 1} rows and the largest has {sizes.max()}. "
+            f"Pass more rows, or labels with fewer classes."
+        )
+    # A power of two, so that squares of tiny or huge coordinates are numbers and nothing is rounded.
+    scaled = np.ldexp(coordinates, -np.frexp(np.abs(coordinates).max())[1]) + 0.0
+    # Equal rows of a class are one place: a tree cannot cut them apart, and would compare each with all.
+    places, counts = np.unique(np.column_stack([labels.codes, scaled]), axis=0, return_counts=True)
+    codes, places = places[:, 0].astype(np.intp), np.ascontiguousarray(places[:, 1:])
+    members = np.split(np.arange(codes.shape[0]), np.searchsorted(codes, np.arange(1, sizes.shape[0])))
+    pieces = [piece for code in judged for piece in _large_pieces(places, counts, members[code], n_jobs)]
+    torn = np.unique(codes[[piece.rows[0] for piece in _cut_off(pieces, places, codes, n_jobs)]])
+    share = torn.shape[0] / judged.shape[0]
+    return (share, _in_order(labels.names[torn])) if return_classes else share
+
+
+class _Piece(NamedTuple):
+    """One of several large pieces of a class."""
+
+    rows: IntArray  # (m,): its places
+    way: float  # widest gap on the best way to another piece of the class; the greatest over these
+
+
+def _large_pieces(places: FloatArray, counts: IntArray, rows: IntArray, n_jobs: int | None) -> list[_Piece]:
+    """Find the pieces of a class that hold a tenth of it; none if there are fewer than two."""
+    number = _linked(places[rows], counts[rows], n_jobs)
+    large = np.flatnonzero(_PIECE_ONE_IN * np.bincount(number, counts[rows]) >= counts[rows].sum())
+    pieces = [rows[number == one] for one in large]
+    gaps = np.zeros((len(pieces), len(pieces)))
+    for a, b in combinations(range(len(pieces)), 2):
+        few, many = sorted((pieces[a], pieces[b]), key=len)
+        gaps[a, b] = gaps[b, a] = nearest(places[many], 1, queries=places[few], n_jobs=n_jobs).distances.min()
+    for via in range(len(pieces)):
+        gaps = np.minimum(gaps, np.maximum(gaps[:, [via]], gaps[via]))
+    return [_Piece(piece, way) for piece, way in zip(pieces, gaps.max(axis=1), strict=True)] if len(pieces) > 1 else []
+
+
+def _linked(places: FloatArray, counts: IntArray, n_jobs: int | None) -> IntArray:
+    """Cut the single linkage of a class at its own scale; give each place the number of its piece."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = places.shape[0]
+    found = nearest(places, min(_SCALE_NEIGHBOR + 1, n), queries=places, n_jobs=n_jobs)  # itself first
+    rows_within = np.cumsum(counts[found.indices], axis=1) - 1
+    fifth = found.distances[np.arange(n), np.argmax(rows_within >= _SCALE_NEIGHBOR, axis=1)]
+    radius = _LINK_SCALES * float(np.median(np.repeat(fifth, counts)))
+    number = np.arange(n)
+    while True:
+        rows, columns = np.nonzero(found.distances <= radius)
+        if rows.shape[0] == 0:
+            return number
+        links = (number[rows], number[found.indices[rows, columns]])
+        graph = coo_array((np.ones(rows.shape[0]), links), shape=(n, n))
+        number = connected_components(graph, directed=False)[1][number]
+        found = _nearest_of_another(places, number, np.arange(n), radius, n_jobs)
+
+
+def _cut_off(pieces: list[_Piece], places: FloatArray, codes: IntArray, n_jobs: int | None) -> list[_Piece]:
+    """Keep the pieces that have a row of another class nearer than another piece."""
+    if not pieces:
+        return []
+    rows = np.concatenate([piece.rows for piece in pieces])
+    widest = max(piece.way for piece in pieces)
+    distances = _nearest_of_another(places, codes, rows, widest, n_jobs).distances[:, 0]
+    parts = np.split(distances, np.cumsum([piece.rows.shape[0] for piece in pieces])[:-1])
+    return [piece for piece, part in zip(pieces, parts, strict=True) if part.min() < piece.way]
+
+
+def _nearest_of_another(
+    places: FloatArray, labels: IntArray, rows: IntArray, within: float, n_jobs: int | None
+) -> Nearest:
+    """Find the nearest place of another label; two labels differ in some bit, so one search per bit finds it."""
+    best = Nearest(np.zeros((rows.shape[0], 1), dtype=np.intp), np.full((rows.shape[0], 1), np.inf))
+    for bit in range(int(labels.max()).bit_length()):
+        side = (labels >> bit) & 1
+        for one in (0, 1):
+            asking, others = np.flatnonzero(side[rows] == one), np.flatnonzero(side != one)
+            found = nearest(places[others], 1, queries=places[rows[asking]], within=within, n_jobs=n_jobs)
+            closer = found.distances[:, 0] < best.distances[asking, 0]
+            best.distances[asking[closer]] = found.distances[closer]
+            best.indices[asking[closer]] = others[found.indices[closer]]
+    return best
+
+
+def _in_order(names: Array) -> Array:
+    """Sort labels; by their texts where they are of kinds that have no order among them."""
+    try:
+        return np.sort(names)
+    except TypeError:
+        return names[np.argsort([str(name) for name in names], kind="stable")]

@@ -261,8 +261,8 @@ def variable_ranking(
     categorical : "auto" or sequence of column names, default="auto"
         As in `variable_preservation`.
     task : {"auto", "classification", "regression"}, default="auto"
-        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20 values
-        that are also more than a tenth of the rows; all else are classes.
+        How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
+        different values; all else are classes.
     n_trees : int, default=100
         Trees of the forest.
     n_folds : int, default=5

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, has_executor, map_blocks
 from manifolia._core.types import FloatArray, IntArray
-from manifolia.neighbors.rows import largest_value, measured, take
+from manifolia.neighbors.rows import largest_value, measured, take, unit_scale
 
 _BLOCK_NUMBERS = 1 << 24  # products held by a thread at once: 64 MiB in single precision
 _LEAST_HEIGHT, _MOST_HEIGHT = 16, 384
@@ -56,6 +56,15 @@ def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tu
         return measured(block, X, k, metric=metric, own=own[part], candidates=candidates, counts=counts)
 
     return join(map_blocks(run, blocks, anywhere=True), k)
+
+
+def search_need(n: int, d: int, k: int) -> float:
+    """Tell what the search for k neighbours of each of n rows takes: products, a centred copy, and what it returns."""
+    height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-n // current_n_jobs()))
+    products = 4.0 * n * n if 4 * n * n <= _WHOLE_BYTES else 4.0 * n * max(_LEAST_HEIGHT, height) * current_n_jobs()
+    copy = 4.0 * n * d if 4 * n * d <= _COPY_BYTES else 0.0
+    # The copy is centred in double precision before it is rounded.
+    return max(3 * copy, copy + products) + 32.0 * n * k
 
 
 def _mirrored(G: FloatArray, part: slice) -> FloatArray:
@@ -120,7 +129,7 @@ class _Products(NamedTuple):
         if G is None:
             G = np.empty((block.shape[0], self.X.shape[0]), dtype=self.dtype)
             for part in row_blocks(self.X.shape[0], self.X.shape[0] if self.copy is not None else _CHUNK):
-                G[:, part] = rows @ self.rows(part).T
+                np.matmul(rows, self.rows(part).T, out=G[:, part])
         lengths = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         candidates = np.empty((block.shape[0], room), dtype=np.int32)
         counts = np.empty(block.shape[0], dtype=np.int64)
@@ -141,9 +150,7 @@ def _centred(block: FloatArray, centre: FloatArray, scale: float, dtype: Any) ->
 
 def _products(X: Any, dtype: Any) -> _Products:
     n, d = X.shape
-    top = largest_value(X)
-    # A power of two, so that scaling rounds nothing; centred values end below 2.
-    scale = float(np.ldexp(1.0, -int(np.frexp(top)[1]))) if top > 0.0 else 1.0
+    scale = unit_scale(largest_value(X))  # centred values end below 2
     precision = np.finfo(dtype)
     if sp.issparse(X):
         centre = np.zeros(d)

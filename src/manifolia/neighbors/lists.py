@@ -17,7 +17,7 @@ from manifolia._core.blocks import fixed_gemm, row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import FloatArray, IntArray
 from manifolia.neighbors.exact import exact_neighbors
-from manifolia.neighbors.rows import largest_value, measured, take
+from manifolia.neighbors.rows import largest_value, measured, take, unit_scale
 
 _MOST_DIRECTIONS = 64
 _DIRECT_FEATURES = 96  # up to here projecting saves less than it loses
@@ -58,8 +58,7 @@ def build_lists(X: Any, rng: np.random.Generator) -> tuple[InvertedLists, FloatA
     """Project all rows and cut them into lists."""
     n = X.shape[0]
     directions, shift = _directions(X, rng)
-    top = largest_value(X)
-    scale = float(np.ldexp(1.0, -int(np.frexp(top)[1]))) if top > 0.0 else 1.0
+    scale = unit_scale(largest_value(X))
     Z = _project(X, directions, shift, scale)
     n_lists = min(n, max(1, round(2.0 * np.sqrt(n))))
     train = Z[np.sort(rng.choice(n, min(n, _TRAIN_PER_LIST * n_lists), replace=False))]

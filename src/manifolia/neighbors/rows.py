@@ -18,6 +18,7 @@ from manifolia.exceptions import ParameterError, ParameterTypeError
 
 #: Squares of differences of larger numbers are infinite in double precision.
 _MOST = 1e150
+_MOST_EXPONENT = 1000  # 2 to the power of 1,074, the inverse of the least number above 0, is infinite
 _MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
 
 
@@ -43,6 +44,14 @@ def largest_value(X: Any) -> float:
     """Return the largest absolute value."""
     values = X.data if sp.issparse(X) else X
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def unit_scale(largest: float) -> float:
+    """Return the power of two, so that scaling rounds nothing, that brings values up to this one below 1.
+
+    Of values below the least normal number it brings the largest near 1 as far as a double can.
+    """
+    return float(np.ldexp(1.0, min(-int(np.frexp(largest)[1]), _MOST_EXPONENT))) if largest > 0.0 else 1.0
 
 
 def prepare(X: Any, metric: str) -> Any:
@@ -87,7 +96,9 @@ def measured(
     """Measure candidates in double precision and keep the k nearest, by (distance, index)."""
     from manifolia.kernels import candidates as kernels
 
-    indices = np.empty((own.shape[0], k), dtype=np.intp)
+    # With fewer candidates than neighbours, the rest would be whatever memory holds: everyone is one, then.
+    counts = np.where(counts < k, -1, counts)
+    indices = np.full((own.shape[0], k), -1, dtype=np.intp)
     distances = np.empty((own.shape[0], k))
     if sp.issparse(X):
         kernels.measure_sparse(*_csr_parts(Q), *_csr_parts(X), own, candidates, counts, indices, distances)

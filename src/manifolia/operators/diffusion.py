@@ -93,6 +93,8 @@ def diffuse(P: FloatArray, t: int, *, damping: float = 1.0, n_jobs: int | None =
         here = np.full(P.shape[0], 1.0 / P.shape[0])
         floor = np.zeros(P.shape[0])
         for step in range(t):
+            if beta**step == 0.0:
+                break
             floor += (1.0 - beta) * beta**step * here
             here = here @ P
         return beta**t * walked + floor

@@ -46,6 +46,7 @@ def find_projection(X: Any, n_components: int, random_state: int) -> Projection:
     solver = "auto"
     if sp.issparse(X):
         solver = "covariance_eigh" if X.shape[1] <= _SPARSE_PCA else "arpack"
-    found = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
+    with np.errstate(invalid="ignore"):  # rows that are all alike have no variance to take a share of
+        found = PCA(n_components, svd_solver=solver, random_state=random_state).fit(X)
     mean, components = (np.ascontiguousarray(part, dtype=X.dtype) for part in (found.mean_, found.components_))
     return Projection(mean, components)

@@ -38,6 +38,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option, row_numbers
+from manifolia.exceptions import ParameterError
 
 _BLOCK_NUMBERS = 1 << 20  # numbers of Gram matrices that a thread holds at once
 _GATHERED = 1 << 22  # numbers of neighbours' features that a thread gathers at once
@@ -119,27 +120,51 @@ def tangent_spaces(
     check_option(center, "center", ("mean", "point"))
     check_number(captured, "captured", low=0.0, high=1.0, open_low=True)
     check_number(max_dim, "max_dim", low=1, integer=True)
-    nearest = np.ascontiguousarray(indices, dtype=np.int64)
+    Q = X if query is None else query
+    nearest, w = _checked(X, Q, indices, weights)
     n, k = nearest.shape
-    w = np.ascontiguousarray(weights, dtype=np.float64)
     w = w / w.sum(axis=1, keepdims=True)
     m = min(max_dim, k)
     T = np.empty((n, k, m), dtype=X.dtype)
+    top = float(np.finfo(X.dtype).max)
     sigma = np.empty((n, m))
     dims = np.empty(n, dtype=np.intp)
-    Q = X if query is None else query
     rounding = _ROUNDING[np.dtype(np.float64)] if sp.issparse(X) else _ROUNDING[X.dtype]
 
     def run(part: slice) -> None:
         G = _gram(Q, X, nearest, part)
         found = _local_pca(G, w[part], m, center=center, captured=captured, rounding=rounding)
-        T[part], sigma[part], dims[part] = found
+        coordinates, sigma[part], dims[part] = found
+        T[part] = np.clip(coordinates, -top, top)  # directions that rounding alone made may leave single precision
 
     height = min(_MOST_ROWS, max(1, _BLOCK_NUMBERS // (k * k)))
     map_blocks(run, row_blocks(n, height), n_jobs=n_jobs)
     if dim is None:
         dim = max(1, int(np.median(dims))) if n else 1
     return TangentSpaces(nearest.astype(np.intp, copy=False), T, sigma, w, dims, min(dim, m))
+
+
+def _checked(X: Any, Q: Any, indices: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Check neighbours, their weights and the points: kernels index with them and do not look."""
+    nearest, w = np.asarray(indices), np.ascontiguousarray(weights, dtype=np.float64)
+    if nearest.dtype.kind not in "iu" or nearest.ndim != 2 or nearest.shape != w.shape or nearest.shape[1] == 0:
+        raise ParameterError(
+            f"indices (ints) and weights must have one shape (n, k) with k at least 1, got {nearest.dtype} of shape "
+            f"{nearest.shape} and {w.shape}.",
+            parameter="indices",
+        )
+    if nearest.size and (nearest.min() < 0 or nearest.max() >= X.shape[0]):
+        raise ParameterError(
+            f"indices must lie between 0 and {X.shape[0] - 1}, the rows of X, got {nearest.min()} to {nearest.max()}.",
+            parameter="indices",
+        )
+    if sp.issparse(Q) != sp.issparse(X) or Q.shape != (len(nearest), X.shape[1]):
+        raise ParameterError(
+            f"the points must be of the same kind as X, one for each row of indices: ({len(nearest)}, {X.shape[1]}), "
+            f"got shape {Q.shape}.",
+            parameter="query",
+        )
+    return nearest.astype(np.int64), w
 
 
 def _gram(Q: Any, X: Any, nearest: IntArray, part: slice) -> FloatArray:

@@ -26,7 +26,9 @@ TYPE = "manifolia:type"
 #: Classes of this library: the id in files, and the class. Only the right side changes when a module moves.
 OWN = {
     # Estimators.
+    "manifolia.baselines.MLkNN": "manifolia.baselines.ml_knn.MLkNN",
     "manifolia.baselines.MVU": "manifolia.baselines.mvu.MVU",
+    "manifolia.baselines.TSNE": "manifolia.baselines.tsne.TSNE",
     "manifolia.baselines.ParametricTSNE": "manifolia.baselines.parametric_tsne.ParametricTSNE",
     "manifolia.baselines.PLSDA": "manifolia.baselines.pls_da.PLSDA",
     "manifolia.baselines.EnhancedSupervisedIsomap": "manifolia.baselines.supervised_isomap.EnhancedSupervisedIsomap",
@@ -39,6 +41,7 @@ OWN = {
     "manifolia.FisherKernelTSNE": "manifolia.methods.kernel_tsne.FisherKernelTSNE",
     "manifolia.ForestFeatures": "manifolia.methods.forest_features.ForestFeatures",
     "manifolia.ForestMap": "manifolia.methods.forest_map.ForestMap",
+    "manifolia.GuidedMap": "manifolia.methods.guided_map.GuidedMap",
     "manifolia.KernelTSNE": "manifolia.methods.kernel_tsne.KernelTSNE",
     "manifolia.PHATE": "manifolia.methods.phate.PHATE",
     "manifolia.RFPHATE": "manifolia.methods.rf_phate.RFPHATE",
@@ -51,6 +54,8 @@ OWN = {
     "manifolia.state.Pullback": "manifolia.explain.pullback.Pullback",
     "manifolia.state.Frame": "manifolia.extension.kernel_formula.Frame",
     "manifolia.state.LeafValues": "manifolia.extension.leaf_map.LeafValues",
+    "manifolia.state.ValuedLeaves": "manifolia.extension.vote_map.ValuedLeaves",
+    "manifolia.state.VotedLeaves": "manifolia.extension.vote_map.VotedLeaves",
     "manifolia.state.NodeRanges": "manifolia.forest.node_ranges.NodeRanges",
     "manifolia.state.SubsetMap": "manifolia.extension.subset_map.SubsetMap",
     "manifolia.state.Neighbors": "manifolia.neighbors.index.Neighbors",
@@ -78,6 +83,9 @@ TREES = frozenset(
 #: Its sparse output is built from sizes that it remembers, and that are checked.
 ONE_HOT = "sklearn.preprocessing._encoders.OneHotEncoder"
 
+#: Whoever uses one takes its steps apart.
+PIPELINE = "sklearn.pipeline.Pipeline"
+
 _TRANSFORMERS = frozenset(
     {
         "sklearn.compose._column_transformer.ColumnTransformer",
@@ -88,7 +96,7 @@ _TRANSFORMERS = frozenset(
         "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.pipeline.FeatureUnion",
-        "sklearn.pipeline.Pipeline",
+        PIPELINE,
         "sklearn.preprocessing._data.Binarizer",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "sklearn.preprocessing._data.MinMaxScaler",

@@ -27,8 +27,8 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.files import draft
-from manifolia._core.memory import format_bytes, limit_now
+from manifolia._core.files import draft, parse_json
+from manifolia._core.memory import RAISE_LIMIT, format_bytes, limit_now
 from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
 
@@ -45,9 +45,13 @@ _DIGEST = 64  # hexadecimal digits
 _LEVEL = 3  # of compression: 500 trees of 1900 nodes in 1.8 s and a sixth; level 6 takes twice as long for a tenth less
 _MOST_DEFLATED = 1032  # deflate cannot make more bytes than this out of one
 _MOST_HEADER = 2**20
+_MOST_END = 2**16 + 42  # bytes at the end of an archive that tell where its list of members is
 _NPY_START = 12_000  # more than numpy's longest header
 _CHUNK = 2**20
 _KINDS = "biufcUSMm"  # of arrays: no objects, no records
+_OBJECT = 2**11  # bytes that an object takes while it is read: 1.2 KB measured, with skops' own record of it
+_MOST_OBJECTS = 150_000  # the preparation of a table of 15,000 columns; more only in a file that is large itself
+_PACKED_OBJECT = 3  # bytes of an object in a file: six measured, and 0.1 where all are the same
 
 
 class Content(NamedTuple):
@@ -129,8 +133,11 @@ def read(file: IO[bytes]) -> Content:
         If it is not such a file.
     """
     _check_seal(file)
+    _check_directory(file)
     with zipfile.ZipFile(file) as archive:
         infos = check_members(archive, OUTER)
+        if GRAPH in infos and infos[GRAPH].compress_type != zipfile.ZIP_STORED:  # it is an archive itself
+            raise ModelFileError(f"its member {GRAPH!r} is packed twice.")
         header = _header(archive, infos)
         members = {name: archive.read(info) for name, info in infos.items() if name != HEADER}
     if GRAPH not in members or _checksum(members) != header.get("sha256"):
@@ -161,6 +168,17 @@ def _check_seal(file: IO[bytes]) -> None:
         raise ModelFileError("it is damaged: it was altered since it was saved. Copy or save it again.")
 
 
+def _check_directory(file: IO[bytes]) -> None:
+    """Refuse an archive whose list of members is longer than that of a model file, before it is read."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _MOST_END))
+    end = file.read()
+    at = end.rfind(b"PK\x05\x06")
+    is_long = end[max(0, at - 20) : at].startswith(b"PK\x06\x07")  # the form for archives beyond 4 GiB
+    if size < 2**32 if is_long else int.from_bytes(end[at + 12 : at + 16], "little") > _MOST_HEADER:
+        raise ModelFileError("it holds more members than a model file has.")
+
+
 def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[str, zipfile.ZipInfo]:
     """Look at the list of an archive's members before any of them is unpacked."""
     infos: dict[str, zipfile.ZipInfo] = {}
@@ -178,17 +196,26 @@ def check_members(archive: zipfile.ZipFile, allowed: re.Pattern[str]) -> dict[st
 
 def check_size(size: float) -> None:
     """Refuse what would not fit into memory."""
-    if size > limit_now():
+    _check_limit(size, limit_now())
+
+
+def check_objects(n_objects: int, packed: int = 0) -> None:
+    """Refuse more objects than a model has, in a file of this many bytes: a small file can describe very many."""
+    most = max(_MOST_OBJECTS, packed // _PACKED_OBJECT)
+    _check_limit(n_objects * _OBJECT, limit_now(unless_set=most * _OBJECT))
+
+
+def _check_limit(size: float, limit: int) -> None:
+    if size > limit:
         raise ModelFileError(
-            f"it holds {format_bytes(size)} and the limit is {format_bytes(limit_now())}. If you expect a model of "
-            f"this size, load it inside manifolia.memory_limit('8GiB') or where there is more memory."
+            f"it would take about {format_bytes(size)} of memory and the limit is {format_bytes(limit)}. {RAISE_LIMIT}"
         )
 
 
 def _header(archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]) -> dict[str, Any]:
     if HEADER not in infos or infos[HEADER].file_size > _MOST_HEADER:
         raise ModelFileError("it has no header of a model file.")
-    header = json.loads(archive.read(infos[HEADER]))
+    header = parse_json(archive.read(infos[HEADER]))
     if not isinstance(header, dict) or header.get("format") != FORMAT or type(header.get("version")) is not int:
         raise ModelFileError("its header is not that of a model file.")
     if header["version"] == 1:

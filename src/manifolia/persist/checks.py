@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from manifolia.persist.allowed import FORESTS, ONE_HOT, TREES, full_name
+from manifolia.persist.allowed import FORESTS, ONE_HOT, PIPELINE, TREES, full_name
 from manifolia.persist.graph import NOT_SAVED, demand
 from manifolia.persist.trees import is_tree
 
@@ -63,6 +63,10 @@ def _check_estimator(estimator: Any) -> None:
         known = type(trees) is list and bool(trees) and all(full_name(type(tree)) in TREES for tree in trees)
         demand(known, "a forest holds other things than trees")
         _check_tree(estimator, trees)
+    elif name == PIPELINE:
+        steps = state.get("steps")
+        pairs = type(steps) is list and all(type(step) in (tuple, list) and len(step) == 2 for step in steps)
+        demand(pairs and bool(steps) and all(type(step[0]) is str for step in steps), "a pipeline has no steps")
     elif name == ONE_HOT and "categories_" in state:
         _check_one_hot(state)
     elif name not in TREES:

@@ -73,7 +73,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[str] = (
     parts, trees = dismantle(model, trusted=names)
     try:
         graph = skops.io.dumps(parts, compression=zipfile.ZIP_DEFLATED, compresslevel=_LEVEL)
-        audit(graph, trusted=names)
+        audit(graph, trusted=names, foreign=False)
     except ModelFileError:
         raise
     except Exception as error:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
 from manifolia.persist.allowed import OBJECTS, OWN, SCALAR_TYPES, TREES, TYPE, full_name, id_of, resolve
+from manifolia.persist.archive import check_size
 from manifolia.persist.trees import is_tree
 
 #: Parameters that a file does not carry: a callable, and a folder that the next fit would read pickles from.
@@ -32,6 +33,9 @@ _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)
 _COLUMNS = "sklearn.compose._column_transformer._RemainderColsList"
 _LONG = 2**24  # characters of an array of texts, all padded to the longest
 _PLAIN = (type(None), bool, int, float, str)
+_TEXT = 2**6  # bytes of a text of a few characters
+#: Keys of dictionaries: beyond this, numbers can be chosen so that many keys take the square of the time.
+_LARGE, _FEW = 2**60, 2000
 
 
 class TreeAt(NamedTuple):
@@ -338,6 +342,8 @@ class _Assembler:
 
     def _object_array(self, value: ObjectArray) -> Array:
         given = value.items
+        if isinstance(given, np.ndarray):
+            check_size(given.size * _TEXT)
         items = given.tolist() if isinstance(given, np.ndarray) else [self.put(item) for item in given]
         shape = self.put(value.shape)
         out = np.empty(len(items), dtype=object)
@@ -346,7 +352,12 @@ class _Assembler:
         return out.reshape(shape)
 
     def _pairs(self, value: Pairs) -> dict[Any, Any]:
-        return dict(zip([self.put(k) for k in value.keys], [self.put(v) for v in value.values], strict=True))
+        keys = [self.put(key) for key in value.keys]
+        small = all(
+            isinstance(key, (*_PLAIN, np.generic)) and not (type(key) is int and abs(key) > _LARGE) for key in keys
+        )
+        demand(small or len(keys) < _FEW, "a dictionary has keys that no model has")
+        return dict(zip(keys, [self.put(item) for item in value.values], strict=True))
 
 
 def _scalar(value: Scalar) -> Any:

@@ -23,16 +23,19 @@ values                                      each node's values, n_outputs × max
 from __future__ import annotations
 
 import importlib
+import itertools
 from typing import Any
 
 import numpy as np
 
 from manifolia._core.types import Array, IntArray
 from manifolia.exceptions import ModelFileError
+from manifolia.persist.archive import check_objects
 
 _LEAF, _UNDEFINED = -1, -2  # scikit-learn's child and feature of a leaf
 _OF_TREES = ("node_count", "max_depth", "n_features", "n_outputs", "n_classes")
 _MOST_FEATURES = 2**31 - 1
+_DEEPEST = 100_000  # levels; a tree of a fitted forest has some tens
 
 
 def _tree_class() -> Any:
@@ -55,6 +58,8 @@ def flatten_trees(trees: list[Any]) -> dict[str, Array]:
         column = np.concatenate([state["nodes"][name][: state["node_count"]] for state in states])
         out[name] = _narrow(column)
     out["values"] = np.concatenate([state["values"][: state["node_count"]].ravel() for state in states])
+    # scikit-learn 1.6 may part missing values from all others at NaN: no number is below it, as none is below −inf.
+    out["threshold"] = np.where(np.isnan(out["threshold"]), -np.inf, out["threshold"])
     check_nodes(out)
     return out
 
@@ -78,6 +83,7 @@ def rebuild_trees(arrays: dict[str, Array]) -> list[Any]:
             f"this scikit-learn have {', '.join(sorted(dtype.names))}. Load it with the scikit-learn that it was "
             f"saved with."
         )
+    check_objects(len(arrays["node_count"]))
     check_nodes(arrays)
     n_outputs = arrays["n_outputs"].astype(np.intp)
     classes = np.split(arrays["n_classes"].astype(np.intp), np.cumsum(n_outputs)[:-1])
@@ -172,7 +178,10 @@ def _depths(left: IntArray, right: IntArray, starts: IntArray) -> IntArray:
     depth = np.zeros(len(left), dtype=np.int64)
     first = np.repeat(starts[:-1], np.diff(starts))
     level = starts[:-1]
-    while len(level):
+    for n_levels in itertools.count():
+        if not len(level):
+            break
+        _demand(n_levels < _DEEPEST, f"a tree has more than {_DEEPEST:,} levels")
         inner = level[left[level] != _LEAF]
         below = np.concatenate([left[inner] + first[inner], right[inner] + first[inner]])
         depth[below] = np.concatenate([depth[inner], depth[inner]]) + 1

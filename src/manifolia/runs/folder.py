@@ -13,12 +13,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,24 +24,28 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from manifolia._core.files import clear_stages, folder_draft
 from manifolia._core.messages import Argument, Message
 from manifolia._core.optional import is_installed
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ModelFileError
 from manifolia.explorer import Payload, write_page
-from manifolia.explorer.build import stored_rows
+from manifolia.explorer.build import read_report, stored_rows
 from manifolia.explorer.context import Context, stored_context
 from manifolia.persist import load, save
 from manifolia.runs.run import Run
 from manifolia.tables import write
+from manifolia.tables.writing import with_formulas
 
 _REPORT, _MODEL = "report.json", "model.mfa"
+_ESCAPED = "escaped_formulas"  # in the report: whether texts of the coordinates have apostrophes in front
 _FORCE = Argument("force", True)
 _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
 def check_free(path: Path, *, force: bool) -> None:
     """Refuse to overwrite, before the work begins."""
+    clear_stages(_place(path))
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         there = next(parent for parent in path.absolute().parents if parent.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -56,18 +57,35 @@ def check_free(path: Path, *, force: bool) -> None:
         raise FileExistsError(
             Message(f"{path} is there already. Choose another place, or replace it with ", _FORCE, ".")
         )
-    if not (path / _REPORT).is_file():
+    if not _is_run(path):
         raise FileExistsError(
             Message(f"{path} is there and is not a manifolia run: it is not replaced, even with ", _FORCE, ".")
         )
 
 
-def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, table_format: str = "csv") -> Path:
-    """Write the folder of a run: all of it, or nothing."""
-    target = Path(path).absolute()
-    check_free(target, force=force)
+def _is_run(path: Path) -> bool:
+    return (path / _REPORT).is_file()
+
+
+def _place(path: str | os.PathLike[str]) -> Path:
+    """Return where a folder is, or will be: where a link points to, not the link."""
+    return Path(os.path.realpath(path))
+
+
+def write_run(
+    run: Run,
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    table_format: str = "csv",
+    escape_formulas: bool = False,
+    more: Callable[[Path], object] | None = None,
+) -> Path:
+    """Write the folder of a run, and what `more` writes into it: all of it, or nothing."""
+    check_free(Path(path), force=force)
+    target = _place(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _complete_or_absent(target) as folder:
+    with folder_draft(target, replaces=_is_run if force else None) as folder:
         try:
             save(run.model, folder / _MODEL)
         except ModelFileError:  # scikit-learn's and peers' classes that hold what only pickle can save
@@ -75,35 +93,20 @@ def write_run(run: Run, path: str | os.PathLike[str], *, force: bool = False, ta
                 f"The model of {run.report['method']} cannot be saved without pickle: this run has its map, and places "
                 f"no new rows."
             )
-        write(run.coordinates, folder / f"coordinates.{table_format}")
+        write(run.coordinates, folder / f"coordinates.{table_format}", escape_formulas=escape_formulas)
         run.payload.save(folder / "payload.npz")
         write_page(run.payload, folder / "map.html")
         if run.rows is not None:
             _write_rows(run.rows, folder / "rows.npz")
         if is_installed("matplotlib"):
             _draw(run, folder)
-        text = json.dumps(run.report, indent=2, ensure_ascii=False, allow_nan=False)
+        if more is not None:
+            more(folder)
+        text = json.dumps(
+            run.report | ({_ESCAPED: True} if escape_formulas else {}), indent=2, ensure_ascii=False, allow_nan=False
+        )
         (folder / _REPORT).write_text(text + "\n", encoding="utf-8")
     return Path(path)
-
-
-@contextlib.contextmanager
-def _complete_or_absent(target: Path) -> Iterator[Path]:
-    """Give a folder beside the target, and move it there once it is complete."""
-    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
-    try:
-        yield part
-        part.chmod(0o755)  # mkdtemp's folders are for their owner alone
-        aside = None
-        if target.exists():
-            aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".old"))
-            os.replace(target, aside / "run")
-        os.replace(part, target)
-        if aside is not None:
-            shutil.rmtree(aside, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
 
 
 def _write_rows(rows: Any, path: Path) -> None:
@@ -141,8 +144,8 @@ class Folder:
         """Load the pipeline of preparation and method."""
         if not (self.path / _MODEL).is_file():
             raise ModelFileError(
-                f"{self.path} has no model, so that no new rows can be placed. Map again with a method whose model can "
-                f"be saved, such as rf-phate."
+                f"{self.path} has no model, because that of {self.report['method']} cannot be saved. Map again with a "
+                f"method whose model can be, such as rf-phate."
             )
         return load(self.path / _MODEL)
 
@@ -156,24 +159,34 @@ class Folder:
 
     def coordinates(self) -> pd.DataFrame:
         """Read the coordinates."""
-        if (self.path / "coordinates.parquet").is_file():
-            return pd.read_parquet(self.path / "coordinates.parquet")
-        return pd.read_csv(self.path / "coordinates.csv", dtype={"row": str}, keep_default_na=True)
+        path = self.path / "coordinates.parquet"
+        try:
+            if path.is_file():
+                frame = pd.read_parquet(path)
+            else:
+                path = path.with_suffix(".csv")
+                frame = pd.read_csv(path, dtype={"row": str}, keep_default_na=True)
+                frame = with_formulas(frame) if self.report.get(_ESCAPED) else frame
+            kinds = {str(name): kind for name, kind in frame.dtypes.items()}
+            placed = all(pd.api.types.is_numeric_dtype(kinds[axis]) for axis in self.report["axes"])
+            if not placed or "row" not in kinds or len(frame) != self.report["data"]["rows"]:
+                raise ValueError("they are not those of the rows in its report")
+        except (OSError, ValueError, LookupError) as error:
+            raise ModelFileError(
+                f"{path} does not hold the coordinates of the run: {error}. Make the map again."
+            ) from error
+        return frame
 
     def rows(self) -> Any:
         """Read the prepared rows."""
-        return stored_rows(self.path / "rows.npz")
+        return stored_rows(self.path / "rows.npz", self.report["data"]["rows"])
 
 
 def open_run(path: str | os.PathLike[str]) -> Folder:
     """Open the folder of a run."""
     folder = Path(path)
     if not folder.exists():
+        clear_stages(_place(folder))  # it may have been set aside by a process that died while it replaced it
+    if not folder.exists():
         raise ModelFileError(f"there is no folder {folder}. `manifolia map DATA -o {folder}` makes one.")
-    try:
-        report = json.loads((folder / _REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{folder} is not a manifolia run: it has no {_REPORT} that can be read.") from error
-    if not isinstance(report, dict) or not {"method", "target", "notes"} <= set(report):
-        raise ModelFileError(f"{folder} is not a manifolia run: its {_REPORT} is of something else.")
-    return Folder(folder, report)
+    return Folder(folder, read_report(folder / _REPORT))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.types import Array, BoolArray, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
+from manifolia.explorer.findings import as_keys
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
+from manifolia.tables.naming import counted, listing
+from manifolia.tables.preparer import unseen_levels
 
-_MATTERS = 0.1  # share of the importance from which an absent column is worth a warning
+_MATTERS = 0.1  # share of the importance from which a column without known values is worth a warning
 
 
 class Placed(NamedTuple):
@@ -25,7 +29,9 @@ class Placed(NamedTuple):
     frame: pd.DataFrame  # Row, coordinates, prediction, novelty, and the target where the file has it
     new: NewRows  # For the page
     accuracy: float | None  # Share of predictions that are right, or R², where the file has the target
-    n_known: int  # Rows that fall, in every tree, where a row of the fit fell: most likely that row itself
+    compared: str  # What this says, in a sentence
+    n_known: int  # Rows that fall, in every tree, where a row of the fit fell: the forest cannot tell the two apart
+    n_unseen: int  # Rows with a level, in some column of categories, that the fit did not see
     # Novelty above which a row is unlike those of the map, and the share of rows like those that are below it
     novel_from: float | None
 
@@ -33,7 +39,8 @@ class Placed(NamedTuple):
 def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
     """Place raw new rows on the map of a run, and compare predictions with the target where the table has it."""
     arrivals = place_rows(context, table)
-    _warn_of_absent(context.model[0], table, report)
+    unseen = unseen_levels(context.model[0], arrivals.X)
+    _warn_of_guesses(context.model[0], table, unseen, report)
     columns: dict[str, Any] = {"row": table.row_names}
     columns.update(zip(column_names(arrivals.Y.shape[1]), arrivals.Y.T, strict=True))
     targets = list(report["target"]["columns"])
@@ -49,40 +56,83 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
             columns[f"predicted {name}"] = values
     if arrivals.novelty is not None:
         columns["novelty"] = arrivals.novelty
-    accuracy = None
+    accuracy, compared = None, ""
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
-        accuracy = _accuracy(next(iter(known.values())), predicted, str(report["target"]["task"]))
+        forest = context.method.forest_
+        y = next(iter(known.values()))
+        if hasattr(forest, "classes_"):
+            accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0])
+        else:
+            accuracy, compared = _compare_numbers(y, predicted, targets[0])
     n_known = int(context.method._fitted_forest.n_known(arrivals.X)) if context.card.forest else 0
     new = new_rows(context, arrivals)
     novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
-    return Placed(arrivals.Y, pd.DataFrame(columns), new, accuracy, n_known, novel_from)
+    n_unseen = int(np.any([*unseen.values()], axis=0).sum()) if unseen else 0
+    return Placed(arrivals.Y, pd.DataFrame(columns), new, accuracy, compared, n_known, n_unseen, novel_from)
 
 
-def _warn_of_absent(preparer: Any, table: Table, report: dict[str, Any]) -> None:
-    """Say so if a column that matters is not there: what stands in for it moves the rows."""
+def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray], report: dict[str, Any]) -> None:
+    """Say so if a column that matters is absent, or has levels that are new: what stands in for it moves the rows."""
     total = sum(max(entry["importance"], 0.0) for entry in report["importances"])
-    absent = set(preparer.used_) - set(table.feature_names)
-    if preparer.sparse_ or not hasattr(preparer, "feature_names_in_"):
-        return
+    named = hasattr(preparer, "feature_names_in_") and not preparer.sparse_
+    absent = set(preparer.used_) - set(table.feature_names) if named else set()
     for entry in report["importances"]:
-        if entry["column"] in absent and total > 0 and entry["importance"] > _MATTERS * total:
+        name, share = entry["column"], entry["importance"] / total if total > 0 else 0.0
+        if share <= _MATTERS:
+            continue
+        if name in absent:
             warn(
-                f"{entry['column']!r}, which is not in {table.source}, carries {entry['importance'] / total:.0%} of "
-                f"what matters: without it the places, predictions and novelty of these rows are guesses."
+                f"{name!r}, which is not in {table.source}, carries {share:.0%} of what matters: without it the "
+                f"places, predictions and novelty of these rows are guesses."
+            )
+        elif name in unseen:
+            n = int(unseen[name].sum())
+            rows = "row has a level" if n == 1 else "rows have levels"
+            warn(
+                f"{n:,} {rows} of {name!r} that fit did not see. This column carries {share:.0%} of what matters: "
+                f"without it places, predictions and novelty are guesses."
             )
 
 
-def _accuracy(y: Array, predicted: Array, task: str) -> float | None:
+def _compare_classes(y: Array, predicted: Array, classes: Array, name: str) -> tuple[float | None, str]:
+    """Tell which share of predicted classes is right, of rows whose class the forest can know."""
+    labels, guesses, learned = as_keys(y), as_keys(predicted), as_keys(classes)
     known = ~pd.isna(y)
+    foreign = known & ~np.isin(labels, learned)
     if not known.any():
-        return None
-    if task == "classification":
-        return float((_words(y[known]) == _words(predicted[known])).mean())
-    from sklearn.metrics import r2_score
+        return None, ""
+    others = listing(sorted(set(labels[foreign].tolist())))
+    if foreign.sum() == known.sum():
+        return None, (
+            f"The predictions are not compared with {name} in the file, which has other classes ({others}) than the "
+            f"map was made with ({listing(learned.tolist())})."
+        )
+    asked = known & ~foreign
+    right = float((labels == guesses)[asked].mean())
+    text = f"The forest's predictions are right about {right:.1%} of the {counted(int(asked.sum()), 'row')} "
+    text += f"whose {name} is in the file."
+    if foreign.any():
+        rows = "row has a class" if foreign.sum() == 1 else "rows have classes"
+        text += f" Not counted: {foreign.sum():,} {rows} that the fit did not see ({others})."
+    return right, text
 
-    return float(r2_score(y[known].astype(float), predicted[known])) if known.sum() > 1 else None
 
-
-def _words(values: Array) -> Array:
-    """Classes as texts, whole numbers without a fraction: 1, 1.0 and "1" are one class."""
-    return np.array([str(int(v)) if isinstance(v, (int, float, np.number)) and v == int(v) else str(v) for v in values])
+def _compare_numbers(y: Array, predicted: Array, name: str) -> tuple[float | None, str]:
+    """Tell which share of the variance predicted numbers explain."""
+    numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    known = np.isfinite(numbers)
+    strange = [value for value, missing, good in zip(y, pd.isna(y), known, strict=True) if not (missing or good)]
+    if strange:
+        return None, (
+            f"The predictions are not compared with {name} in the file, where it has values that are no numbers, such "
+            f"as {strange[0]!r}."
+        )
+    truth, guesses = numbers[known], predicted[known]
+    if len(truth) < 2 or np.ptp(truth) == 0:
+        return None, ""
+    explained = 1.0 - float(((truth - guesses) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+    share = f"{explained:.1%}" if explained > 0 else f"none (R² is {explained:.3g})"
+    return explained, (
+        f"The forest's predictions explain {share} of the variance of {name} in the {len(truth):,} rows of the file "
+        f"that have it."
+    )

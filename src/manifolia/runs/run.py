@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from manifolia.explorer import Payload
 from manifolia.explorer.build import build_page, describe
 from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
 from manifolia.explorer.parts.images import check_shape
-from manifolia.forest.targets import read_target
+from manifolia.forest.targets import read_target, taken_as
 from manifolia.runs.report import coordinates_of, report_of
 from manifolia.runs.scores import score_model
 from manifolia.runs.target import Labels, read_labels, take_column
@@ -90,12 +91,13 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
     labels = _check(table, request)
     stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
     card, estimator = choose_method(request, labels)
+    task, taken = read_task(estimator, labels)
     with collected_warnings() as warned:
         with stages.stage("prepare"):
             preparer, X = prepare(table, request, card)
         Y = _fit(estimator, X, labels, card, stages)
         model = Pipeline([("prepare", preparer), ("map", estimator)])
-        known = _measure(model, X, Y, labels, request, stages)
+        known = _measure(model, X, Y, labels, task, request, stages)
         importances, said = _importances(model, X, request, stages)
         with stages.stage("explanations"):
             context = context_of(
@@ -113,7 +115,7 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 known,
             )
             describe(context)
-    notes = [*table.notes, *preparer.notes_, *said, *warned]
+    notes = [*table.notes, *preparer.notes_, *taken, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
@@ -149,6 +151,9 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
                 parameter="settings",
             )
     settings: dict[str, Any] = {"random_state": request.random_state, "n_jobs": request.n_jobs, "n_components": 2}
+    if not card.is_ours:
+        # Peers have words of their own for "all cores", and some talk on stdout, where results go.
+        settings |= {"n_jobs": 1 if request.n_jobs is None else request.n_jobs, "verbose": 0}
     if "task" in known:
         settings["task"] = "unsupervised" if labels.y is None else request.task
     elif request.task != "auto":
@@ -158,6 +163,20 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
         )
     settings = {name: value for name, value in settings.items() if name in known}
     return card, kind(**{**settings, **request.settings})
+
+
+def read_task(estimator: Any, labels: Labels) -> tuple[str, list[str]]:
+    """Name what the target asks for, and set it; say so where whole numbers could be taken otherwise."""
+    if labels.y is None:
+        return "unsupervised", []
+    parameters = estimator.get_params(deep=False)
+    asked = parameters.get("task", "auto")
+    target = read_target(labels.y, len(labels.y), asked, forest=parameters.get("forest"))
+    told = taken_as(target, labels.name) if asked == "auto" and "task" in parameters else None
+    if told is None:
+        return target.task, []
+    estimator.set_params(task=target.task)
+    return target.task, [told]
 
 
 def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TablePreparer, Any]:
@@ -173,24 +192,43 @@ def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TableP
 
 def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _Stages) -> FloatArray:
     if "callback" not in estimator.get_params():
-        with stages.stage("map"):
+        with stages.stage("map"), _said_by(card):
             return np.asarray(estimator.fit_transform(X, labels.y) if card.supervised else estimator.fit_transform(X))
     estimator.set_params(callback=stages)
     try:
-        return np.asarray(estimator.fit_transform(X, labels.y))
+        with warnings.catch_warnings():  # the preparer's notes name the columns that the method knows by number
+            warnings.filterwarnings("ignore", message="single precision, in which trees compare")
+            return np.asarray(estimator.fit_transform(X, labels.y))
     finally:
         estimator.set_params(callback=None)
         stages.end()
 
 
-def _measure(model: Pipeline, X: Any, Y: FloatArray, labels: Labels, request: Request, stages: _Stages) -> Known:
+@contextmanager
+def _said_by(card: registry.Card) -> Iterator[None]:
+    """Say whose words an error of another library's method is in."""
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+        if card.is_ours:
+            raise
+        raise TableError(
+            f"{card.label} of {card.distribution} made no map of this table. It says: {str(error).rstrip('.')}. "
+            f"Change the table or its settings, or use another method.",
+            parameter="method",
+        ) from error
+
+
+def _measure(
+    model: Pipeline, X: Any, Y: FloatArray, labels: Labels, task: str, request: Request, stages: _Stages
+) -> Known:
     """Ask the model and the metrics what the report and the page say."""
     card, y = registry.card_of(model), labels.y
     novelty = None
     if card.novelty:
         with stages.stage("novelty"):
             novelty = model[-1].novelty()
-    task = card.task or ("unsupervised" if y is None else read_target(y, len(y), "auto").task)
+    task = card.task or task
     with stages.stage("quality"):
         scores = score_model(model, X, Y, y if y is not None and y.ndim == 1 else None, task=task)
     return Known(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manifolia._core.warnings import collected_warnings
-from manifolia.runs.run import Listener, Request, choose_method, prepare
+from manifolia.runs.run import Listener, Request, choose_method, prepare, read_task
 from manifolia.runs.target import read_labels
 from manifolia.tables import Table
 from manifolia.tables.preparer import PlainRows
@@ -37,6 +37,7 @@ def tune_table(
 
     labels = read_labels(table, request.target)
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
+    read_task(estimator, labels)  # the run that is made with the settings says what was chosen
     preparer, X = prepare(table, request, card)
     if not space:
         space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}

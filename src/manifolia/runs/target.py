@@ -52,7 +52,7 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
             f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out.",
             parameter="target",
         )
-    return Labels(frame, np.column_stack(arrays))
+    return Labels(frame, np.column_stack([_codes(array) for array in arrays]))
 
 
 def take_column(table: Table, name: str, parameter: str) -> pd.Series:
@@ -67,6 +67,13 @@ def take_column(table: Table, name: str, parameter: str) -> pd.Series:
 def _is_measured(values: Array) -> bool:
     """Whether numbers have fractions, so that they are no classes."""
     return values.dtype.kind == "f" and bool((values[np.isfinite(values)] % 1 != 0).any())
+
+
+def _codes(values: Array) -> Array:
+    """Whole numbers with gaps as such: several floats would be read as amounts, whatever their values are."""
+    if values.dtype.kind != "f" or _is_measured(values) or not np.isnan(values).any():
+        return values
+    return np.array([None if np.isnan(value) else int(value) for value in values], dtype=object)
 
 
 def _kind(values: Array) -> str:

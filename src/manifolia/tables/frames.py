@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from manifolia._core.cells import as_array
 from manifolia._core.optional import import_extra
 from manifolia._core.types import FloatArray
 from manifolia._core.validate import is_sparse, to_csr
@@ -38,7 +39,11 @@ def as_frame(source: Any) -> pd.DataFrame | None:
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
     else:
-        table = source.to_arrow() if hasattr(source, "to_arrow") else pa.table(source)
+        table = source.to_arrow() if hasattr(source, "to_arrow") else source
+        if not isinstance(table, pa.Table):
+            if getattr(table, "ndim", 1) == 1 and not hasattr(table, "__arrow_c_stream__"):
+                return None  # one column: there are not two dimensions
+            table = pa.table(table)
     return _from_arrow(table)
 
 
@@ -159,7 +164,7 @@ def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> S
     frame = as_frame(X)
     if frame is not None:
         return Source(frame, column_names(frame.columns), True)
-    values = X if isinstance(X, np.ndarray) else np.asarray(X)
+    values = as_array(X, "X")
     if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
         values = np.asarray(X, dtype=object)  # a list keeps its numbers and its None beside texts
     if values.ndim != 2:
@@ -170,9 +175,14 @@ def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> S
     names = [f"x{i}" for i in range(values.shape[1])]
     if values.dtype.kind == "c":
         raise complex_numbers()
+    if values.dtype.kind == "V":
+        raise TableError(f"X holds records ({values.dtype}) in each cell. Pass numbers, texts or dates.", parameter="X")
     if values.dtype.kind in "biuf":
         return Source(values, names, False)
-    return Source(pd.DataFrame(values, columns=names).infer_objects(), names, False)
+    try:
+        return Source(pd.DataFrame(values, columns=names).infer_objects(), names, False)
+    except OverflowError as error:
+        raise TableError("X holds a whole number that no 64-bit float can hold. Pass it as text.") from error
 
 
 def open_source(X: Any) -> Source:

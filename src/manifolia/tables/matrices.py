@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from manifolia._core.files import load_arrays
 from manifolia._core.types import Array
 from manifolia._core.validate import to_csr
 from manifolia.exceptions import TableError
@@ -32,9 +32,12 @@ def read_numpy(path: Path) -> Table:
     """
     try:
         with path.open("rb") as stream:  # NumPy would leave the file open where it fails
-            loaded = np.load(stream, allow_pickle=False)
-            arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            packed = stream.read(2) == b"PK"
+            stream.seek(0)
+            arrays = load_arrays(path) if packed else {"": np.load(stream, allow_pickle=False)}
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        if "memory limit" in str(error):
+            raise TableError(f"{path} is not read: {error}.") from error
         if "pickle" in str(error).lower() and "Object arrays" in str(error):
             raise TableError(
                 f"{path} holds objects that only pickle could load, which might run foreign code. Save numbers and "

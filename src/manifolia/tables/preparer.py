@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.memory import require
 from manifolia._core.messages import Argument, Message, Word
+from manifolia._core.precision import mean_and_spread
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
@@ -82,7 +84,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     had_missing_ : ndarray of bool of shape (n_used,)
         Whether the column had missing values at ``fit``.
     center_, scale_ : ndarray of shape (n_out,) or None
-        What is subtracted and divided by, if `scale`.
+        What is subtracted and divided by: if `scale`, and for forests where single precision, in which trees compare,
+        cannot hold the numbers of a column.
     sparse_ : bool
         Whether ``fit`` saw a sparse matrix.
     n_features_in_ : int
@@ -113,6 +116,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.scale = scale
         self.max_levels = max_levels
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike = None) -> TablePreparer:
         """Find the role of each column, and what encoding needs.
 
@@ -156,6 +160,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.scale_: FloatArray | None = None
         if self.scale:
             self.center_, self.scale_ = self._find_scale(self._encode(source))
+        elif self.missing == "keep" and any(i in columns.units for i in self.positions_.tolist()):
+            self.center_, self.scale_ = np.zeros(len(self.names_out_)), np.ones(len(self.names_out_))
+            for start, i in zip(self.starts_, self.positions_.tolist(), strict=True):
+                if i in columns.units:
+                    self.center_[start], self.scale_[start], _ = columns.units[i]
         return self
 
     def _set_columns(self, source: Source, columns: Survey) -> None:
@@ -227,10 +236,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             self.notes_.append(f"Left out as asked: {listing(sorted(dropped))}.")
         if self.scale:
             values = source.values[:, keep].astype(np.float64)
+            exponent = np.frexp(np.asarray(abs(values).max(axis=0).toarray()).ravel())[1]
+            values.data = np.ldexp(values.data, -exponent[values.indices])  # as in `_find_scale`
             mean = np.asarray(values.mean(axis=0)).ravel()
             square = np.asarray(values.multiply(values).mean(axis=0)).ravel()
             self.center_ = np.zeros(len(keep))
-            self.scale_ = safe_scale(np.sqrt(np.maximum(square - mean**2, 0.0)), mean)
+            spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+            self.scale_ = safe_scale(np.ldexp(spread, exponent), np.ldexp(mean, exponent))
             self.notes_.append("Columns are divided by their standard deviation, and not centred: zeros stay zeros.")
         return self
 
@@ -436,8 +448,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         center, scale = np.zeros(out.shape[1]), np.ones(out.shape[1])
         for start in self.starts_[self._has_role("numeric", "date", "ordered")]:
             values = out[:, start][~np.isnan(out[:, start])].astype(np.float64)
-            center[start] = values.mean()
-            scale[start] = safe_scale(np.array([values.std()]), center[[start]])[0]
+            center[start], spread = mean_and_spread(values)
+            scale[start] = safe_scale(np.array([spread]), center[[start]])[0]
         return center, scale
 
     def __getstate__(self) -> dict[str, Any]:
@@ -461,6 +473,17 @@ def _check_sparse(source: Source) -> None:
             "the sparse matrix holds NaN or infinity, which forests take in dense tables only. Pass a dense array or "
             "a frame, or remove those values."
         )
+
+
+def unseen_levels(preparer: TablePreparer, X: Any) -> dict[str, BoolArray]:
+    """Tell which prepared rows have, in which categorical columns, a level that ``fit`` did not see."""
+    unseen = {}
+    for j in np.flatnonzero(preparer._has_role("categorical")):
+        name, start = preparer.used_[j], preparer.starts_[j]
+        rows = X[:, start : start + len(preparer.levels_[name]) + (name in preparer.pooled_)].sum(axis=1) == 0
+        if rows.any():
+            unseen[name] = rows
+    return unseen
 
 
 class PlainRows:

@@ -58,6 +58,8 @@ _SURE_SHARE = 0.9
 _NUMBER_SHARE = 0.9
 #: The same for numbers with signs of percent or currency or with separated thousands, which are seldom anything else.
 _WRITTEN_SHARE = 0.8
+#: A text column of which at least this share reads as many numbers may have been meant as numbers: that is said.
+_MIXED_SHARE = 0.5
 
 
 class ColumnPlan(NamedTuple):
@@ -195,10 +197,16 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
             " or 'drop'.",
         )
         raise refuse(name, odd, row, f"{describe_writing(sign)} in {share:.0%} of its rows", hint)
+    mixed = ""
+    if many and share >= _MIXED_SHARE:
+        odd = values[int(np.argmin(reads))]
+        mixed = f"{describe_writing(sign)} in {share:.0%} of its values, and texts such as {odd!r}"
     if names_rows:
-        why = "; dates in which day and month cannot be told apart: write 2024-05-31" if order == "unclear" else ""
+        why = f"; {mixed}" if mixed else ""
+        if order == "unclear":
+            why = "; dates in which day and month cannot be told apart: write 2024-05-31"
         return _Found("identifier", f"{len(values):,} different texts in {len(present):,} rows{why}")
-    return _Found("categorical")
+    return _Found("categorical", mixed)
 
 
 def _sign_and_reads(values: list[Any], counts: IntArray) -> tuple[str, BoolArray]:

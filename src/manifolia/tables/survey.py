@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core.messages import Argument, Message, Word
+from manifolia._core.precision import Unit, confused_columns
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.frames import Source
@@ -35,13 +36,19 @@ class Survey(NamedTuple):
     fill: FloatArray  # (d,): the median, or the position of the most frequent level; NaN for a column that is left out
     n_missing: IntArray  # (d,): missing values
     numbered: BoolArray  # (d,): whether a column of whole numbers looks like a row's number
+    units: dict[int, Unit]  # Position to how its numbers are brought to single precision, where that would confuse them
 
 
 def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
     """Look at every column once."""
     n_columns = source.shape[1]
     columns = Survey(
-        ["drop"] * n_columns, {}, np.full(n_columns, np.nan), np.zeros(n_columns, np.intp), np.zeros(n_columns, bool)
+        ["drop"] * n_columns,
+        {},
+        np.full(n_columns, np.nan),
+        np.zeros(n_columns, np.intp),
+        np.zeros(n_columns, bool),
+        {},
     )
     booleans = source.booleans()
     block = source.numeric()
@@ -58,6 +65,9 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         gaps = np.isnan(plan.values)
         columns.n_missing[i] = gaps.sum()
         columns.fill[i] = _middle(plan.values[~gaps], plan.role)
+        confused = confused_columns(plan.values[:, None]) if plan.role in ("numeric", "date") else {}
+        if confused:
+            columns.units[i] = confused[0]
     return columns
 
 
@@ -84,6 +94,7 @@ def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, colu
         constant = (values == values[0]).all(axis=0)
         columns.n_missing[places] = n_missing
         columns.fill[places] = np.where(booleans[places], np.floor(middle), middle)
+        columns.units.update({int(places[j]): unit for j, unit in confused_columns(values).items()})
         columns.numbered[places] = _numbered(values, [source.names[i] for i in places]) & ~booleans[places]
         for i, boolean, same, empty in zip(places, booleans[places], constant, n_missing == n_rows, strict=True):
             usual = "boolean" if boolean else "numeric"
@@ -164,6 +175,14 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         lambda i: counted(n_levels[i], "level"),
     )
     tell(
+        lambda i: columns.roles[i] == "categorical" and bool(plan_note(i)),
+        "Taken as categories, because there are texts among the numbers",
+        plan_note,
+        " If these texts mean “missing”, name them by ",
+        Argument("na_values"),
+        " when the file is read: then the column is taken as numbers.",
+    )
+    tell(
         lambda i: columns.roles[i] == "categorical" and bool(columns.plans[i].pooled),
         "Rare levels share the column 'other'",
         lambda i: f"{len(columns.plans[i].pooled):,} of {n_levels[i]:,} levels",
@@ -188,6 +207,18 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         "impute": "Missing values are filled by the median or the most frequent level, and a further column marks them",
     }[missing]
     tell(lambda i: used[i] and columns.n_missing[i] > 0, kept, lambda i: counted(int(columns.n_missing[i]), "row"))
+    confused = {} if scale or missing == "impute" else columns.units
+    tell(
+        lambda i: used[i] and i in confused and confused[i].helps,
+        "Shifted and scaled, because single precision, in which trees compare, cannot hold the numbers as they are",
+        lambda i: "",
+    )
+    tell(
+        lambda i: used[i] and i in confused and not confused[i].helps,
+        "Partly lost on trees, which compare in single precision and take the smallest of these numbers for the same",
+        lambda i: "",
+        " Use their logarithms.",
+    )
     if scale:
         notes.append(
             "Numbers are standardised to mean 0 and standard deviation 1; columns of 0 and 1 for levels are not."

@@ -12,6 +12,7 @@ import csv
 import gzip
 import io
 import itertools
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from manifolia._core.memory import RAISE_LIMIT, format_bytes, limit_now
 from manifolia._core.messages import Argument, Message, Word
 from manifolia.exceptions import TableError
 from manifolia.tables.frames import is_text
@@ -57,6 +59,14 @@ _NONE = "None"
 _SEPARATORS = ("\t", ";", "|", ",")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
 _SNIFFED_ROWS = 200
+_SNIFFED_LENGTH = 2**22  # characters, of wide tables
+#: What a packed file may unpack to, unless the user sets a limit: this many bytes, or this many times its own size.
+#: Numbers pack to a half or a tenth, a table of zeros to a hundredth, bombs to a thousandth.
+_UNPACKED, _PACKED, _UNPACKED_ROWS = 2**26, 200, 10_000_000
+_LONGEST = 2**25  # bytes of a line: a million columns of 32 characters
+_ROW = 100  # bytes that a row takes besides its values: its name and number
+_COLUMN = 2000  # bytes that a column takes besides its values
+_CHUNK = 2**20
 #: How the names of tables end; anything else may be no table.
 _USUAL = (".csv", ".tsv", ".tab", ".txt", ".data", ".dat", ".psv")
 #: Numbers are read to the nearest float; from pandas 3.1 on, always.
@@ -64,6 +74,8 @@ _EXACT: dict[str, Any] = (
     {"float_precision": "round_trip"} if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1] else {}
 )
 _HEAD = 2**16
+#: How a file begins that gzip has packed.
+PACKED = b"\x1f\x8b"
 #: Beyond this share of control characters, the start of a file is no text.
 _CONTROL_SHARE = 0.02
 #: UTF-32's mark begins with UTF-16's, so it comes first.
@@ -120,6 +132,7 @@ def read_text(
     """Read a delimited text file."""
     _check_sign(sep, decimal)
     encoding = _encoding(path)
+    _check_size(path)
     notes: list[str] = []
     if sep is None:
         sep = _sniff(path, encoding)
@@ -166,10 +179,13 @@ def _check_sign(sep: str | None, decimal: str | None) -> None:
         )
 
 
-def _open_bytes(path: Path) -> IO[bytes]:
+def _is_packed(path: Path) -> bool:
     with path.open("rb") as stream:
-        packed = stream.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if packed else path.open("rb")  # type: ignore[return-value]
+        return stream.read(2) == PACKED
+
+
+def _open_bytes(path: Path) -> IO[bytes]:
+    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
 
 
 def _open_text(path: Path, encoding: str) -> IO[str]:
@@ -181,7 +197,7 @@ def _encoding(path: Path) -> str:
     try:
         with _open_bytes(path) as stream:
             head = stream.read(_HEAD)
-    except (gzip.BadGzipFile, EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise TableError(f"{path} cannot be read: {error}.") from error
     if not head.strip():
         raise TableError(f"{path} is empty. A table needs a header line and at least one row.")
@@ -201,11 +217,48 @@ def _encoding(path: Path) -> str:
     return "utf-8"
 
 
+def _check_size(path: Path) -> None:
+    """Go through the bytes of a file, unpacked: refuse what would not fit into memory before anything is parsed."""
+    most = limit_now()
+    most_rows = most // _ROW
+    if _is_packed(path):
+        most = limit_now(unless_set=max(_UNPACKED, _PACKED * path.stat().st_size))
+        most_rows = limit_now(unless_set=_UNPACKED_ROWS * _ROW) // _ROW
+    size = n_lines = length = 0
+    try:
+        with _open_bytes(path) as stream:
+            while chunk := stream.read(_CHUNK):
+                size += len(chunk)
+                n_lines += chunk.count(b"\n")
+                last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+                length = length + len(chunk) if last < 0 else len(chunk) - last
+                if length > _LONGEST:
+                    raise TableError(
+                        f"{path} has a line of more than {format_bytes(_LONGEST)}, the most that is read. Is "
+                        f"{path.name} a table at all?"
+                    )
+                if size > most or n_lines > most_rows:
+                    raise TableError(
+                        f"{path} is not read: it has more than "
+                        f"{f'{format_bytes(most)} of text' if size > most else f'{most_rows:,} rows'}. Unless you set "
+                        f"a limit, a table may have as much text as 80 % of the free memory; and a packed one "
+                        f"{format_bytes(_UNPACKED)} or {_PACKED} times its size, in {_UNPACKED_ROWS:,} rows. "
+                        f"{RAISE_LIMIT}"
+                    )
+    except (EOFError, OSError, zlib.error) as error:
+        raise TableError(f"{path} cannot be read: {error}.") from error
+
+
 def _sniff(path: Path, encoding: str) -> str:
     """Return the separator that splits the most rows into as many fields as the header has."""
     try:
+        lines, length = [], 0
         with _open_text(path, encoding) as stream:
-            lines = list(itertools.islice(stream, _SNIFFED_ROWS))
+            for line in itertools.islice(stream, _SNIFFED_ROWS):
+                lines.append(line)
+                length += len(line)
+                if length > _SNIFFED_LENGTH:
+                    break
     except UnicodeError as error:
         raise _not_this_encoding(path, encoding, error) from error
     best, best_score = ",", (0.0, 0)
@@ -246,6 +299,11 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                 if not header:
                     header = [name.strip() for name in row]
                     expected = len(header)
+                    if expected * _COLUMN > limit_now():
+                        raise TableError(
+                            f"{path} is not read: its first line has {expected:,} fields, and the memory limit of "
+                            f"{format_bytes(limit_now())} is too low for so many columns. {RAISE_LIMIT}"
+                        )
                     continue
                 n_rows += 1
                 if n_rows == 1 and len(row) == len(header) + 1:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import itertools
 import json
 import math
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -17,15 +19,24 @@ import pandas as pd
 from manifolia._core.files import draft
 from manifolia._core.types import Array
 from manifolia.exceptions import TableError
-from manifolia.tables.frames import write_columnar
+from manifolia.tables.frames import is_text, write_columnar
 from manifolia.tables.naming import column_names
 
 #: The suffixes that `write` knows.
 WRITABLE = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npz", ".json")
 _TEXT = (".csv", ".tsv")
+#: How a cell begins that spreadsheets run.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None) -> Path:
+def write(
+    frame: Any,
+    path: str | os.PathLike[str],
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    escape_formulas: bool = False,
+) -> Path:
     """Write a table in the format that the suffix tells.
 
     Numbers in text files are written with as many digits as bring back the same float. A missing value is an empty
@@ -42,6 +53,10 @@ def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, d
         Separator of a text file; None takes the comma, the tab for .tsv, the semicolon if `decimal` is a comma.
     decimal : {".", ","}, default=None
         Decimal sign of a text file; None takes the point.
+    escape_formulas : bool, default=False
+        Whether texts of a text file, names of columns among them, that a spreadsheet would run as a formula get an
+        apostrophe in front: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and are no
+        numbers. Other formats are not run by spreadsheets, and are written as they are.
 
     Returns
     -------
@@ -67,7 +82,7 @@ def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, d
     table = table.set_axis(column_names(table.columns), axis=1).reset_index(drop=True)
     with replacing(target) as draft:
         if suffix in _TEXT:
-            _write_text(table, draft, suffix, sep, decimal)
+            _write_text(without_formulas(table) if escape_formulas else table, draft, suffix, sep, decimal)
         elif suffix == ".npz":
             _write_arrays({name: _plain(table[name]) for name in table.columns}, draft)
         elif suffix == ".json":
@@ -75,6 +90,46 @@ def write(frame: Any, path: str | os.PathLike[str], *, sep: str | None = None, d
         else:
             write_columnar(table, draft, suffix)
     return target
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run as formulas; `with_formulas` takes it away."""
+    return _map_texts(table, _escaped)
+
+
+def with_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Take away the apostrophes that `without_formulas` has put there."""
+    return _map_texts(table, lambda text: text[1:] if text.startswith("'") and _escaped(text) != text else text)
+
+
+def _map_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    def changed(value: Any) -> Any:
+        return change(value) if isinstance(value, str) else value
+
+    out = table.rename(columns=changed)
+    for i, name in enumerate(table.columns):
+        if _has_texts(table[name]):
+            out.isetitem(i, table[name].astype(object).map(changed).to_numpy())
+    return out
+
+
+def _has_texts(column: pd.Series) -> bool:
+    return is_text(column) or isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def _escaped(text: str) -> str:
+    """Return a text that no spreadsheet runs. One that looks as if it had been escaped is escaped again."""
+    if not text.lstrip("'").startswith(_FORMULA) or (text[:1] in "+-" and _is_number(text)):
+        return text
+    return f"'{text}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _write_text(table: pd.DataFrame, draft: Path, suffix: str, sep: str | None, decimal: str | None) -> None:
@@ -85,7 +140,16 @@ def _write_text(table: pd.DataFrame, draft: Path, suffix: str, sep: str | None, 
         raise TableError(
             f"sep must be one character and decimal '.' or ',', and they must differ; got {sep!r} and {decimal!r}."
         )
-    table.to_csv(draft, sep=sep, decimal=decimal, index=False, encoding="utf-8", lineterminator="\n")
+    write_csv(table, draft, sep=sep, decimal=decimal)
+
+
+def write_csv(table: pd.DataFrame, target: Path | IO[str], *, sep: str = ",", decimal: str = ".") -> None:
+    """Write a table as delimited text."""
+    texts = itertools.chain(table.columns, *(table[name] for name in table.columns if _has_texts(table[name])))
+    # Until Python 3.13, csv leaves a carriage return without quotation marks, and readers end the line there.
+    returns = any("\r" in text for text in texts if isinstance(text, str))
+    quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    table.to_csv(target, sep=sep, decimal=decimal, index=False, encoding="utf-8", lineterminator="\n", quoting=quoting)
 
 
 def _write_arrays(arrays: dict[str, Array], draft: Path) -> None:

@@ -25,9 +25,9 @@ _PRIOR = 4.0  # degrees of freedom that the spread over all settings counts for
 
 def check_aggregate(how: Any) -> Any:
     """Check the way of aggregating."""
-    if how in ("auto", "mean", "median"):
+    if isinstance(how, str) and how in ("auto", "mean", "median"):
         return how
-    if isinstance(how, tuple) and len(how) == 2 and how[0] in ("quantile", "mean-var"):
+    if isinstance(how, tuple) and len(how) == 2 and isinstance(how[0], str) and how[0] in ("quantile", "mean-var"):
         high = 1.0 if how[0] == "quantile" else math.inf
         check_number(how[1], f"aggregate's {how[0]}", low=0.0, high=high)
         return how

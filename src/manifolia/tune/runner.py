@@ -10,10 +10,11 @@ import hashlib
 import inspect
 import math
 import operator
+import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +31,7 @@ from manifolia.registry import card_of
 from manifolia.tune.presets import check_limits, check_used
 from manifolia.tune.study import SEARCHED_STAGES, STAGES, Task, TrialRun, mixed_seed, run_seed
 from manifolia.tune.subsample import sample_rows, sample_size, take_rows
+from manifolia.tune.workers import end_with
 
 _METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of this many rows
 _DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
@@ -139,7 +141,7 @@ class Runner:
 
 def check_metrics(given: Any, y: ArrayLike | None) -> list[Metric]:
     """One or several metrics, with different names and with what they need."""
-    several = [given] if isinstance(given, (str, Metric)) or callable(given) else given
+    several = given if isinstance(given, Iterable) and not isinstance(given, (str, Metric)) else [given]
     metrics = [_as_metric(one) for one in several]
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
@@ -163,11 +165,14 @@ def _as_metric(given: str | Metric | Callable[..., float]) -> Metric:
         return get_metric(given)
     if not callable(given):
         raise TypeError(f"metrics must be names, metrics or functions, got {given!r}. See manifolia.metrics.names().")
-    known = [name for name in inspect.signature(given).parameters if name in ("X", "Y", "y")]
+    try:
+        takes = list(inspect.signature(given).parameters)
+    except ValueError:  # of a builtin nothing is known
+        takes = []
+    known = [name for name in takes if name in ("X", "Y", "y")]
     if "Y" not in known:
         raise TypeError(
-            f"metric {given!r} must take the map as a parameter called Y (and may take X and y); it takes "
-            f"{list(inspect.signature(given).parameters)}."
+            f"metric {given!r} must take the map as a parameter called Y (and may take X and y); it takes {takes}."
         )
     name = getattr(given, "__name__", type(given).__name__)
     return Metric(name, "higher", tuple(known), (-math.inf, math.inf), given, normalizer=operator.neg)
@@ -201,4 +206,9 @@ def _side_by_side(n_workers: int, bench: Bench, jobs: Sequence[Job]) -> list[Tri
         return map_blocks(bench.run, jobs, anywhere=True)
     # A new one every time: after a broken pool it returns runs of the batch before.
     parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
-    return list(parallel(joblib.delayed(bench.run)(job) for job in jobs))
+    return list(parallel(joblib.delayed(_run_for)(os.getpid(), bench, job) for job in jobs))
+
+
+def _run_for(tuner: int, bench: Bench, job: Job) -> TrialRun:
+    end_with(tuner)
+    return bench.run(job)

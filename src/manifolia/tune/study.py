@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from manifolia._core.optional import import_extra
 from manifolia._core.random import as_seed
 from manifolia._core.types import FloatArray
-from manifolia.exceptions import ManifoliaError, ParameterError
+from manifolia.exceptions import ManifoliaError, ParameterError, ParameterTypeError
 from manifolia.tune.parameters import label_of
 from manifolia.tune.space import SearchSpace, Setting
 from manifolia.tune.subsample import take_rows
@@ -353,7 +353,7 @@ def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
         try:
             return optuna.create_study(storage=_opened(optuna, storage), **options)
         except Exception as error:
-            if storage is None or isinstance(error, (FileNotFoundError, MemoryError)):
+            if storage is None or isinstance(error, (FileNotFoundError, MemoryError, ParameterTypeError)):
                 raise
             # SQLAlchemy's errors, an extra of an extra: known by their text. Another process may be making the tables
             # of the same file: then try again.
@@ -371,6 +371,10 @@ def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
 
 
 def _opened(optuna: Any, storage: Any) -> Any:
+    if not isinstance(storage, str | Path | optuna.storages.BaseStorage | None):
+        raise ParameterTypeError(
+            f"storage must be a path, an address, a storage of Optuna or None, got {storage!r}.", parameter="storage"
+        )
     if isinstance(storage, Path) or (isinstance(storage, str) and "://" not in storage):
         path = Path(storage).expanduser()
         if not path.parent.is_dir():

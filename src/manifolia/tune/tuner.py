@@ -16,6 +16,7 @@ which settings matter  `tune.sensitivity`
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,13 +26,24 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
+from manifolia._core.cells import as_array
+from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, check_same_length
+from manifolia._core.validate import (
+    check_bool,
+    check_is_fitted,
+    check_matrix,
+    check_number,
+    check_option,
+    check_same_length,
+    label_array,
+)
 from manifolia._core.warnings import warn
-from manifolia.exceptions import ParameterError
+from manifolia.exceptions import ParameterError, ParameterTypeError, TuningError
 from manifolia.metrics.registry import Metric
+from manifolia.tables.frames import as_pandas
 from manifolia.tune.answer import (
     Answer,
     confirm,
@@ -264,6 +276,7 @@ class Tuner(BaseEstimator):
         known, space = preset(estimator)
         return cls(known, {**space, **forest_space(known), **options.pop("space", {})}, **options)
 
+    @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, metric_X: ArrayLike | None = None) -> Tuner:
         """Search, confirm, and fit the recommended setting.
 
@@ -283,7 +296,9 @@ class Tuner(BaseEstimator):
             Itself.
         """
         begun = time.monotonic()
-        X = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
+        X = check_matrix(X, accept_sparse=True, allow_nan=True) if sp.issparse(X) else as_pandas(X)
+        X = X if hasattr(X, "iloc") or sp.issparse(X) else as_array(X, "X")
+        y = y if y is None or hasattr(y, "iloc") else label_array(y)
         n = check_same_length(X=X, y=y, metric_X=metric_X)
         if X.ndim != 2:
             raise ParameterError(
@@ -440,11 +455,12 @@ class Tuner(BaseEstimator):
         if any(trial.works for trial in trials):
             return
         errors = list(dict.fromkeys(trial.error for trial in trials if trial.error))
-        raise RuntimeError(
-            f"none of {len(trials)} settings worked. The first error was: {errors[0]}"
-            if errors
-            else "no setting was finished within the time. Give it more, or a smaller subsample."
-        )
+        if not errors:
+            raise TuningError("no setting was finished within the time. Give it more, or a smaller subsample.")
+        if len(errors) > 1:
+            raise TuningError(f"none of {len(trials)} settings worked. The first error was: {errors[0]}")
+        why = re.sub(r"^(?:Parameter(?:Type)?|Table|Value|Type)Error: | \(\S+, line \d+\)$", "", errors[0])
+        raise TuningError(f"none of {len(trials)} settings worked, all for the same reason: {why}")
 
     def _describe(self, search: Search, trials: Sequence[Trial]) -> None:
         """The tables."""
@@ -547,6 +563,11 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpac
         space.picked(tuner.refit)
     else:
         check_bool(tuner.refit, "refit")
+    if not isinstance(tuner.pilot_params, Mapping | None):
+        raise ParameterTypeError(
+            f"pilot_params must be a dict of parameters and values, or None, got {tuner.pilot_params!r}.",
+            parameter="pilot_params",
+        )
     for name in tuner.pilot_params or {}:
         check_option(name, "a parameter of pilot_params", list(known))
         if name in space.parameters:
@@ -554,8 +575,10 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpac
                 f"pilot_params has {name!r}, which is tuned: every cheap run would be of the same setting. Drop it."
             )
     _check_plan(tuner, space)
-    if tuner.pass_target != "auto":
+    if not (isinstance(tuner.pass_target, str) and tuner.pass_target == "auto"):
         check_bool(tuner.pass_target, "pass_target")
+    if not isinstance(tuner.study_name, str | None):
+        raise ParameterTypeError(f"study_name must be text or None, got {tuner.study_name!r}.", parameter="study_name")
     resolve_n_jobs(tuner.n_jobs)
     sample_size(tuner.subsample, n)
     return estimator, space, metrics

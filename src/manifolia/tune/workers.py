@@ -7,6 +7,9 @@ thread writes a number that grows into each of them. The others know that a work
 - else, wherever it was, when the number has not grown for some minutes *while they looked*: clocks of two machines need
   not agree, and a worker that was paused is given as long again.
 
+A worker's runs are made in processes of their own (`tune.runner`). These end by themselves when the worker does, also
+when it is killed and cannot end them.
+
 A worker that counts as gone but is not, because a run kept its interpreter busy for that long, finds its trial closed
 and leaves it to the worker that took it over.
 """
@@ -24,7 +27,9 @@ from typing import Any
 
 _BEAT = 30.0  # seconds between two beats
 _GRACE = 300.0  # seconds without a beat after which a worker counts as gone
+_LOOK = 1.0  # seconds between two looks of a process that runs trials at the one that started it
 _SESSIONS: set[str] = set()  # of this process
+_ends_with: int | None = None  # the process of the tuner that this one works for
 
 
 def new_worker() -> dict[str, Any]:
@@ -45,13 +50,32 @@ def is_gone(worker: Mapping[str, Any]) -> bool:
         return False
     if worker["pid"] == os.getpid():  # a container that starts anew has its old numbers
         return worker.get("session") not in _SESSIONS
+    return _has_ended(worker["pid"])
+
+
+def _has_ended(pid: int) -> bool:
     if os.name == "nt":  # signal 0 is Ctrl-C there
         return False
     try:
-        os.kill(worker["pid"], 0)
+        os.kill(pid, 0)
     except OSError as error:  # a process of another user is there, too
         return isinstance(error, ProcessLookupError)
     return False
+
+
+def end_with(tuner: int) -> None:
+    """Let this process, in which a tuner's runs are made, end as soon as the tuner's own is gone."""
+    global _ends_with
+    if _ends_with == tuner or os.name == "nt":  # Windows does not say whether a parent is still there
+        return
+    _ends_with, parent = tuner, os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent and not _has_ended(tuner):
+            time.sleep(_LOOK)
+        os._exit(1)  # in the midst of a run that nobody waits for
+
+    threading.Thread(target=watch, name="manifolia-tune-watch", daemon=True).start()
 
 
 class Beat:

@@ -1,0 +1,250 @@
+"""A map read through the leaves of a forest, where the trees' vote on the target decides whose place counts.
+
+Each tree votes for a label *and* a place. With v_k the vote of a row's trees for class k, and μ_k the mean place of the
+rows of class k that share leaves with it, the row is placed at
+
+    Σ_k v_k^s μ_k / Σ_k v_k^s,    s the sharpness.
+
+s = 1 is the mean of the leaves (`manifolia.extension.leaf_map`). Above, a row lies with the classes that its trees vote
+for, and between two if they are in doubt. In the leaves this is closed: an entry for each class in a leaf holds its
+share and its mean place. RF-GAP proximities give the same vote, v_i[k] = Σ_{j: y_j = k} p_ij (Rhodes, Cutler and Moon
+2023), so that it is also the mean under the weights p_ij v_i[y_j]^(s − 1).
+
+Several labels: a class is a combination of them, and its vote the product of the votes for each. Numbers: a tree counts
+by exp(−(s − 1) (a − ŷ)² / 2 e²), with a the mean of its leaf, ŷ the mean over trees, e the forest's error out of bag.
+
+A training row asks only trees that left it out of their bag, so its own label has no part in any of this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import row_blocks
+from manifolia._core.parallel import map_blocks
+from manifolia._core.types import BoolArray, FloatArray, IntArray, Sparse
+from manifolia.extension.leaf_map import EVERY_TREE, ROWS, LeafValues, check_leaves, leaf_values, warn_of_lost_rows
+from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag
+from manifolia.forest.targets import Target
+
+_LEAST_VOTE = 1e-12  # for a row without a label, which a given forest may have met: it has no say beside others
+
+
+class Labels(NamedTuple):
+    """Rows grouped by their labels."""
+
+    group: IntArray  # (n,): which combination of labels a row has; −1 without
+    columns: IntArray  # (n_groups, n_labels): of each combination, its labels' columns in a table of votes
+
+
+class ClassVotes(NamedTuple):
+    """How the trees that left a row out of their bag vote on its classes."""
+
+    votes: FloatArray  # (n, n_votes): for each label, shares that add up to 1
+    labels: Labels
+
+    def log_agreement(self, row: IntArray, other: IntArray) -> FloatArray:
+        """Logarithm of a row's votes for the labels of another one."""
+        total, group = np.zeros(len(row)), self.labels.group[other]
+        for column in self.labels.columns.T:
+            vote = np.where(group >= 0, self.votes[row, column[group]], 0.0)
+            total += np.log(np.maximum(vote, _LEAST_VOTE))
+        return total
+
+
+class NumberVotes(NamedTuple):
+    """What the trees that left a row out of their bag expect of its numbers."""
+
+    expected: FloatArray  # (n, n_outputs): in units of `error`
+    error: FloatArray  # (n_outputs,): root of the mean squared error of what is expected
+
+    def log_agreement(self, row: IntArray, other: IntArray) -> FloatArray:
+        """Minus half the squared difference of what is expected of two rows."""
+        total = np.zeros(len(row))
+        for expected in self.expected.T:
+            total -= 0.5 * (expected[row] - expected[other]) ** 2
+        return total
+
+
+Votes = ClassVotes | NumberVotes
+
+
+class VotedLeaves(NamedTuple):
+    """Leaves that hold a place for each combination of labels in them."""
+
+    starts: IntArray  # (n_leaves + 1,): where the entries of each leaf begin
+    group: IntArray  # (n_entries,): combination of labels
+    content: FloatArray  # (n_entries, 1 + c): its share of the leaf, and that share times its mean place
+    columns: IntArray  # (n_groups, n_labels): its columns in a table of votes
+    power: float  # of the votes that multiply the shares: sharpness − 1
+
+    def votes(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
+        """Count how the trees of every row vote."""
+        from manifolia.kernels.forest import vote_out
+
+        n = leaf.shape[1]
+        votes, n_asked = np.zeros((n, int(self.columns.max()) + 1)), np.zeros(n, dtype=np.int64)
+
+        def run(rows: slice) -> None:
+            vote_out(
+                leaf, parts, self.starts, self.group, self.content, self.columns, rows.start, rows.stop, votes, n_asked
+            )
+
+        map_blocks(run, row_blocks(n, ROWS))
+        return votes / np.maximum(n_asked, 1)[:, np.newaxis]
+
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
+        """Place rows by the trees that they may ask."""
+        from manifolia.kernels.forest import place_by_votes
+
+        check_leaves(leaf, len(self.starts) - 1)
+        votes = self.votes(leaf, parts)
+        warn_of_lost_rows(int((votes.max(axis=1) == 0.0).sum()), len(votes))
+        out = np.zeros((leaf.shape[1], self.content.shape[1] - 1))
+
+        def run(rows: slice) -> None:
+            place_by_votes(
+                leaf, parts, self.starts, self.group, self.content, self.columns, votes, self.power,
+                rows.start, rows.stop, out,
+            )  # fmt: skip
+
+        map_blocks(run, row_blocks(leaf.shape[1], ROWS))
+        return out
+
+    def fits(self, n_leaves: int) -> bool:
+        """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
+        starts, group, content, columns, power = self
+        kinds = starts.dtype == np.int64 and group.dtype == columns.dtype == np.int32 and content.dtype == np.float64
+        shapes = starts.shape == (n_leaves + 1,) and columns.ndim == content.ndim == 2 and min(columns.shape) > 0
+        if not kinds or not shapes or group.shape != content.shape[:1] or content.shape[1] < 2:
+            return False
+        ordered = starts[0] == 0 and starts[-1] == len(group) and (np.diff(starts) >= 0).all()
+        inside = ((group >= 0) & (group < len(columns))).all() and (columns >= 0).all()
+        return bool(ordered and inside) and int(columns.max()) < columns.size and type(power) is float
+
+
+class ValuedLeaves(NamedTuple):
+    """Leaves that hold numbers and a place."""
+
+    values: FloatArray  # (n_leaves, n_outputs + c): numbers in units of their error, then the mean place
+    filled: BoolArray  # (n_leaves,): whether a leaf has a say
+    n_outputs: int
+    power: float  # of a tree's agreement with all others: sharpness − 1
+
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
+        """Place rows by the trees that they may ask."""
+        from manifolia.kernels.forest import place_by_values
+
+        guess = LeafValues(np.ascontiguousarray(self.values[:, : self.n_outputs]), self.filled).place(leaf, parts)
+        out = np.zeros((leaf.shape[1], self.values.shape[1] - self.n_outputs))
+
+        def run(rows: slice) -> None:
+            place_by_values(leaf, parts, self.values, self.filled, guess, self.power, rows.start, rows.stop, out)
+
+        map_blocks(run, row_blocks(leaf.shape[1], ROWS))
+        return out
+
+    def fits(self, n_leaves: int) -> bool:
+        """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
+        sizes = type(self.n_outputs) is int and type(self.power) is float
+        return (
+            LeafValues(self.values, self.filled).fits(n_leaves) and sizes and 0 < self.n_outputs < self.values.shape[1]
+        )
+
+
+def out_of_bag_votes(table: LeafTable, target: Target, *, row_weight: FloatArray | None = None) -> Votes | None:
+    """Ask the trees that left a row out of their bag for its target; None without a target."""
+    if target.y is None:
+        return None
+    weight = _labelled_weight(target, row_weight)
+    if target.is_classification:
+        labels = read_labels(target)
+        counted = voted_leaves(table, labels, np.zeros((table.n_rows, 1)), 1.0, row_weight=weight)
+        return ClassVotes(counted.votes(table.leaf, parts_out_of_bag(table)), labels)
+    numbers = _numbers(target)
+    expected = leaf_values(table, numbers, row_weight=weight).place(table.leaf, parts_out_of_bag(table))
+    error = np.sqrt(np.mean((expected - numbers)[target.labelled] ** 2, axis=0))
+    error = np.where(error > 0.0, error, 1.0)  # no error at all: any unit will do
+    return NumberVotes(expected / error, error)
+
+
+def guided_leaves(
+    table: LeafTable, Y: FloatArray, target: Target, votes: Votes | None, sharpness: float, *,
+    row_weight: FloatArray | None = None,
+) -> LeafValues | VotedLeaves | ValuedLeaves:  # fmt: skip
+    """Put places into the leaves, with what the rows there say of the target."""
+    if votes is None:
+        return leaf_values(table, Y, row_weight=row_weight)
+    weight = _labelled_weight(target, row_weight)
+    if isinstance(votes, ClassVotes):
+        return voted_leaves(table, votes.labels, Y, sharpness, row_weight=weight)
+    numbers = _numbers(target) / votes.error
+    values = leaf_values(table, np.column_stack([numbers, Y]), row_weight=weight)
+    return ValuedLeaves(*values, numbers.shape[1], float(sharpness - 1.0))
+
+
+def voted_leaves(
+    table: LeafTable, labels: Labels, Y: FloatArray, sharpness: float, *, row_weight: FloatArray
+) -> VotedLeaves:
+    """Average places over the in-bag rows of every leaf and combination of labels."""
+    n_groups = len(labels.columns)
+
+    def read(t: int) -> tuple[IntArray, IntArray, FloatArray]:
+        mass = table.counts[t] * row_weight
+        rows = np.flatnonzero((mass > 0.0) & (labels.group >= 0))
+        mass, first, last = mass[rows], *table.trees.first_leaf[t : t + 2]
+        leaf = table.leaf[t, rows].astype(np.int64) - first
+        key, entry = np.unique(leaf * n_groups + labels.group[rows], return_inverse=True)
+        share = mass / np.bincount(leaf, mass)[leaf]
+        content = [np.bincount(entry, share * column) for column in (np.ones(len(rows)), *Y[rows].T)]
+        return np.bincount(key // n_groups, minlength=last - first), key % n_groups, np.column_stack(content)
+
+    sizes, groups, contents = zip(*map_blocks(read, range(table.n_trees)), strict=True)
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+    group = np.concatenate(groups).astype(np.int32)
+    return VotedLeaves(starts, group, np.concatenate(contents), labels.columns, float(sharpness - 1.0))
+
+
+def read_labels(target: Target) -> Labels:
+    """Group rows of a target of classes by their labels."""
+    outputs = np.asarray(target.y).reshape(len(target.y), -1)  # type: ignore[arg-type]
+    columns, n_votes = [], 0
+    for output in outputs.T:
+        found, codes = np.unique(output, return_inverse=True)
+        columns.append(n_votes + codes)
+        n_votes += len(found)
+    combinations, own = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+    group = np.full(len(target.labelled), -1, dtype=np.int32)
+    group[target.labelled] = own.ravel()
+    return Labels(group, np.ascontiguousarray(combinations, dtype=np.int32))
+
+
+def sharpened(P: Sparse, votes: Votes | None, power: float) -> Sparse:
+    """Multiply proximities by the agreement of what is known of two rows, to a power; rows add up to 1.
+
+    For classes that is p_ij v_i[y_j]^power: without i's own label, since only other rows' labels make its votes.
+    """
+    W = P.copy()
+    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    if votes is not None and power > 0.0:
+        agreement = votes.log_agreement(row, W.indices)
+        largest = np.maximum.reduceat(agreement, W.indptr[:-1])
+        W.data = W.data * np.exp(power * (agreement - largest[row]))
+    W.data /= np.bincount(row, W.data, minlength=W.shape[0])[row]
+    return W
+
+
+def _labelled_weight(target: Target, row_weight: FloatArray | None) -> FloatArray:
+    """A fitted forest may have been trained on more labels than are given: rows without one have no say."""
+    known = target.labelled.astype(np.float64)
+    return known if row_weight is None else np.where(target.labelled, row_weight, 0.0)
+
+
+def _numbers(target: Target) -> FloatArray:
+    known: Any = np.asarray(target.y, dtype=np.float64)
+    known = known.reshape(len(known), -1)
+    numbers = np.zeros((len(target.labelled), known.shape[1]))
+    numbers[target.labelled] = known
+    return numbers

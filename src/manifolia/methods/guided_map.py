@@ -1,0 +1,240 @@
+"""A guided map nearly as sharp as its forest: proximities and places weighted by the trees' votes.
+
+=====  =====================================================  ===================================================
+step   what                                                   here
+=====  =====================================================  ===================================================
+1      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
+2      votes v_i of the trees that left row i out             `extension.vote_map.out_of_bag_votes`
+3      affinities p_ij v_i[y_j]^((s − 1) / 2), made symmetric `extension.vote_map.sharpened`
+4      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
+5      t-SNE's forces on the affinities, from there           `layout.forces`
+6      each row placed by votes through the leaves            `extension.vote_map.guided_leaves`
+=====  =====================================================  ===================================================
+
+The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. RF-GAP's
+vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag (Rhodes, Cutler and Moon 2023), which makes step 6 the mean
+of the layout under p_ij v_i[y_j]^(s − 1). Step 3 takes half of that exponent: an affinity of two rows has the votes of
+both in it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from manifolia._core import memory
+from manifolia._core.fitting import all_or_nothing
+from manifolia._core.parallel import threads
+from manifolia._core.progress import Reporter
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.validate import check_number
+from manifolia.exceptions import ParameterError
+from manifolia.extension.vote_map import guided_leaves, out_of_bag_votes, sharpened
+from manifolia.forest.trees import check_forest
+from manifolia.layout.forces import ForceLayout, Schedule, bearable_exaggeration, forces_need, neighbor_forces, resized
+from manifolia.layout.metric_mds import mds_layout
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
+from manifolia.operators.landmarks import resolve_n_landmarks
+from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
+
+#: Proximities of each row that the forces read: with votes in them, few suffice.
+_NEAREST = 90
+#: The start is a map already: forces sort it as it stands, with little exaggeration, so that its arrangement stays.
+#: (Letter, 1,050 rows: distances correlate with the start's by 0.77, from a tiny start at the usual 12 by 0.68.)
+_SCHEDULE = Schedule(early=100, late=400)
+_EXAGGERATION = 4.0
+_SPREAD = 2.0  # standard deviation of the start along its first axis
+_BYTES_PER_PAIR = 80.0  # of a stored proximity, its sharpened copy, and both in the symmetric graph
+_DAMPING = 0.9  # of the walk, as in RF-PHATE
+_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
+
+
+class GuidedMap(ForestBacked):
+    """Supervised map in which a row lies with the classes that the forest's trees vote for.
+
+    Rows are near one another if a forest trained on the target cannot tell them apart, as in `RFPHATE`; what is new is
+    that the trees' vote on a row decides whose proximity counts. Classes that the forest can tell apart lie apart,
+    also if there are many of them, and a row on which the trees disagree lies between the classes that they name. The
+    vote on a training row is that of the trees that left it out of their bag: its own label has no part in it.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimensions of the map. More than 3 are possible up to 20,000 rows.
+    sharpness : float, default=3.0
+        How much the vote decides. A row is placed at the mean of its classes' places, each class weighted by its share
+        of the votes to this power. 1 is the plain mean over leaves, where every undecided row is drawn to the middle; 3
+        turns votes of 60 to 40 into weights of 77 to 23; very large values leave only the class with most votes.
+        The layout itself uses half of what this adds to 1, because an affinity has the votes of two rows in it. For
+        numbers a tree counts less the further its value is from what all trees expect, in units of the forest's error,
+        and for several labels the votes for each are multiplied. Without a target there is nothing to vote on, and
+        nothing is sharpened.
+    n_trees : int, default=500
+        Trees of the forest that is built when none is given.
+    forest : scikit-learn forest, default=None
+        With ``bootstrap=True``. Fitted: used as it is, on the rows it was fitted on. Unfitted: a clone is fitted. None:
+        a random forest for the task, as for `RFPHATE`.
+    task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
+        What the target asks for; see `manifolia.forest.targets.read_target`.
+    n_landmarks : int, "auto" or None, default="auto"
+        Groups of rows on which the walk runs that gives the layout its start. ``"auto"``: 2000 if there are more rows
+        than that; None: every row.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of forest and landmarks. The same seed gives the same bits for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Threads; None is all cores.
+    verbose : bool, default=False
+        Show progress on stderr.
+    callback : callable, default=None
+        Called with a ``ProgressEvent``; returning True stops.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n, n_components)
+        The map of the training rows, each placed by the trees that left it out of their bag.
+    layout_embedding_ : ndarray of shape (n, n_components)
+        What the layout itself gave, before rows were placed through the leaves.
+    kl_divergence_ : float
+        Kullback-Leibler divergence of the layout's affinities from the sharpened proximities.
+    forest_ : scikit-learn forest
+        The forest.
+    task_ : str
+        The task.
+    oob_score_ : float
+        The forest's accuracy, or R², on out-of-bag rows; NaN without a target.
+    oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
+        What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
+        without a target.
+    over_separation_ : float
+        The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
+        forest has earned.
+    feature_importances_ : ndarray of shape (d,)
+        How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
+    importances_std_ : ndarray of shape (d,)
+        Its standard deviation over trees.
+    novelty_threshold_ : float
+        Novelty above which a row is called unlike the training rows: 0.99, or less for fewer than 100 rows.
+    n_features_in_ : int
+        Features seen in ``fit``.
+
+    References
+    ----------
+    .. [1] J. S. Rhodes, A. Cutler and K. R. Moon, "Geometry- and accuracy-preserving random forest proximities",
+       TPAMI 2023.
+    .. [2] J. S. Rhodes, A. Cutler, G. Wolf and K. R. Moon, "Random forest-based diffusion information geometry for
+       supervised visualization and data exploration", 2021.
+    .. [3] L. van der Maaten and G. Hinton, "Visualizing data using t-SNE", JMLR 9, 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import manifolia as mf
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mf.GuidedMap(n_trees=100, random_state=0).fit(X, y)
+    >>> model.embedding_.shape, model.transform(X[:3]).shape
+    ((150, 2), (3, 2))
+    """
+
+    proximity = "gap"  # not a parameter: the one kind whose vote is the forest's
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        sharpness: float = 3.0,
+        n_trees: int = 500,
+        forest: Any = None,
+        task: str = "auto",
+        n_landmarks: int | str | None = "auto",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+        callback: Callback = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sharpness = sharpness
+        self.n_trees = n_trees
+        self.forest = forest
+        self.task = task
+        self.n_landmarks = n_landmarks
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    @all_or_nothing
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GuidedMap:
+        """Grow the forest and make the map.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows; NaN is a missing value where the forest supports it.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target. Rows whose label is missing (NaN, None or NA) are not trained on, and are placed.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows in the forest.
+
+        Returns
+        -------
+        GuidedMap
+            Itself.
+        """
+        self._check_parameters()
+        reporter = Reporter(self.callback, verbose=self.verbose)
+        with threads(self.n_jobs):
+            rows = check_rows(self, X, reset=True)
+            n = rows.shape[0]
+            target, weight = self._read_target(y, sample_weight, n)
+            memory.require(  # before the forest is grown
+                self._memory_need(rows, y),
+                step=f"a forest and the layout of {n} rows",
+                remedy="Set n_landmarks='auto' or a smaller number, or n_trees, or take fewer rows.",
+            )
+            seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
+            reporter.step("proximities", 0, 1)
+            P = forest.proximities(self.proximity, top_k=_NEAREST)  # 1
+            votes = out_of_bag_votes(forest.table, target, row_weight=forest.weight)  # 2
+            W = sharpened(P, votes, (self.sharpness - 1.0) / 2.0)  # 3
+            reporter.step("proximities", 1, 1)
+            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 4
+            walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
+            start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
+            layout = _lay_out((W + W.T) / 2.0, start, reporter)  # 5
+            fill = partial(guided_leaves, target=target, votes=votes, sharpness=self.sharpness)
+            places = forest.places(layout.Y, reporter, fill)  # 6
+            judged = forest.judge(places, reporter)
+            return self._keep(
+                forest, target, places.astype(rows.dtype, copy=False), judged,
+                layout_embedding_=layout.Y, kl_divergence_=layout.divergence,
+            )  # fmt: skip
+
+    def _check_parameters(self) -> None:
+        self._check_common()
+        check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
+        given = check_forest(self.forest)
+        if given is not None and not given.bootstrap:
+            raise ParameterError(
+                f"forest must have bootstrap=True, got {type(given).__name__}(bootstrap=False): only trees that left a "
+                f"row out of their bag may vote on it. Fit it with bootstrap=True.",
+                parameter="forest",
+            )
+
+    def _layout_need(self, n: int) -> float:
+        m, pairs = resolve_n_landmarks(self.n_landmarks, n) or n, n * min(n, _NEAREST)
+        walk = _TALL_ARRAYS * 8.0 * 32 * n + SQUARE_ARRAYS * 8.0 * m**2
+        return _BYTES_PER_PAIR * pairs + max(walk, forces_need(n, 2.0 * pairs, self.n_components))
+
+    def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes at the peak of a fit: the forest, its leaves, the layout."""
+        n, d = X.shape
+        return self._forest_need(X, y) + max(8.0 * n * d, self._layout_need(n))  # as in RFPHATE
+
+
+def _lay_out(W: Sparse, start: FloatArray, reporter: Reporter) -> ForceLayout:
+    """Let the forces sort a start that is a map already."""
+    begin = resized(start, _SPREAD)
+    schedule = _SCHEDULE._replace(exaggeration=bearable_exaggeration(W, begin, most=_EXAGGERATION))
+    return neighbor_forces(W, begin, schedule=schedule, symmetric=True, callback=reporter)

@@ -1,0 +1,235 @@
+"""The guided map: sharper than RF-PHATE on rows it has not seen, at chance where the labels mean nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial import KDTree
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_friedman1, make_multilabel_classification
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.metrics import r2_score
+
+import manifolia as mf
+from manifolia.exceptions import ModelFileError, ParameterError
+from manifolia.extension.leaf_map import leaf_values, place_new, place_training
+from manifolia.metrics.separation import map_score
+
+
+def guided(**options):
+    return mf.GuidedMap(**{"n_trees": 60, "random_state": 0, **options})
+
+
+def agreeing(model, X, y, X_new, y_new, k=10):
+    """Return the share of new rows whose class most of the k nearest training rows have."""
+    near = KDTree(model.fit(X, y).embedding_).query(model.transform(X_new), k)[1]
+    votes = np.eye(y.max() + 1)[y[near]].sum(axis=1)
+    return float((votes.argmax(axis=1) == y_new).mean())
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return X, y, guided().fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    rows = np.random.default_rng(0).permutation(len(X))[:700]
+    return X[rows[:400]], y[rows[:400]], X[rows[400:]], y[rows[400:]]
+
+
+def test_it_is_sharper_than_rf_phate_on_rows_that_it_has_not_seen(digits):
+    plain = agreeing(mf.RFPHATE(n_trees=100, random_state=0), *digits)
+    soft = agreeing(guided(n_trees=100, sharpness=1.0), *digits)
+    sharp = agreeing(guided(n_trees=100), *digits)
+    assert sharp > plain + 0.05
+    assert sharp > soft
+    forest = guided(n_trees=100).fit(*digits[:2]).forest_
+    assert sharp < forest.score(*digits[2:]) + 0.02
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.HonestyWarning")
+@pytest.mark.parametrize("sharpness", [3.0, 20.0])
+def test_permuted_labels_are_at_chance(digits, sharpness):
+    X, y, X_new, y_new = digits
+    left_out, held_out = [], []
+    for seed in range(4):
+        labels = np.random.default_rng(100 + seed).permutation(np.concatenate([y, y_new]))
+        model = guided(sharpness=sharpness, random_state=seed)
+        held_out.append(agreeing(model, X, labels[: len(y)], X_new, labels[len(y) :]))
+        left_out.append(map_score(model.embedding_, labels[: len(y)], classification=True))
+    # Ten classes: four times 400 and 300 rows leave standard errors of 0.0075 and 0.009.
+    assert np.mean(left_out) < 0.1 + 0.025
+    assert np.mean(held_out) < 0.1 + 0.03
+
+
+def test_a_mixture_of_two_classes_lies_between_them(iris):
+    X, y, model = iris
+    centres = model.transform(np.array([X[y == k].mean(axis=0) for k in (1, 2)]))
+    between = model.transform((X[y == 1].mean(axis=0) + X[y == 2].mean(axis=0))[np.newaxis] / 2)
+    along = centres[1] - centres[0]
+    share = (between[0] - centres[0]) @ along / (along @ along)
+    assert -0.2 < share < 1.2
+
+
+def test_sharpness_1_places_rows_as_rf_phate_would(iris):
+    X, y, _ = iris
+    model = guided(sharpness=1.0).fit(X, y)
+    held = model._fitted_forest
+    plain = leaf_values(held.table, model.layout_embedding_)
+    np.testing.assert_allclose(model.embedding_, place_training(held.table, plain), atol=1e-11)
+    np.testing.assert_allclose(model.transform(X), place_new(held.leaves_of(X), plain), atol=1e-11)
+
+
+def test_a_row_alone_has_the_bits_that_it_has_in_a_batch(iris):
+    X, _, model = iris
+    whole = model.transform(X)
+    for i in range(0, len(X), 13):
+        np.testing.assert_array_equal(model.transform(X[i : i + 1])[0], whole[i])
+
+
+def test_the_same_bits_for_any_number_of_threads(iris):
+    X, y, model = iris
+    one = guided(n_jobs=1).fit(X, y)
+    np.testing.assert_array_equal(one.embedding_, model.embedding_)
+    np.testing.assert_array_equal(one.transform(X), model.transform(X))
+    landmarks = [guided(n_landmarks=40, n_jobs=n_jobs).fit(X, y).embedding_ for n_jobs in (1, 2)]
+    np.testing.assert_array_equal(*landmarks)
+
+
+def test_landmarks_change_the_start_alone(iris):
+    X, y, model = iris
+    few = guided(n_landmarks=40).fit(X, y)
+    np.testing.assert_array_equal(few.oob_prediction_, model.oob_prediction_)
+    assert map_score(few.embedding_, y, classification=True) > 0.9
+
+
+TARGETS = {
+    "classification": lambda: load_iris(return_X_y=True),
+    "regression": lambda: tuple(part[:150] for part in load_diabetes(return_X_y=True)),
+    "multilabel": lambda: make_multilabel_classification(120, n_classes=3, random_state=0),
+    "multioutput": lambda: (load_iris().data, load_iris().data[:, :2] + 0.05),
+    "unsupervised": lambda: (load_iris().data, None),
+}
+
+
+@pytest.mark.parametrize("task", TARGETS)
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_every_task_and_one_to_three_dimensions(task, n_components):
+    X, y = TARGETS[task]()
+    model = guided(n_components=n_components, task="unsupervised" if y is None else "auto").fit(X, y)
+    assert model.task_ == task
+    assert model.embedding_.shape == (len(X), n_components)
+    assert (model.embedding_.std(axis=0) > 0.05).all()
+    assert np.isfinite(model.transform(X[:5])).all()
+    assert np.isnan(model.over_separation_) == (y is None)
+    assert model.over_separation_ < 0.05 or y is None
+    assert model.feature_importances_.shape == (X.shape[1],)
+    assert ((model.novelty(X) >= 0) & (model.novelty(X) <= 1)).all()
+
+
+def test_numbers_of_rows_that_it_has_not_seen_are_told_better_than_by_rf_phate():
+    X, y = make_friedman1(700, noise=1.0, random_state=0)
+    told = []
+    for model in (mf.RFPHATE(n_trees=100, random_state=0), guided(n_trees=100, sharpness=1.0), guided(n_trees=100)):
+        near = KDTree(model.fit(X[:400], y[:400]).embedding_).query(model.transform(X[400:]), 10)[1]
+        told.append(r2_score(y[400:], y[:400][near].mean(axis=1)))
+    plain, soft, sharp = told
+    assert sharp > plain + 0.03
+    assert sharp > soft
+
+
+def test_without_a_target_nothing_is_sharpened():
+    X = load_iris().data
+    maps = [guided(task="unsupervised", sharpness=s).fit(X).embedding_ for s in (1.0, 3.0)]
+    np.testing.assert_array_equal(*maps)
+
+
+@pytest.mark.parametrize("task", ["unsupervised", "classification"])
+@pytest.mark.parametrize("n", [6, 12, 30, 60])
+@pytest.mark.filterwarnings("ignore")  # few rows: some are in every bag, or the map shows more than the forest
+def test_a_small_table_of_noise_does_not_shrink_to_a_point(task, n):
+    X, y = np.random.default_rng(0).normal(size=(n, 5)), np.arange(n) % 2
+    model = guided(task=task).fit(X, None if task == "unsupervised" else y)
+    assert (model.layout_embedding_.std(axis=0) > 0.1).all()
+
+
+def test_labels_may_be_missing_and_values_too(iris):
+    X, y, _ = iris
+    some, gaps = y.astype(float), X.copy()
+    some[::3] = np.nan
+    gaps[::5, 1] = np.nan
+    model = guided().fit(gaps, some)
+    assert np.isfinite(model.embedding_).all()
+    hidden = np.isnan(some)
+    near = KDTree(model.embedding_[~hidden]).query(model.embedding_[hidden], 5)[1]
+    told = np.array([np.bincount(votes).argmax() for votes in y[~hidden][near]])
+    assert (told == y[hidden]).mean() > 0.85
+
+
+def test_sparse_rows_and_weights(iris):
+    X, y, model = iris
+    np.testing.assert_allclose(guided().fit(sp.csr_array(X), y).transform(sp.csr_array(X)), model.transform(X))
+    weighted = guided().fit(X, y, sample_weight=np.where(y == 0, 5.0, 1.0))
+    assert np.isfinite(weighted.embedding_).all()
+    assert not np.array_equal(weighted.embedding_, model.embedding_)
+
+
+def test_any_forest_that_has_bags(iris):
+    X, y, _ = iris
+    forest = ExtraTreesClassifier(60, bootstrap=True, min_samples_leaf=3, random_state=0).fit(X, y)
+    model = mf.GuidedMap(forest=forest, random_state=0).fit(X, y)
+    assert model.forest_ is forest
+    P = model.proximity_matrix()
+    np.testing.assert_allclose(P @ np.eye(3)[y], forest.set_params(oob_score=True).fit(X, y).oob_decision_function_)
+
+
+def test_what_is_refused(iris):
+    X, y, _ = iris
+    for forest in (RandomForestClassifier(bootstrap=False), ExtraTreesClassifier()):
+        with pytest.raises(ParameterError, match=r"forest must have bootstrap=True, got \w+\(bootstrap=False\)"):
+            mf.GuidedMap(forest=forest).fit(X, y)
+    for sharpness in (0.5, np.nan, "3"):
+        with pytest.raises((ValueError, TypeError), match="sharpness"):
+            mf.GuidedMap(sharpness=sharpness).fit(X, y)
+    with mf.memory_limit(10_000), pytest.raises(MemoryError, match="the layout of 150 rows"):
+        mf.GuidedMap().fit(X, y)
+
+
+def test_the_layout_can_be_stopped_and_is_placed(iris):
+    X, y, whole = iris
+    heard = []
+
+    def listen(event):
+        heard.append(event.stage)
+        return event.stage == "layout"
+
+    model = guided(callback=listen).fit(X, y)
+    stages = list(dict.fromkeys(heard))
+    assert stages == ["forest", "leaves", "proximities", "walk", "distances", "layout", "placement"]
+    assert heard.count("layout") == 1
+    assert not np.array_equal(model.embedding_, whole.embedding_)
+    assert map_score(model.embedding_, y, classification=True) > 0.85
+
+
+@pytest.mark.parametrize("task", ["classification", "regression", "multilabel", "unsupervised"])
+def test_a_saved_map_places_rows_with_the_same_bits(task, tmp_path):
+    X, y = TARGETS[task]()
+    model = guided(task="unsupervised" if y is None else "auto").fit(X, y)
+    loaded = mf.load(mf.save(model, tmp_path / "map.mfa"))
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    np.testing.assert_array_equal(loaded.embedding_, model.embedding_)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_file_whose_leaves_do_not_fit_the_forest_is_refused(task, tmp_path):
+    X, y = TARGETS[task]()
+    model = guided().fit(X, y)
+    held = model._fitted_forest
+    broken = {"group": held.leaves[1] + 99} if task == "classification" else {"n_outputs": 9}
+    held.leaves = held.leaves._replace(**broken)
+    path = mf.save(model, tmp_path / "map.mfa")
+    with pytest.raises(ModelFileError, match="do not fit its forest"):
+        mf.load(path)

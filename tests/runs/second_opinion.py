@@ -1,0 +1,391 @@
+"""What a run says, computed again by plain NumPy, pandas and scikit-learn: nothing here uses the library's own answers
+but the map, the forest and the prepared rows, which are what the sentences are about.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+from sklearn.neighbors import NearestNeighbors
+
+POINT = 0.0051  # a share is said in whole per cent
+
+
+def key(value):
+    """1, 1.0 and "1" are one class."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.number)) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def keys(values):
+    return np.array(["" if pd.isna(value) else key(value) for value in values], dtype=object)
+
+
+def percent(text):
+    return float(text.rstrip("%").replace(",", "")) / 100
+
+
+def nearest(Y, k):
+    return NearestNeighbors(n_neighbors=k).fit(Y).kneighbors(return_distance=False)
+
+
+def column_as_plain(values, kind):
+    """One raw column as the columns that distances see: numbers on one scale, levels and gaps as 0 and 1."""
+    gaps = values.isna().to_numpy()
+    marks = [gaps.astype(float)] if gaps.any() else []
+    if kind == "category":
+        texts = keys(values)
+        names, counts = np.unique(texts[~gaps], return_counts=True)
+        order = sorted(range(len(names)), key=lambda i: (-counts[i], names[i]))
+        own = [names[i] for i in (order if len(names) <= 30 else order[:29])]
+        columns = [texts == name for name in own] + ([] if len(names) <= 30 else [~gaps & ~np.isin(texts, own)])
+        block = np.array(columns, dtype=float)
+        block[int(np.argmax(block.sum(axis=1))), gaps] = 1.0
+        return [*block, *marks]
+    if kind == "bool":
+        return [values.astype(float).to_numpy(), *marks]
+    if kind == "date":
+        number = (values - values.min()).dt.total_seconds().to_numpy() / 86400
+    elif kind == "money":
+        number = values.str.replace("[$,]", "", regex=True).astype(float).to_numpy()
+    else:
+        number = values.to_numpy(dtype=float, na_value=np.nan)
+    number = np.where(gaps, np.nanmedian(number), number)
+    return [(number - number.mean()) / number.std(), *marks]
+
+
+class Opinion:
+    """A second opinion on one run."""
+
+    def __init__(self, made, run):
+        self.made, self.run = made, run
+        frame = made.frame
+        self.y = frame[list(made.target)]
+        self.features = frame.drop(columns=list(made.target))
+        self.kinds = {name: made.kinds.get(name) or self._kind(name) for name in self.features}
+        self.used = [name for name, kind in self.kinds.items() if kind != "left"]
+        self.Y = run.coordinates[run.report["axes"]].to_numpy()
+        self.name = " and ".join(
+            [", ".join(made.target[:-1]), made.target[-1]] if len(made.target) > 1 else made.target
+        )
+        self.method = run.model[-1]
+        self.classes = run.report["target"]["task"] in ("classification", "multilabel") or (
+            run.report["target"]["task"] == "multioutput" and self.y.stack().mod(1).eq(0).all()
+        )
+        self.purpose = self.name
+        self.n = len(frame)
+        self.drawn = {}  # raw column to the error of its importance by the permutations that were drawn
+
+    def _kind(self, name):
+        values = self.features[name]
+        if pd.api.types.is_bool_dtype(values.dtype):
+            return "bool"
+        return "number" if pd.api.types.is_numeric_dtype(values.dtype) else "category"
+
+    @cached_property
+    def plain(self):
+        """The rows as distances see them."""
+        return np.column_stack(
+            [column for name in self.used for column in column_as_plain(self.features[name], self.kinds[name])]
+        )
+
+    @cached_property
+    def known(self):
+        return self.y.notna().all(axis=1).to_numpy()
+
+    @cached_property
+    def labels(self):
+        """(n, n_targets): the target as texts, or as numbers."""
+        if self.classes:
+            return np.column_stack([keys(self.y[name]) for name in self.y])
+        return np.column_stack([self.y[name].to_numpy(dtype=float, na_value=np.nan) for name in self.y])
+
+    @cached_property
+    def bags(self):
+        """(n_trees, n): how often each row is in the bag of each tree; rows without a label are in none."""
+        places = np.flatnonzero(self.known)
+        counts = np.zeros((len(self.method.forest_.estimators_), self.n))
+        for t, sample in enumerate(self.method.forest_.estimators_samples_):
+            counts[t, places] = np.bincount(sample, minlength=len(places))
+        return counts
+
+    @cached_property
+    def guesses(self):
+        """(n, n_targets): what the trees say that have not seen a row."""
+        forest, X = self.method.forest_, self.run.rows
+        n_targets = self.y.shape[1]
+        known_classes = forest.classes_ if n_targets > 1 and self.classes else [getattr(forest, "classes_", None)]
+        sums = [np.zeros((self.n, len(known_classes[k]) if self.classes else 1)) for k in range(n_targets)]
+        asked = np.zeros(self.n)
+        for t, tree in enumerate(forest.estimators_):
+            out = np.flatnonzero(self.bags[t] == 0)
+            asked[out] += 1
+            if self.classes:
+                shares = tree.predict_proba(X[out])
+                shares = shares if n_targets > 1 else [shares]
+            else:
+                shares = tree.predict(X[out]).reshape(len(out), -1).T[:, :, None]
+            for k in range(n_targets):
+                sums[k][out] += shares[k]
+        if self.classes:
+            return np.column_stack(
+                [keys(np.asarray(known_classes[k])[sums[k].argmax(axis=1)]) for k in range(n_targets)]
+            )
+        return np.column_stack([one[:, 0] / asked for one in sums])
+
+    def score(self, labels, guesses):
+        if self.classes:
+            return float((labels == guesses).mean())
+        truth, guesses = labels.astype(float), guesses.astype(float)
+        return float(
+            (1 - ((truth - guesses) ** 2).sum(axis=0) / ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)).mean()
+        )
+
+    @cached_property
+    def learned(self):
+        """The forest's score on rows that it has not seen."""
+        return self.score(self.labels[self.known], self.guesses[self.known])
+
+    @cached_property
+    def shown(self):
+        """The same of the nearest rows in the map."""
+        labels, Y = self.labels[self.known], self.Y[self.known]
+        near = nearest(Y, min(10, len(Y) - 1))
+        if not self.classes:
+            return self.score(labels, labels.astype(float)[near].mean(axis=1))
+        voted = np.empty_like(labels)
+        for k in range(labels.shape[1]):
+            names = np.unique(labels[:, k])
+            votes = (labels[near, k][:, :, None] == names).sum(axis=1)
+            voted[:, k] = names[votes.argmax(axis=1)]
+        return self.score(labels, voted)
+
+    @cached_property
+    def blind(self):
+        labels = self.labels[self.known]
+        return float(np.mean([np.unique(column, return_counts=True)[1].max() / len(column) for column in labels.T]))
+
+    @cached_property
+    def chance(self):
+        """How often shuffled labels agree with the guesses as well as the true ones, for the best of the targets."""
+        rng = np.random.default_rng(0)
+        found = []
+        for truth, guess in zip(self.labels[self.known].T, self.guesses[self.known].T, strict=True):
+            if self.classes:
+                codes = np.unique(np.append(truth, guess), return_inverse=True)[1]
+                truth, guess = codes[: len(truth)], codes[len(truth) :]
+                agree = lambda a, b: (a == b).mean()  # noqa: E731
+            else:
+                truth, guess = truth.astype(float), guess.astype(float)
+                agree = lambda a, b: np.corrcoef(a, b)[0, 1] if np.ptp(b) > 0 else 0.0  # noqa: E731
+            own = agree(truth, guess)
+            shuffled = np.array([agree(rng.permutation(truth), guess) for _ in range(2000)])
+            found.append(((shuffled >= own - 1e-12).sum() + 1) / 2001)
+        return min(1.0, min(found) * len(found))
+
+    @cached_property
+    def importances(self):
+        """Raw column to mean growth of the error of trees on rows out of their bags; its error over trees and rows."""
+        forest, X = self.method.forest_, np.array(self.run.rows)
+        rng = np.random.default_rng(1)
+        if self.made.target:
+            truth = self.labels
+            bags, asked = self.bags, self.known
+        else:  # a forest that tells the rows from shuffled copies of them: shuffled here by another generator
+            copy = np.column_stack([rng.permutation(column) for column in X.T])
+            truth = np.repeat(["1", "0"], self.n)[:, None]
+            X = np.vstack([X, copy])
+            bags = np.zeros((len(forest.estimators_), 2 * self.n))
+            for t, sample in enumerate(forest.estimators_samples_):
+                bags[t, : self.n] = np.bincount(sample, minlength=2 * self.n)[: self.n]
+            asked = np.ones(2 * self.n, dtype=bool)
+        classes = self.classes or not self.made.target
+        lists = forest.classes_ if classes and truth.shape[1] > 1 else [getattr(forest, "classes_", None)]
+        losses, by_row, n_asked = np.zeros((len(forest.estimators_), X.shape[1])), np.zeros(X.shape), np.zeros(len(X))
+        for t, tree in enumerate(forest.estimators_):
+            out = np.flatnonzero((bags[t] == 0) & asked)
+            if not self.made.target:  # as many shuffled rows as others
+                out = np.append(out[out < self.n], rng.choice(np.arange(self.n, 2 * self.n), (out < self.n).sum()))
+            wanted = truth[out]
+
+            def loss(rows, tree=tree, wanted=wanted):
+                said = tree.predict(rows).reshape(len(rows), -1)
+                if classes:  # a tree of a forest says codes of the forest's classes
+                    known = [np.asarray(lists[k])[said[:, k].astype(int)] for k in range(said.shape[1])]
+                    said = np.column_stack([keys(column) for column in known])
+                    return (said != wanted).mean(axis=1)
+                return ((said - wanted.astype(float)) ** 2).mean(axis=1)
+
+            before = loss(X[out])
+            for j in set(tree.tree_.feature[tree.tree_.feature >= 0].tolist()):
+                rows = X[out].copy()
+                rows[:, j] = rng.permutation(rows[:, j])
+                grown = loss(rows) - before
+                losses[t, j] = grown.mean()
+                np.add.at(by_row[:, j], out, grown)
+            n_asked[out] += 1
+        sources = np.array(self.run.model[0].sources_)
+        found = {}
+        for name in dict.fromkeys(sources.tolist()):
+            own = losses[:, sources == name]
+            rows = by_row[n_asked > 0][:, sources == name].sum(axis=1) / n_asked[n_asked > 0]
+            errors = own.var(axis=0).sum() / len(losses), rows.var() / len(rows)
+            found[name] = own.mean(axis=0).sum(), np.sqrt(sum(errors))
+            self.drawn[name] = np.sqrt(errors[0])  # between two draws of permutations, on the same rows
+        return found
+
+    # --- findings ---
+
+    def check_finding(self, text):
+        for pattern, check in (
+            (r"What matters most for (.+?): (.+)\.", self._matters),
+            (r"On rows it was not trained on, the forest guesses (.+) no better than chance: no column is shown to "
+             r"matter, and groups in the map need not mean anything for (.+)\.", self._no_better),
+            (r"No column matters for (.+) by more than chance: be careful with what the map seems to show\.",
+             self._none),
+            (r"By the vote of its (\d+) nearest (rows|labelled rows) in the map (\d+%) of the (rows|labelled rows) get "
+             r"their own (.+) \(always guessing the most frequent: (\d+%)\); the forest is right about (\d+%) of rows "
+             r"it was not trained on\. The map shows (.+)\.", self._vote),
+            (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+); the forest is right "
+             r"about (\d+%) on rows it was not trained on\.", self._shares),
+            (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+); the forest explains (\d+%) on "
+             r"rows it was not trained on\.", self._shares),
+            (r"(\d+%) of a row's (\d+) nearest rows in the table are among its (\d+) nearest in the map \(([\d.]+%) by "
+             r"chance\); trustworthiness is ([\d.]+) of 1\.", self._kept),
+            (r"The rows farthest from their (\d+) nearest are (.+), in units of the usual distance\.", self._isolated),
+            (r"At least half of the rows have the same values as (\d+) others\.", self._same),
+            (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than the forest would guess \(always guessing the "
+             r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
+        ):  # fmt: skip
+            matched = re.fullmatch(pattern, text)
+            if matched:
+                check(*matched.groups())
+                return
+        raise AssertionError(f"nobody checks: {text}")
+
+    def _matters(self, purpose, told):
+        assert purpose == self._purpose()
+        named, _, tail = told.partition("; ")
+        shares = dict(re.findall(r"(\S+(?: \S+)*?) \((-?\d+%)\)(?:, |$)", named))
+        found = self.importances if hasattr(self.method, "forest_") else self._row_importances()
+        total = sum(max(mean, 0) for mean, _ in found.values())
+        for name, share in shares.items():
+            mean, error = found[name]
+            margin = POINT + 0.02 + 3 * self.drawn.get(name, error) / total
+            assert abs(percent(share) - mean / total) < margin, (name, share, mean / total)
+        rest = int((re.search(r"(\d+) more count", tail) or [0, 0])[1])
+        nothing = int((re.search(r"(\d+) (?:is|are) indistinguishable", tail) or [0, 0])[1])
+        assert len(shares) + rest + nothing == len(found)
+        limit = norm.isf(0.025 / len(found))
+        clearly = sum(mean > 1.5 * limit * error and mean > 0 for mean, error in found.values())
+        maybe = sum(mean > 0.5 * limit * error and mean > 0 for mean, error in found.values())
+        assert clearly <= len(shares) + rest <= maybe
+        strongest = max(mean - 3 * error for mean, error in found.values())
+        assert all(found[name][0] + 3 * found[name][1] > 0 for name in shares)
+        assert found[next(iter(shares))][0] + 3 * found[next(iter(shares))][1] >= strongest
+        assert self.made.learnable is not False
+        assert set(self.made.signal[: 3 - len(shares)] if len(shares) < 3 else ()) <= set(shares)
+        assert not set(shares) & set(self.made.noise), f"noise is named: {told}"
+
+    def _row_importances(self):
+        return {
+            entry["column"]: (entry["importance"], entry["standard_error"]) for entry in self.run.report["importances"]
+        }
+
+    def _purpose(self):
+        if self.made.target and hasattr(self.method, "forest_"):
+            return self.name
+        return self.run.report["importance"]["purpose"]
+
+    def _no_better(self, *targets):
+        assert set(targets) == {self.name}
+        assert self.chance > 0.004
+        assert self.made.learnable is not True
+
+    def _none(self, purpose):
+        assert purpose == self._purpose()
+        assert self.made.learnable is not True
+
+    def _vote(self, k, near, shown, again, name, blind, learned, judged):
+        assert (int(k), name, near) == (min(10, self.known.sum() - 1), self.name, again)
+        assert near == ("rows" if self.known.all() else "labelled rows")
+        assert abs(percent(shown) - self.shown) < POINT + 0.02  # neighbours at equal distances
+        assert abs(percent(blind) - self.blind) < POINT
+        assert abs(percent(learned) - self.learned) < POINT + 2 / self.n  # votes that are even
+        excess, earned = self.shown - self.learned, max(self.learned, self.blind)
+        points = re.fullmatch(r"(\d+) points? more than was learned, which (is not earned|may be chance)", judged)
+        if points is None:
+            assert judged == "no more than was learned"
+            assert excess < 0.0051 + 0.02
+            return
+        assert abs(int(points[1]) / 100 - excess) < POINT + 0.02
+        margin = 0.02 + 2 * np.sqrt(earned * (1 - earned) / self.known.sum())
+        assert (
+            (self.shown - earned > margin - 0.02)
+            if points[2] == "is not earned"
+            else (self.shown - earned < margin + 0.02)
+        )
+
+    def _shares(self, k, shown, name, learned):
+        assert (int(k), name) == (min(10, self.known.sum() - 1), self.name)
+        assert abs(percent(shown) - max(self.shown, 0)) < POINT + 0.02
+        assert abs(percent(learned) - max(self.learned, 0)) < POINT + 2 / self.n
+
+    def _kept(self, kept, k, again, chance, trust):
+        from sklearn.manifold import trustworthiness
+
+        assert k == again
+        k = int(k)
+        pairs = zip(nearest(self.plain, k), nearest(self.Y, k), strict=True)
+        share = np.mean([len(set(a) & set(b)) / k for a, b in pairs])
+        assert abs(percent(kept) - share) < POINT + 0.01
+        assert abs(percent(chance) - k / (self.n - 1)) < 0.00051
+        assert abs(float(trust) - trustworthiness(self.plain, self.Y, n_neighbors=k)) < POINT + 0.01
+
+    def _distances(self, k):
+        return NearestNeighbors(n_neighbors=k).fit(self.plain).kneighbors()[0].mean(axis=1)
+
+    def _isolated(self, k, told):
+        assert int(k) == min(10, self.n - 1)
+        distances = self._distances(int(k))
+        usual = np.median(distances)
+        rows = re.findall(r"(\d+) \(([\d.]+)\)", told)
+        assert len(rows) == 3
+        ranked = np.sort(distances)[::-1][:3]
+        for (row, factor), wanted in zip(rows, ranked, strict=True):
+            np.testing.assert_allclose(distances[int(row)], wanted, rtol=1e-6)
+            assert abs(float(factor) - wanted / usual) < 0.051
+
+    def _same(self, k):
+        assert (self._distances(int(k)) < 1e-9).mean() >= 0.5
+
+    def _surprises(self, wrong, known, name, missed, rest):
+        labels, guesses = self.labels[:, 0], self.guesses[:, 0]
+        differ = self.known & (labels != guesses)
+        n_wrong, n_known, n_missed = (int(text.replace(",", "")) for text in (wrong, known, missed))
+        assert abs(n_wrong - differ.sum()) <= 2  # votes that are even
+        assert (n_known, name) == (self.known.sum(), self.name)
+        assert n_missed == round((1 - self.blind) * n_known)
+        if rest == f": its guesses tell little of {name}.":
+            assert n_wrong > 0.75 * n_missed or self.chance > 0.004
+            return
+        assert n_wrong <= 0.75 * n_missed
+        near = nearest(self.Y, min(10, self.n - 1))
+        share = (labels[near] == guesses[:, None]).mean(axis=1)
+        if rest == ". None of them lies mostly among rows of the class that it looks like.":
+            assert not (share[differ] >= 0.5).any()
+            return
+        named = re.fullmatch(r"\. Deepest among rows of the other class, and so worth a look: (.+)\.", rest)[1]
+        rows = next(finding["rows"] for finding in self.run.report["findings"] if named in finding["text"])
+        for row in rows:
+            assert f"{row} ({labels[row]}, looks like {guesses[row]})" in named
+            assert differ[row]
+            assert share[row] >= min(np.sort(share[differ])[::-1][len(rows) - 1], 0.5) - 0.1
+            assert share[row] >= 0.4

@@ -1,0 +1,262 @@
+"""Nothing false: every number and every verdict in every sentence is computed a second time, on tables of all kinds.
+
+A sentence that nobody here knows how to check is a failure too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cli_helpers import run as command
+from manifolia.runs import Request, make_run, write_run
+from manifolia.tables import read
+from runs.made_tables import MAKERS, REAL
+from runs.second_opinion import POINT, Opinion, keys, percent
+
+QUICK = ("two_classes", "whole_codes_with_gaps", "numbers_to_learn")
+N_TREES = 80
+
+
+def opinion_of(make, seed):
+    made = make(np.random.default_rng(seed))
+    settings = {} if made.options.get("method") in ("phate", "pca") or not made.target else {"n_trees": N_TREES}
+    if made.options.get("method") == "rf-phate":
+        settings = {"n_trees": N_TREES}
+    request = Request(target=made.target, settings=settings, parts=None, importance=True, **made.options)
+    return Opinion(made, make_run(read(made.frame), request))
+
+
+def items(told):
+    """What is said of each column: ``'a' (3 rows) and 'b' (1 row)``."""
+    return dict(re.findall(r"'([^']+)'(?: \((.*?)\))?(?=, '| and '| and \d+ more|$)", told))
+
+
+def check_note(opinion, note):
+    made, features = opinion.made, opinion.features
+    used = set(opinion.used)
+    taken = re.fullmatch(
+        r"(\S+) taken as (classes|numbers) \((\w+)\); task='(\w+)' takes them as (classes|numbers)\.", note
+    )
+    if taken:
+        name, kind, task, other, otherwise = taken.groups()
+        values = made.frame[name].dropna()
+        assert (values % 1 == 0).all()
+        assert kind == ("classes" if values.nunique() <= 20 else "numbers")
+        assert {kind: task, otherwise: other} == {"classes": "classification", "numbers": "regression"}
+        assert opinion.run.report["target"]["task"] == task
+        return
+    for begin, check in {
+        "Left out, because all rows have the same value: ":
+            lambda name, told: features[name].nunique() == 1 and not features[name].isna().any(),
+        "Left out, because no row has a value: ": lambda name, told: features[name].isna().all(),
+        "Left out, because there are too many different texts to be categories: ":
+            lambda name, told: opinion.kinds[name] == "left" and told.startswith(
+                f"{features[name].nunique():,} different texts in {features[name].notna().sum():,} rows"),
+        "Categories, one column of 0 and 1 for each level: ":
+            lambda name, told: told == f"{features[name].nunique()} levels" and opinion.kinds[name] == "category",
+        "Rare levels share the column 'other': ":
+            lambda name, told: told == f"{features[name].nunique() - 29} of {features[name].nunique()} levels",
+        "Dates, as days since the earliest: ": lambda name, told: told == f"since {features[name].min().date()}",
+        "Taken as numbers: ":
+            lambda name, told: re.search(r"amounts in \$ such as '(.+)'", told)[1] in set(features[name]),
+        "Used as a number, though it looks like a row's number: ":
+            lambda name, told: features[name].is_unique and (features[name] % 1 == 0).all(),
+        "Missing values stay missing: ": lambda name, told: told.split()[0] == f"{features[name].isna().sum():,}",
+        "Missing values are filled by the median or the most frequent level, and a further column marks them: ":
+            lambda name, told: told.split()[0] == f"{features[name].isna().sum():,}",
+        "Shifted and scaled, because single precision, in which trees compare, cannot hold the numbers as they are: ":
+            lambda name, told: len(np.unique(features[name].to_numpy(np.float32))) < len(np.unique(features[name])) / 2,
+        "Taken as categories, because there are texts among the numbers: ":
+            lambda name, told: told.startswith(
+                f"numbers in {pd.to_numeric(features[name], errors='coerce').notna().mean():.0%} of its values"),
+    }.items():  # fmt: skip
+        if note.startswith(begin):
+            told = re.split(r"\. (?=Pass |If )|\.$", note.removeprefix(begin))[0]
+            found = items(told)
+            assert found, note
+            for name, detail in found.items():
+                assert check(name, detail), (note, name, detail)
+                assert (name in used) != begin.startswith("Left out"), note
+            return
+    if note.startswith("Numbers are standardised"):
+        rows = opinion.run.rows
+        numeric = [j for j in range(rows.shape[1]) if len(np.unique(rows[:, j])) > 2]
+        np.testing.assert_allclose(rows[:, numeric].mean(axis=0), 0, atol=1e-9)
+        np.testing.assert_allclose(rows[:, numeric].std(axis=0), 1, rtol=1e-9)
+        return
+    unearned = re.fullmatch(
+        r"the map separates the target better \((-?[\d.]+), by the (\d+) nearest rows\) than the forest can tell it on "
+        r"rows it was not trained on \((-?[\d.]+)\): part of the separation is not earned\.", note,
+    )  # fmt: skip
+    assert unearned, f"nobody checks: {note}"
+    assert abs(float(unearned[1]) - opinion.shown) < 0.02
+    assert int(unearned[2]) == min(10, opinion.known.sum() - 1)
+    assert abs(float(unearned[3]) - opinion.learned) < 0.01
+    assert opinion.shown > max(opinion.learned, opinion.blind if opinion.classes else 0)
+
+
+def notes_of(done):
+    return [line.removeprefix("Note: ") for line in done.stderr.splitlines() if line.startswith("Note: ")]
+
+
+def check_transform(opinion, folder, tmp_path):
+    """New rows: what is said of them, against what the model itself says and what their table holds."""
+    made, report = opinion.made, opinion.run.report
+    made.new.to_csv(tmp_path / "new.csv", index=False)
+    done = command("transform", folder, tmp_path / "new.csv", "-o", tmp_path / "placed.csv")
+    assert done.returncode == 0, done.stderr
+    placed = pd.read_csv(tmp_path / "placed.csv")
+    lines = [line.strip().removeprefix("- ") for line in done.stdout.splitlines()]
+    assert lines.pop(0) == f"{len(made.new)} rows placed: {tmp_path / 'placed.csv'}"
+    unseen = {
+        name: ~made.new[name].isin(made.frame[name].dropna()) & made.new[name].notna()
+        for name in opinion.used if opinion.kinds[name] == "category"
+    }  # fmt: skip
+    for line in lines:
+        novel = re.fullmatch(
+            r"(\d+) of them looks? unlike the rows of the map \(novelty of at least ([\d.]+), as ([\d.]+%) of rows "
+            r"like those have\)\.", line,
+        )  # fmt: skip
+        right = re.match(
+            r"The forest's predictions are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file", line
+        )
+        explained = re.match(r"The forest's predictions explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line)
+        like = re.fullmatch(
+            r"But (\d+) rows? looks? to the forest exactly like rows of the fit, whose answers it has seen\.", line
+        )
+        if novel:
+            assert int(novel[1]) == (placed["novelty"] >= float(novel[2]) - 0.0005).sum()
+            own = opinion.run.coordinates["novelty"]
+            assert abs(percent(novel[3]) - (own >= float(novel[2]) - 0.0005).mean()) < 0.0005 + 4 / len(own)
+        elif right:
+            name = made.target[0]
+            labels, guesses = keys(made.new[name]), keys(placed[f"predicted {name}"])
+            asked = made.new[name].notna().to_numpy() & np.isin(labels, keys(made.frame[name].dropna()))
+            assert int(right[2]) == asked.sum()
+            assert abs(percent(right[1]) - (labels == guesses)[asked].mean()) < 0.00051
+            strange = set(labels[made.new[name].notna().to_numpy() & ~asked])
+            assert ("Not counted" in line) == bool(strange)
+            assert all(repr(value) in line for value in strange)
+        elif explained:
+            name = made.target[0]
+            truth, guesses = made.new[name].to_numpy(dtype=float), placed[f"predicted {name}"].to_numpy()
+            known = ~np.isnan(truth)
+            share = 1 - ((truth - guesses)[known] ** 2).sum() / ((truth[known] - truth[known].mean()) ** 2).sum()
+            assert share <= 0 if explained[2] else abs(percent(explained[1]) - share) < 0.00051
+            assert f"in the {known.sum()} rows of the file" in line
+        elif like:
+            forest, prepared = opinion.method.forest_, opinion.run.model[0]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                new = prepared.transform(made.new.drop(columns=list(made.target)))
+            seen = {tuple(leaves) for leaves in forest.apply(opinion.run.rows)}
+            assert int(like[1]) == sum(tuple(leaves) in seen for leaves in forest.apply(new))
+        elif line.startswith("Novelty does not see"):
+            count = int(np.any(list(unseen.values()), axis=0).sum())
+            rows = "row has" if count == 1 else "rows have"
+            assert line == f"Novelty does not see levels that were not in the fit: {count} {rows} such."
+        else:
+            assert line.startswith("The predictions are not compared"), f"nobody checks: {line}"
+            name = made.target[0]
+            assert not set(keys(made.new[name].dropna())) & set(keys(made.frame[name].dropna()))
+    for note in notes_of(done):
+        total = sum(max(entry["importance"], 0) for entry in report["importances"])
+        shares = {entry["column"]: entry["importance"] / total for entry in report["importances"]}
+        matters = re.match(
+            r"(\d+) rows? ha\w+ (?:a level|levels) of '(.+)' that fit did not see\. .* carries (\d+%)", note
+        )
+        some = re.match(r"([\d,]+) of ([\d,]+) rows have values of '(.+)' that fit did not see: ", note)
+        filled = re.match(r"Missing values in columns that were complete at fit are filled .*: (.+)\.", note)
+        if matters:
+            assert int(matters[1]) == unseen[matters[2]].sum()
+            assert abs(percent(matters[3]) - shares[matters[2]]) < POINT
+        elif some:
+            assert (int(some[1]), int(some[2])) == (unseen[some[3]].sum(), len(made.new))
+        elif filled:
+            for name, told in items(filled[1]).items():
+                assert not made.frame[name].isna().any()
+                assert told.split()[0] == str(made.new[name].isna().sum())
+        else:
+            raise AssertionError(f"nobody checks: {note}")
+
+
+def check_explain(opinion, folder):
+    """Importances are the report's; a row's reasons are what moving it shows; those like it are its proximities."""
+    report, method = opinion.run.report, opinion.method
+    listed = json.loads(command("explain", folder, "--json").stdout)["importances"]
+    assert listed == [dict(entry) for entry in report["importances"]]
+    if not hasattr(method, "transform"):
+        return
+    row = 3
+    done = command("explain", folder, "--row", row, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    rows, sources = np.array(opinion.run.rows), np.array(opinion.run.model[0].sources_)
+    spread = np.sqrt(opinion.Y.var(axis=0).sum())
+    here = np.asarray(method.transform(rows[[row]]))
+    for reason in told["reasons"][:3]:
+        tried = np.repeat(rows[[row]], len(rows), axis=0)
+        tried[:, sources == reason["column"]] = rows[:, sources == reason["column"]]
+        moved = np.delete(np.linalg.norm(np.asarray(method.transform(tried)) - here, axis=1), row) / spread
+        assert abs(reason["shift"] - moved.mean()) < 5 * moved.std() / np.sqrt(min(64, len(moved))) + 1e-9, reason
+        raw, said = opinion.features[reason["column"]].iloc[row], reason["value"]
+        if pd.isna(raw):
+            assert said is None
+        elif isinstance(raw, pd.Timestamp):
+            assert pd.Timestamp(said) == raw
+        elif isinstance(raw, str):
+            assert said == raw
+        else:
+            assert said == pytest.approx(raw, rel=1e-6, abs=0.0)  # the page has seven digits
+    if hasattr(method, "forest_") and opinion.made.target:
+        leaves, bags = method.forest_.apply(rows), opinion.bags
+        out = bags[:, row] == 0
+        near = (leaves[:, out] == leaves[row, out]).T * bags[out]
+        proximity = np.mean(near / np.maximum(near.sum(axis=1, keepdims=True), 1), axis=0)
+        names = opinion.run.coordinates["row"].astype(str).tolist()
+        for like in told["like"]:
+            assert abs(like["proximity"] - proximity[names.index(like["row"])]) < 1e-9
+        assert told["like"][0]["proximity"] == pytest.approx(np.delete(proximity, row).max())
+
+
+def check_everything(make, seed, tmp_path):
+    opinion = opinion_of(make, seed)
+    report = opinion.run.report
+    assert report["findings"]
+    for finding in report["findings"]:
+        opinion.check_finding(finding["text"])
+    for note in report["notes"]:
+        check_note(opinion, note)
+    json.dumps(report, allow_nan=False)
+    folder = tmp_path / "run"
+    write_run(opinion.run, folder)
+    if (folder / "model.mfa").is_file():
+        check_explain(opinion, folder)
+        if opinion.made.new is not None:
+            check_transform(opinion, folder, tmp_path)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_is_said_of_a_table_is_true(name, tmp_path):
+    check_everything(MAKERS[name], 0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [10, 100])
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_said_of_any_table_is_true(name, seed, tmp_path):
+    check_everything(MAKERS[name], seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("MANIFOLIA_DATA" not in os.environ, reason="the data sets are not here")
+@pytest.mark.parametrize("name", REAL)
+def test_what_is_said_of_a_real_table_is_true(name, tmp_path):
+    check_everything(REAL[name], 0, tmp_path)
