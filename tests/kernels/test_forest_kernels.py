@@ -87,6 +87,21 @@ def test_products(n_members, unit, dense):
         np.testing.assert_allclose(got, expected, rtol=1e-15)
 
 
+@pytest.mark.parametrize("k", [1, 2, 5, 40])
+def test_the_largest_entries_of_a_row(k, rng):
+    lengths = np.array([0, 1, 4, 5, 6, 30, 0])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    values = rng.integers(0, 4, lengths.sum()) / 3.0  # many are equal
+    values[indptr[4] : indptr[5]] = 0.5
+    got, expected = np.zeros((2, len(values)), dtype=bool)
+    kernels.mark_largest(indptr, values, k, got)
+    naive.mark_largest(indptr, values, k, expected)
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(
+        np.add.reduceat(np.append(got, False), indptr[:-1]) * (lengths > 0), np.minimum(lengths, k)
+    )
+
+
 def test_shared_bits():
     generator = np.random.default_rng(0)
     flags = generator.random((130, 8)) < 0.4

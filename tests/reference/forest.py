@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 # --- twins of manifolia.kernels.forest -------------------------------------------------------------------------------
@@ -50,6 +52,12 @@ def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_me
             columns[used], values[used] = j, total[j] * scale[i]
             used += 1
         indptr[i + 1] = used
+
+
+def mark_largest(indptr, values, k, keep):
+    for first, last in itertools.pairwise(indptr):
+        best = sorted(range(first, last), key=lambda e: (-values[e], e))[:k]
+        keep[first:last] = np.isin(np.arange(first, last), best)
 
 
 def shared_bits(indptr, columns, query_bits, member_bits, out):

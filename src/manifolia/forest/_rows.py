@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
-from manifolia._core.sparse import places_in_rows
 from manifolia._core.types import FloatArray, IntArray, Sparse
 from manifolia.forest._factors import Factors
 from manifolia.forest.leaf_tables import LeafTable
@@ -125,12 +124,16 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
 
 
 def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
-    """Drop entries not above the threshold, then all but the k largest of each row."""
+    """Drop entries not above the threshold, then all but the k largest of each row, of equal ones the first columns."""
+    from manifolia.kernels.forest import mark_largest
+
     if threshold == 0.0 and top_k is None:  # products of factors hold no zeros
         return K
-    keep = K.data > threshold
+    K.sort_indices()
+    keep = np.ones(K.nnz, dtype=bool)
     if top_k is not None:
-        keep &= places_in_rows(K) < top_k
+        mark_largest(K.indptr, K.data, min(top_k, K.shape[1]), keep)
+    keep &= K.data > threshold
     if keep.all():
         return K
     indptr = np.concatenate([[0], np.cumsum(keep)])[K.indptr]

@@ -158,6 +158,26 @@ def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_me
 
 
 @kernel()
+def mark_largest(indptr, values, k, keep):
+    """Mark the ``k`` largest entries of each row of a CSR matrix, of equal ones those that come first."""
+    for i in range(indptr.shape[0] - 1):
+        row = values[indptr[i] : indptr[i + 1]]
+        kept = keep[indptr[i] : indptr[i + 1]]
+        if row.shape[0] <= k:
+            kept[:] = True
+            continue
+        least = np.partition(row, row.shape[0] - k)[row.shape[0] - k]
+        n_equal = k
+        for j in range(row.shape[0]):
+            n_equal -= row[j] > least
+        for j in range(row.shape[0]):
+            kept[j] = row[j] > least
+            if row[j] == least and n_equal > 0:
+                kept[j] = True
+                n_equal -= 1
+
+
+@kernel()
 def shared_bits(indptr, columns, query_bits, member_bits, out):
     """For each stored entry (i, j) of a CSR pattern, how many bits row i and member j have in common."""
     for i in range(indptr.shape[0] - 1):

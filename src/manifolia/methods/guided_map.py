@@ -42,7 +42,7 @@ from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 _NEAREST = 90
 #: The start is a map already: forces sort it as it stands, with little exaggeration, so that its arrangement stays.
 #: (Letter, 1,050 rows: distances correlate with the start's by 0.77, from a tiny start at the usual 12 by 0.68.)
-_SCHEDULE = Schedule(early=100, late=400)
+_SCHEDULE = Schedule(early=100, late=250)
 _EXAGGERATION = 4.0
 _SPREAD = 2.0  # standard deviation of the start along its first axis
 _BYTES_PER_PAIR = 80.0  # of a stored proximity, its sharpened copy, and both in the symmetric graph
