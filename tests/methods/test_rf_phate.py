@@ -325,7 +325,7 @@ def test_a_map_as_laid_out(iris_forest, iris_map):
 def test_groups_of_rows_are_not_a_layout_of_rows(n, n_landmarks, m, rng, monkeypatch):
     monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)
     message = (
-        f"placing='layout' cannot be used with landmarks: only {m} groups of rows .* {n} rows. Set n_landmarks=None"
+        f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups .* {n} rows. Set n_landmarks=None"
     )
     with pytest.raises(ParameterError, match=message) as caught:
         small(placing="layout", n_landmarks=n_landmarks).fit(rng.normal(size=(n, 2)), np.arange(n) % 2)

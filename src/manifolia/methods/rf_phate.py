@@ -248,8 +248,8 @@ class RFPHATE(ForestBacked):
         n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
         if m is not None and self.placing == "layout":
             raise ParameterError(
-                f"placing='layout' cannot be used with landmarks: only {m} groups of rows would have coordinates, not "
-                f"each of the {n} rows. Set n_landmarks=None.",
+                f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups of rows would have coordinates, "
+                f"not each of the {n} rows. Set n_landmarks=None.",
                 parameter="placing",
             )
         step = f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks"
@@ -263,8 +263,8 @@ class RFPHATE(ForestBacked):
     def _check_restored(self) -> None:
         """Check that a map which came from a file fits its forest, and name what the first files did not say."""
         super()._check_restored()
-        vars(self).setdefault("sharpness", 1.0)
-        vars(self).setdefault("placing", "leaves")
+        self.__dict__.setdefault("sharpness", 1.0)
+        self.__dict__.setdefault("placing", "leaves")
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""
