@@ -324,9 +324,7 @@ def test_a_map_as_laid_out(iris_forest, iris_map):
 @pytest.mark.parametrize(("n", "n_landmarks", "m"), [(2001, "auto", 2000), (100, 40, 40)])
 def test_groups_of_rows_are_not_a_layout_of_rows(n, n_landmarks, m, rng, monkeypatch):
     monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)
-    message = (
-        f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups .* {n} rows. Set n_landmarks=None"
-    )
+    message = f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups .* {n} rows. Set n_landmarks"
     with pytest.raises(ParameterError, match=message) as caught:
         small(placing="layout", n_landmarks=n_landmarks).fit(rng.normal(size=(n, 2)), np.arange(n) % 2)
     assert caught.value.parameter == "placing"

@@ -248,8 +248,8 @@ class RFPHATE(ForestBacked):
         n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
         if m is not None and self.placing == "layout":
             raise ParameterError(
-                f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups of rows would have coordinates, "
-                f"not each of the {n} rows. Set n_landmarks=None.",
+                f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups of rows would have "
+                f"coordinates, not each of the {n} rows. Set n_landmarks=None.",
                 parameter="placing",
             )
         step = f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks"
