@@ -89,6 +89,9 @@ ESTIMATORS: dict[str, Entry] = {
         lambda: mf.RFPHATE(n_trees=20),  # with ten, some rows would be in every bag, which warns
         _FOREST_CHECKS,
     ),
+    'RFPHATE(sharpness=3.0, placing="layout")': Entry(
+        lambda: mf.RFPHATE(n_trees=20, sharpness=3.0, placing="layout"), _FOREST_CHECKS
+    ),
     "SupervisedNMF": Entry(
         lambda: mf.baselines.SupervisedNMF(max_iter=20),
         {

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.spatial import KDTree
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_multilabel_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
@@ -19,8 +20,14 @@ from sklearn.preprocessing import StandardScaler
 
 import manifolia as mf
 from manifolia import forest as F
-from manifolia.exceptions import HonestyWarning, ManifoliaWarning, MemoryLimitError, StoppedByCallbackError
-from manifolia.extension.leaf_map import leaf_values, place_training
+from manifolia.exceptions import (
+    HonestyWarning,
+    ManifoliaWarning,
+    MemoryLimitError,
+    ParameterError,
+    StoppedByCallbackError,
+)
+from manifolia.extension.leaf_map import leaf_values, place_new, place_training
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.proximities import KINDS
 from manifolia.layout.classical_mds import classical_mds
@@ -71,18 +78,21 @@ def digits():
 # The algorithm
 
 
-def test_it_is_algorithm_1_step_by_step(iris_forest, iris_map):
+@pytest.mark.parametrize("placing", ["leaves", "layout"])
+def test_it_is_algorithm_1_step_by_step(iris_forest, placing):
+    model = small(forest=iris_forest, placing=placing).fit(X_IRIS, Y_IRIS)
     K = F.proximity(iris_forest, X_IRIS).toarray()
     H = von_neumann_entropy(eigenvalues(K), 100)
-    t = max(1, choose_t(H) - 1)  # placing through the leaves is the last step
+    t = choose_t(H) - (placing == "leaves")  # placing through the leaves is the last step
+    assert t >= 1
     D = potential_distances(potential(diffuse(markov(K), t, damping=0.9)))
     Y = metric_mds(D, classical_mds(D, 2).Y, n_components=2)
     table = leaf_table(iris_forest, X_IRIS)
-    placed = place_training(table, leaf_values(table, Y.Y))
-    assert iris_map.t_ == t
-    np.testing.assert_array_equal(iris_map.entropy_, H)
-    assert iris_map.stress_ == pytest.approx(Y.stress, rel=1e-4)
-    for ours, expected in ((iris_map.landmark_embedding_, Y.Y), (iris_map.embedding_, placed)):
+    placed = place_training(table, leaf_values(table, Y.Y)) if placing == "leaves" else Y.Y
+    assert model.t_ == t
+    np.testing.assert_array_equal(model.entropy_, H)
+    assert model.stress_ == pytest.approx(Y.stress, rel=1e-4)
+    for ours, expected in ((model.landmark_embedding_, Y.Y), (model.embedding_, placed)):
         # D is in single precision there, and SMACOF ends when a sweep gains less than 1e-4 of the stress.
         assert np.abs(align(ours, expected) - expected).max() < 1e-2 * spread(expected)
 
@@ -194,22 +204,170 @@ def test_more_dimensions_agree_in_the_first_ones(iris_forest):
     assert small(n_components=1, forest=iris_forest).fit_transform(X_IRIS, Y_IRIS).shape == (150, 1)
 
 
+# Places: by votes, and as laid out
+
+
+def weighted_by_votes(P, labels, Y, sharpness):
+    """Naive twin: the mean of Y under p_ij times row i's votes for the labels of row j, to the power sharpness − 1.
+
+    The vote for a class is the proximity to its rows (Rhodes, Cutler and Moon 2023); NaN is a missing label.
+    """
+    P = P.toarray()
+    W = P.copy()
+    for label in labels.reshape(len(labels), -1).T:
+        same = label[:, np.newaxis] == label
+        W *= (P @ same) ** (sharpness - 1)
+    return W @ Y / W.sum(axis=1, keepdims=True)
+
+
+def some_labels():
+    return X_IRIS, np.where(np.arange(150) % 3, Y_IRIS.astype(float), np.nan), {"task": "classification"}, {}
+
+
+VOTED = {
+    "classes": lambda: (X_IRIS, Y_IRIS, {}, {}),
+    "landmarks": lambda: (X_IRIS, Y_IRIS, {"n_landmarks": 40}, {}),
+    "three dimensions": lambda: (X_IRIS, Y_IRIS, {"n_components": 3}, {}),
+    "some labels": some_labels,
+    "weights": lambda: (X_IRIS, Y_IRIS, {}, {"sample_weight": np.linspace(0.5, 2.0, 150)}),
+    "several labels": lambda: (*make_multilabel_classification(150, 8, n_classes=3, random_state=0), {}, {}),
+    "as laid out": lambda: (X_IRIS, Y_IRIS, {"placing": "layout"}, {}),
+}
+
+
+@pytest.mark.parametrize("sharpness", [2, 3.0, 7.5])
+@pytest.mark.parametrize("case", VOTED)
+def test_rows_are_placed_by_votes(case, sharpness, monkeypatch):
+    X, y, options, given = VOTED[case]()
+    if case == "weights":  # as before scikit-learn 1.9, which draws rows by weight
+        monkeypatch.setattr("manifolia.methods._fitted_forest.training_weights", lambda forest, weight: weight)
+    options = {"forest": RandomForestClassifier(40, min_samples_leaf=4), **options}  # leaves of several classes
+    model = small(sharpness=sharpness, **options).fit(X, y, **given)
+    plain = small(**options).fit(X, y, **given)
+    same_bits(model.landmark_embedding_, plain.landmark_embedding_)
+    Y = model.landmark_embedding_[model.landmark_labels_]
+    if case == "as laid out":
+        same_bits(model.embedding_, plain.embedding_)
+    else:
+        expected = weighted_by_votes(model.proximity_matrix(), y, Y, sharpness)
+        np.testing.assert_allclose(model.embedding_, expected, atol=1e-9)
+        assert np.abs(model.embedding_ - plain.embedding_).max() > 0.01 * spread(Y)
+    new = X[::4] + 0.1
+    expected = weighted_by_votes(model.proximity_matrix(new), y, Y, sharpness)
+    np.testing.assert_allclose(model.transform(new), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("sharpness", [1, 1.0])
+def test_sharpness_1_is_the_mean_over_leaves_to_the_bit(iris_forest, iris_map, sharpness):
+    model = small(forest=iris_forest, sharpness=sharpness).fit(X_IRIS, Y_IRIS)
+    table = leaf_table(iris_forest, X_IRIS)
+    leaves = leaf_values(table, model.landmark_embedding_)
+    same_bits(model.embedding_, place_training(table, leaves))
+    same_bits(model.transform(X_IRIS), place_new(table.leaf, leaves))
+    same_bits(model.embedding_, iris_map.embedding_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.HonestyWarning")
+def test_votes_do_not_depend_on_the_proximity(iris_forest, kind):
+    model = small(forest=iris_forest, proximity=kind, sharpness=3.0).fit(X_IRIS, Y_IRIS)
+    expected = weighted_by_votes(F.proximity(iris_forest, X_IRIS), Y_IRIS, model.landmark_embedding_, 3.0)
+    np.testing.assert_allclose(model.embedding_, expected, atol=1e-9)
+
+
+def test_a_tree_whose_number_is_far_from_what_all_expect_counts_less():
+    X, y = (part[:150] for part in load_diabetes(return_X_y=True))
+    forest = RandomForestRegressor(40, oob_score=True, min_samples_leaf=3, random_state=0).fit(X, y)
+    model = small(forest=forest, sharpness=4.0).fit(X, y)
+    table, Y = leaf_table(forest, X), model.landmark_embedding_
+    error = np.sqrt(np.mean((forest.oob_prediction_ - y) ** 2))
+    for i in range(0, 150, 13):
+        places, weights = [], []
+        for t in np.flatnonzero(table.counts[:, i] == 0):
+            inside = (table.leaf[t] == table.leaf[t, i]) * table.counts[t].astype(float)
+            inside /= inside.sum()
+            places.append(inside @ Y)
+            weights.append(np.exp(-3.0 * ((inside @ y - forest.oob_prediction_[i]) / error) ** 2 / 2))
+        np.testing.assert_allclose(model.embedding_[i], np.average(places, axis=0, weights=weights), atol=1e-9)
+
+
+def test_without_a_target_nothing_is_sharpened():
+    maps = [small(task="unsupervised", sharpness=s).fit(X_IRIS) for s in (1.0, 5.0)]
+    same_bits(*[model.embedding_ for model in maps])
+    same_bits(*[model.transform(X_IRIS + 0.1) for model in maps])
+
+
+def test_votes_tell_more_of_rows_that_were_not_seen(digits):
+    X, y, _ = digits
+    forest, shares = RandomForestClassifier(100, random_state=0).fit(X[:300], y[:300]), []
+    for sharpness in (1.0, 3.0):
+        model = small(forest=forest, sharpness=sharpness).fit(X[:300], y[:300])
+        near = KDTree(model.embedding_).query(model.transform(X[300:]), 10)[1]
+        shares.append((np.eye(10)[y[:300][near]].sum(axis=1).argmax(axis=1) == y[300:]).mean())
+    assert shares[1] > shares[0] + 0.03
+
+
+def test_a_map_as_laid_out(iris_forest, iris_map):
+    model = small(forest=iris_forest, placing="layout").fit(X_IRIS, Y_IRIS)
+    same_bits(model.embedding_, model.landmark_embedding_)
+    assert not np.shares_memory(model.embedding_, model.landmark_embedding_)
+    assert model.t_ == iris_map.t_ + 1
+    shown = map_score(model.landmark_embedding_, Y_IRIS, classification=True)
+    assert model.over_separation_ == pytest.approx(shown - iris_forest.oob_score_)
+    new = X_IRIS[::4] + 0.1
+    expected = F.proximity(iris_forest, X_IRIS, new=new) @ model.embedding_
+    np.testing.assert_allclose(model.transform(new), expected, atol=1e-12)
+    single = small(forest=iris_forest, placing="layout").fit_transform(X_IRIS.astype(np.float32), Y_IRIS)
+    same_bits(single, model.embedding_.astype(np.float32))
+
+
+@pytest.mark.parametrize(("n", "n_landmarks", "m"), [(2001, "auto", 2000), (100, 40, 40)])
+def test_groups_of_rows_are_not_a_layout_of_rows(n, n_landmarks, m, rng, monkeypatch):
+    monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)
+    message = f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups .* {n} rows. Set n_landmarks"
+    with pytest.raises(ParameterError, match=message) as caught:
+        small(placing="layout", n_landmarks=n_landmarks).fit(rng.normal(size=(n, 2)), np.arange(n) % 2)
+    assert caught.value.parameter == "placing"
+
+
+@pytest.mark.parametrize("proximity", ["gap", "original"])
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.HonestyWarning")
+def test_trees_that_saw_a_row_may_not_vote_on_it(proximity, monkeypatch):
+    monkeypatch.setattr("manifolia.methods._fitted_forest.grow_forest", None)
+    for forest in (ExtraTreesClassifier(20), FrozenEstimator(ExtraTreesClassifier(20).fit(X_IRIS, Y_IRIS))):
+        with pytest.raises(
+            ParameterError, match=r"forest must have bootstrap=True, got ExtraTreesClassifier\("
+        ) as caught:
+            small(forest=forest, proximity=proximity, sharpness=2.0).fit(X_IRIS, Y_IRIS)
+        assert caught.value.parameter == "forest"
+
+
+def test_a_layout_by_own_labels_is_said_to_be_the_map(iris_forest):
+    with pytest.warns(HonestyWarning, match="separates even random labels, and embedding_ is that layout. Use 'gap'"):
+        small(forest=iris_forest, proximity="original", placing="layout").fit(X_IRIS, Y_IRIS)
+
+
 # Bits
 
 
-def test_transform_takes_each_row_alone(iris_map):
+@pytest.mark.parametrize("sharpness", [1.0, 3.0])
+def test_transform_takes_each_row_alone(iris_forest, sharpness):
+    model = small(forest=iris_forest, sharpness=sharpness).fit(X_IRIS, Y_IRIS)
     new = X_IRIS + np.random.default_rng(1).normal(size=X_IRIS.shape)
-    whole = iris_map.transform(new)
+    whole = model.transform(new)
     for i in range(0, 150, 13):
-        same_bits(iris_map.transform(new[i : i + 1]), whole[i : i + 1])
+        same_bits(model.transform(new[i : i + 1]), whole[i : i + 1])
     order = np.random.default_rng(2).permutation(150)
-    same_bits(iris_map.transform(new[order]), whole[order])
+    same_bits(model.transform(new[order]), whole[order])
 
 
-@pytest.mark.parametrize("n_landmarks", [None, 100])
-def test_same_bits_for_any_number_of_threads_and_on_the_next_run(digits, n_landmarks):
+@pytest.mark.parametrize(
+    "options",
+    [{"n_landmarks": None}, {"n_landmarks": 100}, {"n_landmarks": 100, "sharpness": 3.0}, {"placing": "layout"}],
+)
+def test_same_bits_for_any_number_of_threads_and_on_the_next_run(digits, options):
     X, y, _ = digits
-    models = [small(n_trees=30, n_landmarks=n_landmarks, n_jobs=n).fit(X, y) for n in (1, 2, 2)]
+    models = [small(n_trees=30, n_jobs=n, **options).fit(X, y) for n in (1, 2, 2)]
     for other in models[1:]:
         same_bits(other.embedding_, models[0].embedding_)
         same_bits(other.landmark_embedding_, models[0].landmark_embedding_)
@@ -592,8 +750,8 @@ def test_parameters_are_left_alone():
     generator = np.random.default_rng(0)
     options = {
         "n_components": 3, "proximity": "oob", "forest": forest, "n_trees": 7, "task": "auto", "t": "auto",
-        "damping": 0.8, "potential": "sqrt", "mds": "classic", "n_landmarks": "auto", "random_state": generator,
-        "n_jobs": None, "verbose": False, "callback": None,
+        "damping": 0.8, "potential": "sqrt", "mds": "classic", "sharpness": 2, "placing": "layout",
+        "n_landmarks": "auto", "random_state": generator, "n_jobs": None, "verbose": False, "callback": None,
     }  # fmt: skip
     model = mf.RFPHATE(**options).fit(X_IRIS, Y_IRIS)
     assert set(options) == set(model.get_params(deep=False))
@@ -619,6 +777,10 @@ def test_parameters_are_left_alone():
         ({"damping": "high"}, TypeError, "damping must be a number, got 'high'"),
         ({"potential": "square"}, ValueError, "potential must be one of 'log', 'sqrt', got 'square'"),
         ({"mds": "sgd"}, ValueError, "mds must be one of 'metric', 'classic', 'nonmetric', got 'sgd'"),
+        ({"sharpness": 0.5}, ValueError, r"sharpness must be at least 1, got 0\.5\. 1 is the plain mean over leaves"),
+        ({"sharpness": np.inf}, ValueError, "sharpness must be at least 1 and finite, got inf"),
+        ({"sharpness": "3"}, TypeError, "sharpness must be a number, got '3'"),
+        ({"placing": "leaf"}, ValueError, "placing must be one of 'leaves', 'layout', got 'leaf'"),
         ({"n_landmarks": 1}, ValueError, "n_landmarks must be at least 2, got 1"),
         ({"n_landmarks": "all"}, TypeError, "n_landmarks must be an int, got 'all'. None is exact"),
         ({"random_state": "seed"}, TypeError, "random_state must be an int.*got 'seed'"),
@@ -669,6 +831,8 @@ def test_a_walk_that_does_not_fit_is_refused_before_a_tree_is_grown(monkeypatch)
         pytest.raises(MemoryLimitError, match=r"the exact walk on 150 rows.*n_landmarks='auto'"),
     ):
         small(n_landmarks=None).fit(X_IRIS, Y_IRIS)
+    with mf.memory_limit(10**5), pytest.raises(MemoryLimitError, match="Set placing='leaves' and n_landmarks='auto'"):
+        small(placing="layout").fit(X_IRIS, Y_IRIS)
     with mf.memory_limit(10**4), pytest.raises(MemoryLimitError, match="the walk on 60 landmarks"):
         small(n_landmarks=60).fit(X_IRIS, Y_IRIS)
 

@@ -84,21 +84,25 @@ def held_out_rows(X, y, *, n_permutations, share=0.7, **options):
     return np.mean(found)
 
 
-def test_training_rows_of_digits():
+@pytest.mark.parametrize("options", [{}, {"sharpness": 5.0}, {"placing": "layout"}], ids=["mean", "votes", "layout"])
+def test_training_rows_of_digits(options):
     X, y = sample(*load_digits(return_X_y=True), 400)
-    placed, walked = training_rows(X, y, n_permutations=4, n_trees=100)
+    placed, walked = training_rows(X, y, n_permutations=4, n_trees=100, **options)
     assert abs(placed - chance(y)) < 0.03
     assert abs(walked - chance(y)) < 0.03
 
 
-def test_held_out_rows_of_digits():
+@pytest.mark.parametrize("sharpness", [1.0, 5.0])
+def test_held_out_rows_of_digits(sharpness):
     X, y = sample(*load_digits(return_X_y=True), 1000)
-    assert abs(held_out_rows(X, y, n_permutations=3, share=0.3, n_trees=100) - chance(y)) < 0.03
+    found = held_out_rows(X, y, n_permutations=3, share=0.3, n_trees=100, sharpness=sharpness)
+    assert abs(found - chance(y)) < 0.03
 
 
-def test_training_rows_of_noise():
+@pytest.mark.parametrize("sharpness", [1.0, 5.0])
+def test_training_rows_of_noise(sharpness):
     X, y = noise()
-    placed, walked = training_rows(X, y, n_permutations=6, n_trees=100)
+    placed, walked = training_rows(X, y, n_permutations=6, n_trees=100, sharpness=sharpness)
     assert abs(placed - chance(y)) < 0.05
     assert abs(walked - chance(y)) < 0.05
 

@@ -102,6 +102,8 @@ RFPHATES = {
     "some labels missing": lambda: small().fit(X, np.where(np.arange(150) % 4, Y.astype(float), np.nan)),
     "weights": lambda: small().fit(X, Y, sample_weight=np.linspace(0.5, 2, 150)),
     "landmarks": lambda: small(n_landmarks=40).fit(X, Y),
+    "votes on classes": lambda: small(sharpness=3.0).fit(X, Y),
+    "votes on numbers": lambda: small(sharpness=2, placing="layout", task="multioutput").fit(X, two_targets()),
     "three dimensions": lambda: small(n_components=3, mds="classic").fit(X, Y),
     "given forest": lambda: small(forest=RandomForestClassifier(30, random_state=1).fit(X, Y)).fit(X, Y),
     "frozen forest": lambda: small(forest=FrozenEstimator(RandomForestClassifier(30, random_state=1).fit(X, Y))).fit(

@@ -42,3 +42,12 @@ def test_a_kept_file_loads(path):
     for what, values in answers(name, model).items():
         np.testing.assert_allclose(values, expected[what], rtol=1e-12, atol=1e-12)
     assert np.ptp(expected["transform"]) > 0.1
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")  # of another scikit-learn
+def test_a_kept_map_names_parameters_that_came_later():
+    model = mf.load(FOLDER / "v2-map.mfa")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert repr(model) == "RFPHATE(n_jobs=1, n_trees=5, random_state=0)"
+    assert (model.sharpness, model.placing) == (1.0, "leaves")

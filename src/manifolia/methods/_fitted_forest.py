@@ -1,13 +1,14 @@
 """The forest behind a map: grown, read into leaves, and asked later. Maps that are made from a forest hold it.
 
 The layout in between is the method's own. Its coordinates go into the leaves, and rows are placed through these:
-training rows by the trees that left them out of their bag, new rows by all trees (`manifolia.extension.leaf_map`).
+training rows by the trees that left them out of their bag, new rows by all trees (`manifolia.extension.leaf_map`; where
+the trees' votes decide, `manifolia.extension.vote_map`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -22,6 +23,7 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.extension.leaf_map import Leaves, leaf_values, out_of_bag_prediction, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
+from manifolia.extension.vote_map import Votes, guided_leaves, out_of_bag_votes
 from manifolia.forest.bags import training_weights
 from manifolia.forest.grow import foresee_size, grow_forest
 from manifolia.forest.importances import (
@@ -164,11 +166,24 @@ class FittedForest:
         reporter.step("walk", 1, 1)
         return K, groups
 
-    def places(self, Y: FloatArray, reporter: Reporter, fill: Callable[..., Leaves] = leaf_values) -> FloatArray:
-        """Put coordinates into the leaves, and place the training rows by the trees that left them out of their bag."""
+    def votes(self) -> Votes | None:
+        """Ask the trees that left a training row out of their bag for its target; None without a target."""
+        return out_of_bag_votes(self.table, self._training_data()[1], row_weight=self.weight)
+
+    def fill_leaves(
+        self, Y: FloatArray, reporter: Reporter, *, sharpness: float = 1.0, votes: Votes | None = None
+    ) -> None:
+        """Put coordinates into the leaves, above sharpness 1 with what the rows there say of the target."""
         reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-        self.leaves = fill(self.table, Y, row_weight=self.weight)
-        return place_training(self.table, self.leaves)
+        if sharpness == 1.0:
+            self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
+        else:
+            target, votes = self._training_data()[1], self.votes() if votes is None else votes
+            self.leaves = guided_leaves(self.table, Y, target, votes, sharpness, row_weight=self.weight)
+
+    def place_training(self) -> FloatArray:
+        """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""
+        return place_training(self.table, self._filled())
 
     def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
         """Compare what the map shows of the target with what the forest knows of it."""
@@ -191,9 +206,12 @@ class FittedForest:
 
     def place_new(self, rows: Any) -> FloatArray:
         """Place rows by what their leaves hold, over all trees."""
+        return place_new(self.leaves_of(rows), self._filled())
+
+    def _filled(self) -> Leaves:
         if self.leaves is None:
             raise ValueError("nothing was put into the leaves yet.")
-        return place_new(self.leaves_of(rows), self.leaves)
+        return self.leaves
 
     def n_known(self, rows: Any) -> int:
         """Count rows that share all leaves with a training row."""
@@ -319,7 +337,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n, n_components)
             `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
             asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
-            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation.
+            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
+            ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
         """
         return self.fit(X, y, sample_weight=sample_weight).embedding_
 
@@ -422,19 +441,38 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     # --- for `fit` of the maps ---
 
-    def _check_common(self) -> None:
-        """Check the parameters that all of these maps have."""
+    def _check_common(self, *, through_leaves: bool = True) -> None:
+        """Check the parameters that all of these maps have; the rows are placed through leaves, or as laid out."""
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_option(self.proximity, "proximity", KINDS)
         check_number(self.n_trees, "n_trees", low=1, integer=True)
         check_forest(self.forest)
         check_bool(self.verbose, "verbose")
         if self.proximity in ("original", "kerf", "path"):
+            placed = (
+                ", placed by trees that did not see a row, is laid out by it" if through_leaves else " is that layout"
+            )
             warn(
                 f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
-                f"the layout separates even random labels, and embedding_, placed by trees that did not see "
-                f"a row, is laid out by it. Use 'gap' or 'oob' for a map that can be trusted.",
+                f"the layout separates even random labels, and embedding_{placed}. Use 'gap' or 'oob' for a map that "
+                f"can be trusted.",
                 HonestyWarning,
+            )
+
+    def _check_sharpness(self) -> None:
+        """Check how much votes decide, and above 1 that there are trees which may vote on the rows of the forest."""
+        check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
+        if self.sharpness > 1.0:
+            self._check_bags()
+
+    def _check_bags(self) -> None:
+        """Refuse a forest whose trees have all seen every row."""
+        given = check_forest(self.forest)
+        if given is not None and not given.bootstrap:
+            raise ParameterError(
+                f"forest must have bootstrap=True, got {type(given).__name__}(bootstrap=False): only trees that left a "
+                f"row out of their bag may vote on it. Fit it with bootstrap=True.",
+                parameter="forest",
             )
 
     def _check_new(self, X: ArrayLike | None) -> Any:

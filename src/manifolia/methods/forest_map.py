@@ -189,7 +189,8 @@ class ForestMap(ForestBacked):
             reporter.step("proximities", 1, 1)
             lay_out = self._by_neighbors if self.layout in ("tsne", "umap") else self._by_distances
             Y = np.asarray(lay_out(S, seeds[2], reporter), dtype=np.float64)  # 3
-            places = forest.places(Y, reporter)  # (4)
+            forest.fill_leaves(Y, reporter)  # (4)
+            places = forest.place_training()
             judged = forest.judge(places, reporter)
             return self._keep(forest, target, places.astype(rows.dtype, copy=False), judged, layout_embedding_=Y)
 

@@ -19,7 +19,6 @@ both in it.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from manifolia._core import memory
@@ -28,10 +27,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
-from manifolia._core.validate import check_number
-from manifolia.exceptions import ParameterError
-from manifolia.extension.vote_map import guided_leaves, out_of_bag_votes, sharpened
-from manifolia.forest.trees import check_forest
+from manifolia.extension.vote_map import sharpened
 from manifolia.layout.forces import ForceLayout, Schedule, bearable_exaggeration, forces_need, neighbor_forces, resized
 from manifolia.layout.metric_mds import mds_layout
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
@@ -196,15 +192,15 @@ class GuidedMap(ForestBacked):
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
             reporter.step("proximities", 0, 1)
             P = forest.proximities(self.proximity, top_k=_NEAREST)  # 1
-            votes = out_of_bag_votes(forest.table, target, row_weight=forest.weight)  # 2
+            votes = forest.votes()  # 2
             W = sharpened(P, votes, (self.sharpness - 1.0) / 2.0)  # 3
             reporter.step("proximities", 1, 1)
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 4
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             layout = _lay_out((W + W.T) / 2.0, start, reporter)  # 5
-            fill = partial(guided_leaves, target=target, votes=votes, sharpness=self.sharpness)
-            places = forest.places(layout.Y, reporter, fill)  # 6
+            forest.fill_leaves(layout.Y, reporter, sharpness=self.sharpness, votes=votes)  # 6
+            places = forest.place_training()
             judged = forest.judge(places, reporter)
             return self._keep(
                 forest, target, places.astype(rows.dtype, copy=False), judged,
@@ -213,14 +209,8 @@ class GuidedMap(ForestBacked):
 
     def _check_parameters(self) -> None:
         self._check_common()
-        check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
-        given = check_forest(self.forest)
-        if given is not None and not given.bootstrap:
-            raise ParameterError(
-                f"forest must have bootstrap=True, got {type(given).__name__}(bootstrap=False): only trees that left a "
-                f"row out of their bag may vote on it. Fit it with bootstrap=True.",
-                parameter="forest",
-            )
+        self._check_sharpness()
+        self._check_bags()  # at sharpness 1 too: the proximities need them
 
     def _layout_need(self, n: int) -> float:
         m, pairs = resolve_n_landmarks(self.n_landmarks, n) or n, n * min(n, _NEAREST)

@@ -10,11 +10,13 @@ step   paper                                                  here
 5, 6   potential −log Pᵗ and its distances D                  `operators.potential`
 7      classical MDS of D                                     `layout.classical_mds`
 8      metric MDS of D, started there                         `layout.metric_mds`
-(9)    each row placed through the leaves of the forest       `extension.leaf_map`
+(9)    each row placed through the leaves of the forest       `extension.leaf_map`, `extension.vote_map`
 =====  =====================================================  ===================================================
 
 Step 9 is ours: training rows are placed by the trees that left them out of their bag and new rows by all trees, with
-the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` keeps the coordinates of step 8).
+the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` keeps the coordinates of step 8). It is
+the mean of what the leaves hold, or, above sharpness 1, the mean with each class weighted by the trees' votes.
+``placing="layout"`` leaves the training rows where step 8 put them.
 """
 
 from __future__ import annotations
@@ -30,14 +32,16 @@ from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, RandomState
 from manifolia._core.validate import check_number, check_option
+from manifolia.exceptions import ParameterError
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
-#: Placing a row through its leaves (step 9) is itself one step of the walk, so the walk takes one step less.
-_PLACEMENT_STEPS = 1
+#: Where training rows may lie, and the steps that this adds to the walk: placing a row through its leaves (step 9) is
+#: itself one, so the walk takes one less.
+_PLACEMENT_STEPS = {"leaves": 1, "layout": 0}
 _TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
 
 
@@ -67,13 +71,27 @@ class RFPHATE(ForestBacked):
         values, are regressed on; all else are classes.
     t : int or "auto", default="auto"
         Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
-        placing a row through its leaves is a step too.
+        placing a row through its leaves is a step too. With ``placing="layout"``, where it stops falling fast.
     damping : float, default=0.9
         Probability that the walker takes a step; else it jumps to a row at random. 1 is the walk of the paper.
     potential : {"log", "sqrt"}, default="log"
         Transform of the walk's probabilities.
     mds : {"metric", "classic", "nonmetric"}, default="metric"
         Layout of the potential distances.
+    sharpness : float, default=1.0
+        How much the trees' vote on the target decides where a row is placed through its leaves. The row goes to the
+        mean of its classes' places, each class weighted by its share of the votes to this power. 1 is the plain mean
+        over leaves; 3 turns votes of 60 to 40 into weights of 77 to 23. The layout stays as it is. Votes on a training
+        row are those of the trees that left it out of their bag, whatever `proximity` is, so that above 1 the forest
+        needs ``bootstrap=True``. Numbers and several labels: as for `GuidedMap`. Without a target there is nothing to
+        vote on, and nothing is sharpened.
+    placing : {"leaves", "layout"}, default="leaves"
+        Where training rows lie. ``"leaves"``: where the trees that left a row out of their bag place it, as they would
+        a new row. ``"layout"``: at the coordinates of Algorithm 1 itself; not with landmarks, which give coordinates to
+        groups of rows only. The place of a training row then depends on its own label, by way of the other rows'
+        proximities, and `over_separation_` tells how much more the map shows than the forest has earned.
+        ``transform`` places rows through the leaves all the same, training rows too: it is not ``fit_transform``, and
+        draws rows on which the trees disagree towards the middle, less so with more `sharpness`.
     n_landmarks : int, "auto" or None, default="auto"
         Groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact, every
         row.
@@ -89,7 +107,7 @@ class RFPHATE(ForestBacked):
     Attributes
     ----------
     embedding_ : ndarray of shape (n, n_components)
-        The map of the training rows, each placed by the trees that left it out of their bag.
+        The map of the training rows: placed by the trees that left them out of their bag, or as laid out (`placing`).
     forest_ : scikit-learn forest
         The forest.
     task_ : str
@@ -149,6 +167,8 @@ class RFPHATE(ForestBacked):
         damping: float = 0.9,
         potential: str = "log",
         mds: str = "metric",
+        sharpness: float = 1.0,
+        placing: str = "leaves",
         n_landmarks: int | str | None = "auto",
         random_state: RandomState = None,
         n_jobs: int | None = None,
@@ -164,6 +184,8 @@ class RFPHATE(ForestBacked):
         self.damping = damping
         self.potential = potential
         self.mds = mds
+        self.sharpness = sharpness
+        self.placing = placing
         self.n_landmarks = n_landmarks
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -193,23 +215,19 @@ class RFPHATE(ForestBacked):
         with threads(self.n_jobs):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
-            n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
-            step = f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks"
-            memory.require(  # before the forest is grown
-                self._memory_need(rows, y),
-                step=f"a forest and {step}",
-                remedy="Set n_landmarks='auto' or a smaller number, or n_trees.",
-            )
+            self._check_size(rows, y)  # before the forest is grown
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(  # 2–6
-                K, self.t, kind=self.potential, damping=self.damping, placement_steps=_PLACEMENT_STEPS,
-                reporter=reporter,
+                K, self.t, kind=self.potential, damping=self.damping,
+                placement_steps=_PLACEMENT_STEPS[self.placing], reporter=reporter,
             )  # fmt: skip
             layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[2], reporter=reporter)
             landmarks = layout.Y.astype(np.float64)  # 7, 8
-            places = forest.places(landmarks[groups.labels], reporter)  # (9)
+            laid_out = landmarks[groups.labels]
+            forest.fill_leaves(laid_out, reporter, sharpness=self.sharpness)  # (9)
+            places = laid_out if self.placing == "layout" else forest.place_training()
             judged = forest.judge(places, reporter)
             return self._keep(
                 forest, target, places.astype(rows.dtype, copy=False), judged, t_=walk.t, entropy_=walk.entropy,
@@ -217,11 +235,36 @@ class RFPHATE(ForestBacked):
             )  # fmt: skip
 
     def _check_parameters(self) -> None:
-        self._check_common()
+        check_option(self.placing, "placing", _PLACEMENT_STEPS)
+        self._check_common(through_leaves=self.placing == "leaves")
+        self._check_sharpness()
         check_number(self.t, "t", low=1, high=1e6, integer=True, hint="Use 'auto' or a number of steps.", word="auto")
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", POTENTIALS)
         check_option(self.mds, "mds", SCALINGS)
+
+    def _check_size(self, rows: Any, y: ArrayLike | None) -> None:
+        """Refuse what cannot be done with this many rows."""
+        n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
+        if m is not None and self.placing == "layout":
+            raise ParameterError(
+                f"placing must be 'leaves' with landmarks, got 'layout': only {m} groups of rows would have "
+                f"coordinates, not each of the {n} rows. Set n_landmarks=None.",
+                parameter="placing",
+            )
+        step = f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks"
+        fewer = "placing='leaves' and " if self.placing == "layout" else ""
+        memory.require(
+            self._memory_need(rows, y),
+            step=f"a forest and {step}",
+            remedy=f"Set {fewer}n_landmarks='auto' or a smaller number, or n_trees.",
+        )
+
+    def _check_restored(self) -> None:
+        """Check that a map which came from a file fits its forest, and name what the first files did not say."""
+        super()._check_restored()
+        self.__dict__.setdefault("sharpness", 1.0)
+        self.__dict__.setdefault("placing", "leaves")
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""
