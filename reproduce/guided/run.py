@@ -1,0 +1,161 @@
+"""Guided maps compared: what a forest's map, other guided maps and unguided ones tell of rows they have not seen.
+
+    python -m reproduce.guided.run --out guided.jsonl [--tables letter,glass] [--maps 'GuidedMap;PCA'] [--seeds 5]
+
+Every result is one line of the file as soon as it is there, and is not computed again; a reason why there is none, such
+as a package that is not installed, is written too, and tried again by the next run. Work goes seed by seed over all
+tables, so that a run that was cut short has all of them. ``reproduce/guided/page.py`` writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import functools
+import json
+import multiprocessing
+import os
+import pathlib
+import time
+import warnings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+import numpy as np
+from reproduce.guided import maps, scores
+from reproduce.guided.data import TABLES, Split, split
+
+FOREST = "forest"
+ALL_MAPS = (FOREST, *maps.MAPS)
+SEEDS = 5
+
+
+class Results:
+    """Results in a file of JSON lines, each with a part and what it belongs to; the last line of a key counts."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+
+    def read(self):
+        """All results, in the order in which their keys first appear."""
+        if not self.path.exists():
+            return []
+        found = {}
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                one = json.loads(line)
+            except json.JSONDecodeError:  # a line that a killed run left unfinished
+                continue
+            found[self._key(one)] = one
+        return list(found.values())
+
+    def done(self):
+        """Keys of results that are there; a reason is not one."""
+        return {self._key(one) for one in self.read() if "reason" not in one}
+
+    def add(self, part, table, seed, name, **figures):
+        """Append a line in one write, so that several processes may do so."""
+        one = {"part": part, "table": table, "seed": seed, "map": name, **figures}
+        if "reason" in one and one in self.read():
+            return
+        text = json.dumps(one) + "\n"
+        if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
+            text = "\n" + text
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(text)
+        shown = figures.get("reason") or ", ".join(f"{key} {value:.3g}" for key, value in figures.items() if value)
+        print(f"{part}: {table}, seed {seed}, {name}: {shown}", flush=True)
+
+    @staticmethod
+    def _key(one):
+        return one["part"], one["table"], one["seed"], one["map"]
+
+
+@functools.lru_cache
+def warm(name, task):
+    """Run a map once on few rows, so that compiling is not measured."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 5)), np.arange(150) % 3
+    y = {"regression": y + X[:, 0], "multilabel": np.column_stack([y == 0, y == 1]).astype(int)}.get(task, y)
+    maps.place(name, Split(task, X[:100], y[:100], X[100:], y[100:]), 0)
+
+
+def compare(table, seed, names, path):
+    """Fit the maps that are missing on one split of a table; append what each of them comes to."""
+    results = Results(path)
+    done = results.done()
+    missing = [name for name in names if ("maps", table, seed, name) not in done]
+    if not missing:
+        return
+    data = split(table, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what libraries say of small tables; figures say the rest
+        guide, guide_seconds = placed("GuidedMap", data, seed)
+        P = guide.model.proximity_matrix()
+        for name in missing:
+            try:
+                if name == FOREST:
+                    figures = scores.of_forest(guide.model.forest_, data)
+                else:
+                    found, seconds = (guide, guide_seconds) if name == "GuidedMap" else placed(name, data, seed)
+                    figures = {
+                        **scores.held_out(data, found.Y, found.Y_new),
+                        "inner": scores.inner(P, found.Y, data),
+                        "coinciding": scores.coinciding(
+                            np.vstack([data.X, data.X_new]), np.vstack([found.Y, found.Y_new])
+                        ),
+                        "seconds": seconds,
+                    }
+                results.add("maps", table, seed, name, **figures)
+            except maps.NotFor as reason:
+                results.add("maps", table, seed, name, reason=str(reason))
+            except Exception as error:  # a map that fails is a result; the others go on
+                results.add("maps", table, seed, name, reason=f"{type(error).__name__}: {error}")
+
+
+def placed(name, data, seed):
+    """A map of a split, and its processor seconds on all threads, compiling left out."""
+    warm(name, data.task)
+    begin = time.process_time()
+    found = maps.place(name, data, seed)
+    return found, time.process_time() - begin
+
+
+def run_all(work, n_jobs):
+    """Run functions without arguments, in order, in as many processes as asked for."""
+    if n_jobs == 1:
+        for one in work:
+            one()
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(n_jobs, mp_context=spawn) as pool:
+        for future in [pool.submit(one) for one in work]:
+            future.result()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="file of the results, one line each")
+    parser.add_argument("--tables", default=",".join(TABLES), help="some of the tables, with commas")
+    parser.add_argument("--maps", default=";".join(ALL_MAPS), help="some of the maps, with semicolons")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    arguments = parser.parse_args()
+    tables, names = arguments.tables.split(","), arguments.maps.split(";")
+    for given, known in ((tables, TABLES), (names, ALL_MAPS)):
+        unknown = [one for one in given if one not in known]
+        if unknown:
+            parser.error(f"{', '.join(unknown)} is not known. There are: {', '.join(known)}.")
+    work = [
+        functools.partial(compare, table, seed, names, arguments.out)
+        for seed in range(arguments.seeds)
+        for table in tables
+    ]
+    run_all(work, arguments.jobs)
+
+
+if __name__ == "__main__":
+    main()
