@@ -1,6 +1,7 @@
 """Guided maps compared: what a forest's map, other guided maps and unguided ones tell of rows they have not seen.
 
     python -m reproduce.guided.run --out guided.jsonl [--tables letter,glass] [--maps 'GuidedMap;PCA'] [--seeds 5]
+    python -m reproduce.guided.run --out guided.jsonl --permuted | --mixtures | --pictures maps.png
 
 Every result is one line of the file as soon as it is there, and is not computed again; a reason why there is none, such
 as a package that is not installed, is written too, and tried again by the next run. Work goes seed by seed over all
@@ -12,7 +13,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import functools
-import json
 import multiprocessing
 import os
 import pathlib
@@ -24,54 +24,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import numpy as np
-from reproduce.guided import maps, scores
+from reproduce.guided import honesty, maps, scores
 from reproduce.guided.data import TABLES, Split, split
+from reproduce.guided.results import Results
 
 FOREST = "forest"
 ALL_MAPS = (FOREST, *maps.MAPS)
 SEEDS = 5
-
-
-class Results:
-    """Results in a file of JSON lines, each with a part and what it belongs to; the last line of a key counts."""
-
-    def __init__(self, path):
-        self.path = pathlib.Path(path)
-
-    def read(self):
-        """All results, in the order in which their keys first appear."""
-        if not self.path.exists():
-            return []
-        found = {}
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                one = json.loads(line)
-            except json.JSONDecodeError:  # a line that a killed run left unfinished
-                continue
-            found[self._key(one)] = one
-        return list(found.values())
-
-    def done(self):
-        """Keys of results that are there; a reason is not one."""
-        return {self._key(one) for one in self.read() if "reason" not in one}
-
-    def add(self, part, table, seed, name, **figures):
-        """Append a line in one write, so that several processes may do so."""
-        one = {"part": part, "table": table, "seed": seed, "map": name, **figures}
-        if "reason" in one and one in self.read():
-            return
-        text = json.dumps(one) + "\n"
-        if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
-            text = "\n" + text
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(text)
-        shown = figures.get("reason") or ", ".join(f"{key} {value:.3g}" for key, value in figures.items() if value)
-        print(f"{part}: {table}, seed {seed}, {name}: {shown}", flush=True)
-
-    @staticmethod
-    def _key(one):
-        return one["part"], one["table"], one["seed"], one["map"]
 
 
 @functools.lru_cache
@@ -136,6 +95,23 @@ def run_all(work, n_jobs):
             future.result()
 
 
+def comparison(path, *, tables=tuple(TABLES), names=ALL_MAPS, n_seeds=SEEDS):
+    """The work of the comparison: seed by seed over all tables, so that a run that is cut short has all of them."""
+    return [functools.partial(compare, table, seed, names, path) for seed in range(n_seeds) for table in tables]
+
+
+def permutations(path):
+    """The work on permuted labels."""
+    seeds = range(honesty.PERMUTED_SEEDS)
+    return [functools.partial(honesty.permuted, table, seed, path) for seed in seeds for table in honesty.PERMUTED]
+
+
+def mixing(path):
+    """The work on mixtures of two pictures."""
+    seeds = range(honesty.MIXED_SEEDS)
+    return [functools.partial(honesty.mixtures, table, seed, path) for seed in seeds for table in honesty.MIXED]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="file of the results, one line each")
@@ -143,18 +119,27 @@ def main():
     parser.add_argument("--maps", default=";".join(ALL_MAPS), help="some of the maps, with semicolons")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--permuted", action="store_true", help="map permuted labels instead")
+    other.add_argument("--mixtures", action="store_true", help="place mixtures of two pictures instead")
+    other.add_argument("--pictures", type=pathlib.Path, help="draw maps of ten tables into this file instead")
     arguments = parser.parse_args()
     tables, names = arguments.tables.split(","), arguments.maps.split(";")
     for given, known in ((tables, TABLES), (names, ALL_MAPS)):
         unknown = [one for one in given if one not in known]
         if unknown:
             parser.error(f"{', '.join(unknown)} is not known. There are: {', '.join(known)}.")
-    work = [
-        functools.partial(compare, table, seed, names, arguments.out)
-        for seed in range(arguments.seeds)
-        for table in tables
-    ]
-    run_all(work, arguments.jobs)
+    if arguments.pictures:
+        from reproduce.guided import figures
+
+        figures.draw(arguments.pictures)
+    elif arguments.permuted:
+        run_all(permutations(arguments.out), arguments.jobs)
+    elif arguments.mixtures:
+        run_all(mixing(arguments.out), arguments.jobs)
+    else:
+        work = comparison(arguments.out, tables=tables, names=names, n_seeds=arguments.seeds)
+        run_all(work, arguments.jobs)
 
 
 if __name__ == "__main__":
