@@ -25,9 +25,9 @@ class Results:
             found[self._key(one)] = one
         return list(found.values())
 
-    def done(self):
-        """Keys of results that are there; a reason why there is none is tried again."""
-        return {self._key(one) for one in self.read() if "reason" not in one}
+    def done(self, *, again=False):
+        """Keys of what was tried; with `again` without what has a reason in place of a result."""
+        return {self._key(one) for one in self.read() if not (again and "reason" in one)}
 
     def add(self, part, table, seed, name, **figures):
         """Append a line in one write, so that several processes may do so."""

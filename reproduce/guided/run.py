@@ -1,10 +1,10 @@
 """Guided maps compared: what a forest's map, other guided maps and unguided ones tell of rows they have not seen.
 
-    python -m reproduce.guided.run --out guided.jsonl [--tables letter,glass] [--maps 'GuidedMap;PCA'] [--seeds 5]
+    python -m reproduce.guided.run --out guided.jsonl [--tables letter] [--maps 'GuidedMap;PCA'] [--seeds 5] [--again]
     python -m reproduce.guided.run --out guided.jsonl --permuted | --mixtures | --pictures maps.png
 
-Every result is one line of the file as soon as it is there, and is not computed again; a reason why there is none, such
-as a package that is not installed, is written too, and tried again by the next run. Work goes seed by seed over all
+Every result is one line of the file as soon as it is there, and is not computed again. A reason why there is none, such
+as a package that is not installed, is written too; ``--again`` tries these again. Work goes seed by seed over all
 tables, so that a run that was cut short has all of them. ``reproduce/guided/page.py`` writes the page.
 """
 
@@ -42,37 +42,47 @@ def warm(name, task):
     maps.place(name, Split(task, X[:100], y[:100], X[100:], y[100:]), 0)
 
 
-def compare(table, seed, names, path):
+def compare(table, seed, names, path, *, again=False):
     """Fit the maps that are missing on one split of a table; append what each of them comes to."""
     results = Results(path)
-    done = results.done()
+    done = results.done(again=again)
     missing = [name for name in names if ("maps", table, seed, name) not in done]
     if not missing:
         return
-    data = split(table, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what libraries say of small tables; figures say the rest
-        guide, guide_seconds = placed("GuidedMap", data, seed)
-        P = guide.model.proximity_matrix()
+        try:
+            data = split(table, seed)
+            guide = placed("GuidedMap", data, seed)
+            P = guide[0].model.proximity_matrix()
+        except Exception as error:  # without a table or a guide there is no result; other tables go on
+            for name in missing:
+                results.add("maps", table, seed, name, reason=told(error))
+            return
         for name in missing:
             try:
                 if name == FOREST:
-                    figures = scores.of_forest(guide.model.forest_, data)
+                    figures = scores.of_forest(guide[0].model.forest_, data)
                 else:
-                    found, seconds = (guide, guide_seconds) if name == "GuidedMap" else placed(name, data, seed)
-                    figures = {
-                        **scores.held_out(data, found.Y, found.Y_new),
-                        "inner": scores.inner(P, found.Y, data),
-                        "coinciding": scores.coinciding(
-                            np.vstack([data.X, data.X_new]), np.vstack([found.Y, found.Y_new])
-                        ),
-                        "seconds": seconds,
-                    }
+                    figures = judged(*(guide if name == "GuidedMap" else placed(name, data, seed)), data, P)
                 results.add("maps", table, seed, name, **figures)
-            except maps.NotFor as reason:
-                results.add("maps", table, seed, name, reason=str(reason))
             except Exception as error:  # a map that fails is a result; the others go on
-                results.add("maps", table, seed, name, reason=f"{type(error).__name__}: {error}")
+                results.add("maps", table, seed, name, reason=told(error))
+
+
+def judged(found, seconds, data, P):
+    """All figures of a map."""
+    return {
+        **scores.held_out(data, found.Y, found.Y_new),
+        "inner": scores.inner(P, found.Y, data),
+        "coinciding": scores.coinciding(np.vstack([data.X, data.X_new]), np.vstack([found.Y, found.Y_new])),
+        "seconds": seconds,
+    }
+
+
+def told(error):
+    """Why there is no result."""
+    return str(error) if isinstance(error, maps.NotFor) else f"{type(error).__name__}: {error}"
 
 
 def placed(name, data, seed):
@@ -95,9 +105,10 @@ def run_all(work, n_jobs):
             future.result()
 
 
-def comparison(path, *, tables=tuple(TABLES), names=ALL_MAPS, n_seeds=SEEDS):
+def comparison(path, *, tables=tuple(TABLES), names=ALL_MAPS, n_seeds=SEEDS, again=False):
     """The work of the comparison: seed by seed over all tables, so that a run that is cut short has all of them."""
-    return [functools.partial(compare, table, seed, names, path) for seed in range(n_seeds) for table in tables]
+    one = functools.partial(compare, names=names, path=path, again=again)
+    return [functools.partial(one, table, seed) for seed in range(n_seeds) for table in tables]
 
 
 def permutations(path):
@@ -119,6 +130,7 @@ def main():
     parser.add_argument("--maps", default=";".join(ALL_MAPS), help="some of the maps, with semicolons")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many seeds")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--again", action="store_true", help="try again what has a reason in place of a result")
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--permuted", action="store_true", help="map permuted labels instead")
     other.add_argument("--mixtures", action="store_true", help="place mixtures of two pictures instead")
@@ -128,7 +140,7 @@ def main():
     for given, known in ((tables, TABLES), (names, ALL_MAPS)):
         unknown = [one for one in given if one not in known]
         if unknown:
-            parser.error(f"{', '.join(unknown)} is not known. There are: {', '.join(known)}.")
+            parser.error(f"{'; '.join(unknown)} is not known. There are: {'; '.join(known)}.")
     if arguments.pictures:
         from reproduce.guided import figures
 
@@ -138,7 +150,8 @@ def main():
     elif arguments.mixtures:
         run_all(mixing(arguments.out), arguments.jobs)
     else:
-        work = comparison(arguments.out, tables=tables, names=names, n_seeds=arguments.seeds)
+        chosen = {"tables": tables, "names": names, "n_seeds": arguments.seeds, "again": arguments.again}
+        work = comparison(arguments.out, **chosen)
         run_all(work, arguments.jobs)
 
 

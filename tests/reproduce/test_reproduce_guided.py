@@ -126,18 +126,19 @@ def test_the_list_of_tables_is_what_was_asked_for(module):
 # Results
 
 
-def test_results_are_kept_and_reasons_are_tried_again(module, tmp_path):
+def test_results_and_reasons_are_kept(module, tmp_path):
     results = module("results").Results(tmp_path / "some" / "results.jsonl")
     assert results.read() == []
     results.add("maps", "glass", 0, "PCA", nn10=0.5)
     results.add("maps", "glass", 0, "UMAP", reason="umap-learn is not installed")
     results.add("maps", "glass", 0, "UMAP", reason="umap-learn is not installed")
     assert len(results.path.read_text(encoding="utf-8").splitlines()) == 2
-    assert results.done() == {("maps", "glass", 0, "PCA")}
+    assert results.done() == {("maps", "glass", 0, "PCA"), ("maps", "glass", 0, "UMAP")}
+    assert results.done(again=True) == {("maps", "glass", 0, "PCA")}
     with results.path.open("a", encoding="utf-8") as file:
         file.write('{"part": "maps", "tab')  # a run that was killed
     results.add("maps", "glass", 0, "UMAP", nn10=0.25)
-    assert results.done() == {("maps", "glass", 0, "PCA"), ("maps", "glass", 0, "UMAP")}
+    assert results.done(again=True) == {("maps", "glass", 0, "PCA"), ("maps", "glass", 0, "UMAP")}
     assert [one["nn10"] for one in results.read()] == [0.5, 0.25]
 
 
@@ -165,10 +166,25 @@ def test_a_comparison_goes_on_where_it_was_and_records_what_fails(module, tmp_pa
     assert found["forest"]["nn10"] > 0.9
     assert {"nn1", "nn10", "doubt", "inner", "coinciding", "seconds"} <= found["PCA"].keys()
     del asked[:]
-    run.compare("glass", 0, ["forest", "GuidedMap", "PCA"], path)
+    run.compare("glass", 0, ["forest", "GuidedMap", "PCA", "FeatureMAP"], path)
     assert asked == []
+    run.compare("glass", 0, ["PCA", "FeatureMAP"], path, again=True)
+    assert asked == ["GuidedMap", "FeatureMAP"]
+    del asked[:]
     run.compare("glass", 0, ["NCA"], path)
     assert asked == ["GuidedMap", "NCA"]  # the guide's proximities are needed for the inner structure
+
+
+def test_a_table_that_is_not_there_is_recorded(module, tmp_path, monkeypatch):
+    run = module("run")
+
+    def split(table, seed):
+        raise OSError("no such table")
+
+    monkeypatch.setattr(run, "split", split)
+    path = tmp_path / "results.jsonl"
+    run.compare("glass", 0, ["forest", "PCA"], path)
+    assert [one["reason"] for one in module("results").Results(path).read()] == ["OSError: no such table"] * 2
 
 
 def test_work_goes_seed_by_seed(module, tmp_path):
