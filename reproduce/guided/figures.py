@@ -34,6 +34,7 @@ def draw(path):
             ax = axes[line, half * len(SHOWN) + column]
             one_map(ax, name, data)
             ax.set(xticks=[], yticks=[], title=name if line == 0 else "")
+            ax.set_aspect("equal", adjustable="datalim")
         axes[line, half * len(SHOWN)].set_ylabel(table)
     pictures.save(figure, path, shades=224, dpi=90)
     plt.close(figure)

@@ -29,6 +29,12 @@ WORK = pathlib.Path(tempfile.gettempdir()) / "manifolia-guided"
 QUICK_TABLES = ("glass", "led7digit", "diabetes")
 PICTURE = pathlib.Path("images") / "guided" / "maps.png"
 
+#: Part of the results to the number of runs that a whole one has, and what they are.
+PARTS = {
+    "maps": (len(TABLES) * run.SEEDS, "splits of tables"),
+    "permuted": (len(honesty.PERMUTED) * honesty.PERMUTED_SEEDS, "permutations of labels"),
+    "mixtures": (len(honesty.MIXED) * honesty.MIXED_SEEDS, "splits with mixtures"),
+}
 #: Figure to its heading, what it is, and its digits.
 FIGURES = {
     "nn10": (
@@ -167,20 +173,29 @@ def seeds_text(means):
     return tallies.several(most, "seed") if least == most else f"{least} to {most} seeds"
 
 
+def shortfall(results, means):
+    """A sentence on what a whole run has and this one lacks; empty for a whole run."""
+    runs = {part: len({(one["table"], one["seed"]) for one in results if one["part"] == part}) for part in PARTS}
+    runs["maps"] = sum(means.n_seeds.values())
+    lacking = [f"{runs[part]} of {n} {text}" for part, (n, text) in PARTS.items() if runs[part] < n]
+    return f"This run is not whole, and its verdicts are not final: {', '.join(lacking)}." if lacking else ""
+
+
 def write(results, path, *, stamp):
     """Write the page; a target that is missed is printed as missed, with the figure."""
     found = verdicts.verdicts(results)
     n_met = sum(one.is_met for one in found)
     rows = [[one.target, one.measured, "met" if one.is_met else "**missed**"] for one in found]
     means = verdicts.Means(results)
-    left_out = f" {tallies.several(means.n_left_out, 'split')} left out, being incomplete." if means.n_left_out else ""
+    lacking = shortfall(results, means)
     lines = [
         "# Guided maps compared",
         "",
         f"{tallies.tally((n_met, 0, len(found) - n_met))} of the {tallies.several(len(found), 'target')} below.",
         "",
-        f"{stamp} {tallies.several(len(means.n_seeds), 'table')}, {seeds_text(means)}.{left_out}",
+        f"{stamp} {tallies.several(len(means.n_seeds), 'table')}, {seeds_text(means)}.",
         "",
+        *([lacking, ""] if lacking else []),
         *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
         "",
         PROTOCOL.strip(),

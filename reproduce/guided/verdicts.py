@@ -44,7 +44,6 @@ class Means:
         for one in ours:
             tried.setdefault((one["table"], one["seed"]), set()).add(one["map"])
         whole = {split for split, found in tried.items() if found == names}
-        self.n_left_out = len(tried) - len(whole)
         self.n_seeds = {table: sum(split[0] == table for split in whole) for table, _ in sorted(whole)}
         self._values = {}
         for one in ours:
