@@ -44,6 +44,7 @@ SCRIPTS = {
     "forest-features": Script("forest_features/run.py", "forest features", quick=("--repeats", "1", "--folds", "3")),
     "kernel-tsne": Script("kernel_tsne/run.py", "kernel t-SNE"),
     "featuremap": Script("featuremap/run.py", "FeatureMAP"),
+    "guided": Script("guided/page.py", "GuidedMap (ours)", quick=("--run", "quick"), full=("--run", "full")),
 }
 
 

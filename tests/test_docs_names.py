@@ -73,6 +73,7 @@ PROMISED = {
         "radius_correlation",
         "anisotropy_correlation",
         "arrow_fidelity",
+        "inner_structure",
         "report",
         "get",
         "register",

@@ -21,7 +21,8 @@ def inputs(seed: int = 0, n: int = 40):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     y = np.arange(n) % 3
-    return {"X": X, "Y": rng.normal(size=(n, 2)), "y": y, "K": X @ X.T, "gradients": rng.normal(size=(n, 4, 2))}
+    more = {"K": X @ X.T, "P": np.abs(X @ X.T), "gradients": rng.normal(size=(n, 4, 2))}
+    return {"X": X, "Y": rng.normal(size=(n, 2)), "y": y, **more}
 
 
 @pytest.mark.parametrize("name", registry.names())
@@ -93,13 +94,14 @@ def test_local_and_global_alignment_differ_by_a_bound_parameter():
 def test_unknown_names_suggest_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'trustworthiness'"):
         metrics.get("trust_worthiness")
-    with pytest.raises(ValueError, match="given must be one of 'X', 'Y', 'y', 'K', 'gradients', got 'x'"):
+    with pytest.raises(ValueError, match="given must be one of 'X', 'Y', 'y', 'K', 'P', 'gradients', got 'x'"):
         metrics.names(["x"])
 
 
 def test_names_by_what_is_given():
     assert metrics.names(["Y", "y"]) == ["knn_accuracy", "classification_error", "nmi", "silhouette", "torn_classes"]
     assert "target_alignment" in metrics.names(["K", "y"])
+    assert set(metrics.names(["P", "Y", "y"])) == {*metrics.names(["Y", "y"]), "inner_structure"}
     assert metrics.names([]) == []
 
 
@@ -173,7 +175,7 @@ def test_every_card_is_complete(name):
     assert card.meaning[0].isupper()
     assert card.meaning.endswith((".", "?"))
     assert set(card.shown) <= {"run", "page"}
-    assert set(card.needs) <= {"X", "Y", "y", "K", "gradients"}
+    assert set(card.needs) <= {"X", "Y", "y", "K", "P", "gradients"}
     assert not card.classes_only or "y" in card.needs
     if card.shared_pass:
         module = importlib.import_module(f"manifolia.metrics.{card.shared_pass}")

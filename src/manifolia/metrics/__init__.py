@@ -22,6 +22,7 @@ FAMILIES = {
         *["centroid_triplet_accuracy", "class_distance_correlation"],
         *["knn_accuracy", "classification_error", "nmi", "silhouette", "torn_classes"],
     ],
+    "profiles": ["inner_structure"],
     "importance": ["importance_alignment", "target_alignment"],
     "arrows": ["arrow_fidelity"],
     "variables": ["variable_preservation", "variable_ranking"],

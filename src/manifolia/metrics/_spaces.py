@@ -229,3 +229,8 @@ def tiles(rows: IntArray, n_parts: int, *of: Space) -> list[list[IntArray]]:
     pieces = [rows[part] for part in row_blocks(rows.shape[0], max(space.height for space in of))]
     n_parts = max(1, min(n_parts, len(pieces)))
     return [pieces[start::n_parts] for start in range(n_parts)]
+
+
+def near_one(Y: FloatArray) -> FloatArray:
+    """Scale a map by a power of two: squares of tiny or huge coordinates are numbers then, and nothing is rounded."""
+    return np.ldexp(Y, -np.frexp(np.abs(Y).max())[1]) + 0.0

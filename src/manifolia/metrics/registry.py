@@ -21,8 +21,8 @@ from manifolia._core.validate import check_bool, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
 _DIRECTIONS = ("higher", "lower")
-#: What a metric may need: data, map, target, kernel and arrows.
-_INPUTS = ("X", "Y", "y", "K", "gradients")
+#: What a metric may need: data, map, target, kernel, proximities and arrows.
+_INPUTS = ("X", "Y", "y", "K", "P", "gradients")
 #: What a size of neighbourhood is called among the parameters of a metric.
 _SIZES = ("k", "n_neighbors")
 
@@ -39,7 +39,7 @@ class Metric:
         Which values are better.
     needs : tuple of str
         Inputs, in the order of the function's parameters: of ``"X"`` (data), ``"Y"`` (map), ``"y"`` (target), ``"K"``
-        (kernel) and ``"gradients"`` (arrows).
+        (kernel), ``"P"`` (proximities) and ``"gradients"`` (arrows).
     range : tuple of float
         Least and greatest value; values beyond, such as those of a map that is worse than random, are possible where
         the description says so, and are clipped when normalised.
@@ -90,6 +90,7 @@ class Metric:
         y: ArrayLike | None = None,
         *,
         K: ArrayLike | None = None,
+        P: ArrayLike | None = None,
         gradients: FloatArray | None = None,
         **parameters: Any,
     ) -> Any:
@@ -105,6 +106,8 @@ class Metric:
             Target.
         K : array-like or sparse matrix of shape (n, n), default=None
             Kernel.
+        P : array-like or sparse matrix of shape (n, n), default=None
+            Proximities of a forest.
         gradients : ndarray of shape (n, d, n_components), default=None
             Arrows.
         **parameters : object
@@ -120,7 +123,7 @@ class Metric:
         ValueError
             If an input that it needs is missing.
         """
-        given = {"X": X, "Y": Y, "y": y, "K": K, "gradients": gradients}
+        given = {"X": X, "Y": Y, "y": y, "K": K, "P": P, "gradients": gradients}
         missing = [name for name in self.needs if given[name] is None]
         if missing:
             raise ValueError(
@@ -284,8 +287,8 @@ def names(given: Sequence[str] | None = None) -> list[str]:
     Parameters
     ----------
     given : sequence of str, default=None
-        Inputs at hand, of ``"X"``, ``"Y"``, ``"y"``, ``"K"`` and ``"gradients"``: only metrics that need no more are
-        listed. None lists all.
+        Inputs at hand, of ``"X"``, ``"Y"``, ``"y"``, ``"K"``, ``"P"`` and ``"gradients"``: only metrics that need no
+        more are listed. None lists all.
 
     Returns
     -------
@@ -332,7 +335,8 @@ def register(
     direction : {"higher", "lower"}
         Which values are better.
     needs : sequence of str, default=("X", "Y")
-        Of ``"X"`` (data), ``"Y"`` (map), ``"y"`` (target), ``"K"`` (kernel) and ``"gradients"`` (arrows).
+        Of ``"X"`` (data), ``"Y"`` (map), ``"y"`` (target), ``"K"`` (kernel), ``"P"`` (proximities) and
+        ``"gradients"`` (arrows).
     range : tuple of float, default=(0.0, 1.0)
         Least and greatest value. The greatest may be infinite: it is then normalised by v ↦ 1 − 1/(1 + v − least).
     meaning : str, default=""

@@ -33,6 +33,7 @@ from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics._labels import Classes, classes, vote
 from manifolia.metrics._nearest import Nearest, nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
+from manifolia.metrics._spaces import near_one
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
 from manifolia.metrics.registry import card
 
@@ -583,10 +584,8 @@ def torn_classes(Y: ArrayLike, y: ArrayLike, *, return_classes: bool = False, n_
             f"torn_classes needs a class of at least {_SCALE_NEIGHBOR + 1} rows and the largest has {sizes.max()}. "
             f"Pass more rows, or labels with fewer classes."
         )
-    # A power of two, so that squares of tiny or huge coordinates are numbers and nothing is rounded.
-    scaled = np.ldexp(coordinates, -np.frexp(np.abs(coordinates).max())[1]) + 0.0
     # Equal rows of a class are one place: a tree cannot cut them apart, and would compare each with all.
-    places, counts = np.unique(np.column_stack([labels.codes, scaled]), axis=0, return_counts=True)
+    places, counts = np.unique(np.column_stack([labels.codes, near_one(coordinates)]), axis=0, return_counts=True)
     codes, places = places[:, 0].astype(np.intp), np.ascontiguousarray(places[:, 1:])
     members = np.split(np.arange(codes.shape[0]), np.searchsorted(codes, np.arange(1, sizes.shape[0])))
     pieces = [piece for code in judged for piece in _large_pieces(places, counts, members[code], n_jobs)]

@@ -1,0 +1,255 @@
+"""The page on guided maps, from the results of ``reproduce/guided/run.py``.
+
+    python -m reproduce.guided.page --results guided.jsonl --out docs/results/guided.md
+    python -m reproduce.guided.page --run quick --out reproduced/guided.md
+
+With ``--run`` what the results lack is computed first: ``quick`` takes three small tables and one seed, ``full`` all
+that the page shows, which takes hours. Results are then kept in a folder of their own unless ``--results`` says where.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import pathlib
+import platform
+import tempfile
+
+import numpy as np
+import sklearn
+from reproduce._shared import tallies
+from reproduce._shared.markdown import table as markdown_table
+from reproduce.guided import honesty, maps, run, scores, verdicts
+from reproduce.guided.data import FRIEDMAN_ROWS, HELD_OUT, MOST_ROWS, TABLES
+from reproduce.guided.results import Results
+
+import manifolia
+
+WORK = pathlib.Path(tempfile.gettempdir()) / "manifolia-guided"
+QUICK_TABLES = ("glass", "vehicle", "diabetes")  # none of the untouched ones, which quick runs would put in sight
+PICTURE = pathlib.Path("images") / "guided" / "maps.png"
+
+#: Part of the results to the number of runs that a whole one has, and what they are.
+PARTS = {
+    "maps": (len(TABLES) * run.SEEDS, "splits of tables"),
+    "permuted": (len(honesty.PERMUTED) * honesty.PERMUTED_SEEDS, "permutations of labels"),
+    "mixtures": (len(honesty.MIXED) * honesty.MIXED_SEEDS, "splits with mixtures"),
+}
+#: Figure to its heading, what it is, and its digits.
+FIGURES = {
+    "nn10": (
+        "10 neighbours",
+        "Held-out rows told from the 10 nearest training rows in the map: accuracy for classes, R² for numbers, "
+        "1 − Hamming loss for several labels. Higher is better. The forest's column is of its own predictions.",
+        3,
+    ),
+    "nn1": ("1 neighbour", "The same from the nearest training row alone.", 3),
+    "doubt": (
+        "Brier score",
+        "Of the vote of the 20 nearest training rows, the sum over classes of squared differences; for numbers the "
+        "squared error of their mean divided by the variance, for several labels the mean squared difference. Lower "
+        "is better: it punishes hidden doubt as well as blur.",
+        3,
+    ),
+    "inner": (
+        "Inner structure",
+        "`metrics.inner_structure`: of a row's 5 nearest rows of its class by proximity profile, the share that is "
+        "among its 5 nearest of its class in the map. Training rows; the proximities are those of GuidedMap's forest "
+        "for all maps. Higher is better.",
+        3,
+    ),
+    "coinciding": (
+        "Rows in one place",
+        "Share of all rows that lie within a millionth of the map's width of a row that differs from them.",
+        4,
+    ),
+    "seconds": (
+        "Processor seconds",
+        "Of fitting and of placing the held-out rows, on one thread, compiling left out.",
+        1,
+    ),
+}
+
+
+def cell(values, digits):
+    """Mean over seeds, with its standard error."""
+    if not len(values):
+        return "–"
+    text = f"{round(float(values.mean()), digits) + 0.0:.{digits}f}"  # + 0.0: no minus before zero
+    return text if len(values) == 1 else f"{text} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
+
+
+def figure_lines(means, figure):
+    """The two tables of a figure: that of the tables of choosing, and that of the tables of judging."""
+    heading, meaning, digits = FIGURES[figure]
+    names = [name for name in run.ALL_MAPS if any(len(means.values(figure, table, name)) for table in TABLES)]
+    lines = ["", f"## {heading}", "", meaning]
+    for text, chosen_on in (("Tables that sharpness was chosen on", True), ("Tables that judge", False)):
+        rows = [
+            [name, *(cell(means.values(figure, name, one), digits) for one in names)]
+            for name, table in TABLES.items()
+            if table.chosen_on == chosen_on and any(len(means.values(figure, name, one)) for one in names)
+        ]
+        if rows:
+            lines += ["", f"{text}:", "", *markdown_table(["table", *names], rows)]
+    return lines
+
+
+def reason_lines(results):
+    """What is missing, and why."""
+    found = {}
+    for one in results:
+        if "reason" in one:
+            found.setdefault((one["map"], one["reason"]), {})[one["table"]] = True
+    if not found:
+        return []
+    rows = [[name, ", ".join(tables), reason.replace("|", "/")] for (name, reason), tables in found.items()]
+    return ["", "## What is missing", "", *markdown_table(["map", "tables", "reason"], rows)]
+
+
+def table_lines(means):
+    """What the tables are."""
+    words = {"classification": "classes", "regression": "numbers", "multilabel": "several labels"}
+    rows = [
+        [table.name, words[table.task], "choosing" if table.chosen_on else "judging", table.note]
+        for table in TABLES.values()
+        if table.name in means.n_seeds
+    ]
+    return ["", "## The tables", "", *markdown_table(["table", "target", "used for", "note"], rows)]
+
+
+def honesty_lines(results):
+    """Permuted labels and mixtures, where they were run."""
+    lines, found = [], verdicts.excesses(results)
+    if found:
+        rows = []
+        for table, values in found.items():
+            for kind, text in (("left_out", "training rows, each left out"), ("held_out", "held-out rows")):
+                excess, most = values[kind], verdicts.allowed(table, values[kind])
+                said = "met" if excess.mean() <= most else "missed"
+                rows.append([table, text, cell(excess, 3), f"{most:.3f}", said, cell(values["over"], 3)])
+        lines += [
+            "",
+            "## Permuted labels",
+            "",
+            "GuidedMap of tables whose targets were permuted: accuracy of 10 neighbours minus that of always saying "
+            "the largest class, or R². Over-separation is the map's score of training rows minus the forest's score "
+            "out of bag. "
+            f"{tallies.several(max(len(one['over']) for one in found.values()), 'seed')}.",
+            "",
+            *markdown_table(["table", "rows", "shown", "allowed", "verdict", "over-separation"], rows),
+        ]
+    shares = verdicts.both_shares(results)
+    if shares:
+        names = honesty.SHARPNESS
+        rows = [[table, *(cell(np.array(one.get(name, [])), 3) for name in names)] for table, one in shares.items()]
+        lines += [
+            "",
+            "## Mixtures of two pictures",
+            "",
+            f"{honesty.N_MIXTURES} rows λ a + (1 − λ) b of held-out pictures a and b of two classes, λ between "
+            f"{honesty.LEAST} and {honesty.MOST}, placed by `transform`: share that has both classes among its "
+            f"{scores.DOUBT_NEIGHBORS} nearest training rows.",
+            "",
+            *markdown_table(["table", *names], rows),
+        ]
+    return lines
+
+
+PROTOCOL = f"""
+At most {MOST_ROWS:,} rows of a table, drawn by class; {1 - HELD_OUT:.0%} of them are mapped, and the rest are placed by
+`transform`. Every map of a seed gets the same rows, as the same numbers: tables with missing values imputed and
+flagged, numbers standardised by the training rows and categories as one column per level; pictures and words as they
+are, counts of words as log(1 + count). Figures are means over seeds, with their standard errors; a seed of a table
+counts if every map was tried on it. All maps have their defaults, but for NCA, which gets the first {maps.NCA_COLUMNS}
+principal components of wider tables. t-SNE is `KernelTSNE`, which has a formula for new rows. Friedman's function has
+{FRIEDMAN_ROWS:,} made rows, with noise of standard deviation 1.
+"""
+
+
+def seeds_text(means):
+    """ "5 seeds", or "4 to 5 seeds"."""
+    least, most = (function(means.n_seeds.values(), default=0) for function in (min, max))
+    return tallies.several(most, "seed") if least == most else f"{least} to {most} seeds"
+
+
+def shortfall(results, means):
+    """A sentence on what a whole run has and this one lacks; empty for a whole run."""
+    runs = {part: len({(one["table"], one["seed"]) for one in results if one["part"] == part}) for part in PARTS}
+    runs["maps"] = sum(means.n_seeds.values())
+    lacking = [f"{runs[part]} of {n} {text}" for part, (n, text) in PARTS.items() if runs[part] < n]
+    return f"This run is not whole, and its verdicts are not final: {', '.join(lacking)}." if lacking else ""
+
+
+def write(results, path, *, stamp):
+    """Write the page; a target that is missed is printed as missed, with the figure."""
+    found = verdicts.verdicts(results)
+    n_met = sum(one.is_met for one in found)
+    rows = [[one.target, one.measured, "met" if one.is_met else "**missed**"] for one in found]
+    means = verdicts.Means(results)
+    lacking = shortfall(results, means)
+    lines = [
+        "# Guided maps compared",
+        "",
+        f"{tallies.tally((n_met, 0, len(found) - n_met))} of the {tallies.several(len(found), 'target')} below.",
+        "",
+        f"{stamp} {tallies.several(len(means.n_seeds), 'table')}, {seeds_text(means)}.",
+        "",
+        *([lacking, ""] if lacking else []),
+        *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
+        "",
+        PROTOCOL.strip(),
+        *table_lines(means),
+    ]
+    if (path.parent / PICTURE).exists():
+        lines += [
+            "",
+            f"![Ten tables in three guided maps]({PICTURE.as_posix()})",
+            "",
+            "Training rows pale, held-out rows in full colour, by class.",
+        ]
+    for figure in FIGURES:
+        lines += figure_lines(means, figure)
+    lines += [*honesty_lines(results), *reason_lines(results)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    for one in found:
+        print(f"{'met' if one.is_met else 'MISSED'}: {one.target}: {one.measured}")
+
+
+def compute(path, out, *, full, n_jobs):
+    """Compute what the results lack."""
+    if not full:
+        run.run_all(run.comparison(path, tables=QUICK_TABLES, n_seeds=1), n_jobs)
+        return
+    run.run_all([*run.comparison(path), *run.permutations(path), *run.mixing(path)], n_jobs)
+    if not (out.parent / PICTURE).exists():
+        from reproduce.guided import figures
+
+        figures.draw(out.parent / PICTURE)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=pathlib.Path, help="file that reproduce.guided.run wrote")
+    parser.add_argument("--run", choices=("quick", "full"), help="compute what the results lack first")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes compute")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="the page")
+    arguments = parser.parse_args()
+    if not (arguments.results or arguments.run):
+        parser.error("pass --results with a file of results, or --run to compute them.")
+    path = arguments.results or WORK / f"{arguments.run}.jsonl"
+    if arguments.run:
+        compute(path, arguments.out, full=arguments.run == "full", n_jobs=arguments.jobs)
+    results = Results(path).read()
+    if not results:
+        parser.error(f"{path} holds no results. Run python -m reproduce.guided.run --out {path} first.")
+    stamp = (
+        f"Made by `reproduce/guided/page.py` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
+        f"scikit-learn {sklearn.__version__}, Python {platform.python_version()};"
+    )
+    write(results, arguments.out, stamp=stamp)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The targets that `GuidedMap` was built for, and whether the results meet them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from reproduce._shared.tallies import several
+from reproduce.guided import honesty, maps
+from reproduce.guided.data import TABLES
+
+OURS, PLAIN, FOREST = "GuidedMap", "GuidedMap, sharpness 1", "forest"
+#: What a map may lose of the forest's accuracy, on the mean of the class tables and on the worst.
+MEAN_LOSS, WORST_LOSS = 0.03, 0.10
+#: Shares of the tables on which the doubt, the rank, and the order inside classes must be right: 14 of 20, and 80 %.
+MOST_TABLES, MOST_CLASS_TABLES = 0.7, 0.8
+#: What a map may stay below the smaller of the forest and the best unguided map.
+BELOW = 0.01
+COINCIDING = 0.01
+#: Accuracy, or R², that permuted labels may show beyond nothing, unless two standard errors are more.
+PERMUTED_EXCESS = 0.02
+MIXTURES_LOST = 0.10
+
+
+class Verdict(NamedTuple):
+    """A target in words, what was measured, and whether it is met."""
+
+    target: str
+    measured: str
+    is_met: bool
+
+
+class Means:
+    """Figures of all maps by table: values over seeds, and their means.
+
+    Maps are compared on the same splits: a seed of a table counts if every map of the results was tried on it.
+    """
+
+    def __init__(self, results):
+        ours = [one for one in results if one["part"] == "maps"]
+        names = {one["map"] for one in ours}
+        tried = {}
+        for one in ours:
+            tried.setdefault((one["table"], one["seed"]), set()).add(one["map"])
+        whole = {split for split, found in tried.items() if found == names}
+        self.n_seeds = {table: sum(split[0] == table for split in whole) for table, _ in sorted(whole)}
+        self._values = {}
+        for one in ours:
+            if (one["table"], one["seed"]) in whole and "reason" not in one:
+                for figure, value in one.items():
+                    if figure not in ("part", "table", "seed", "map") and value is not None:
+                        self._values.setdefault((figure, one["table"], one["map"]), []).append(value)
+
+    def values(self, figure, table, name):
+        """Values over seeds; an empty array if there are none."""
+        return np.array(self._values.get((figure, table, name), []))
+
+    def mean(self, figure, table, name):
+        """Mean over seeds; NaN if there is none."""
+        found = self.values(figure, table, name)
+        return float(found.mean()) if len(found) else math.nan
+
+    def tables(self, figure, *names):
+        """Tables that have a figure of all these maps, in the order of the list."""
+        return [table for table in TABLES if all(len(self.values(figure, table, name)) for name in names)]
+
+
+def verdicts(results):
+    """Every target whose results are there."""
+    means = Means(results)
+    found = [
+        *loss(means),
+        *doubt(means),
+        *rank(means),
+        *never_below(means),
+        *inner_kept(means),
+        *few_coincide(means),
+        *permuted(results),
+        *mixtures(results),
+    ]
+    return [one for one in found if one is not None]
+
+
+def counted(tables, right):
+    """ "15 of 20 (5 of 6 chosen on, 10 of 14 judged on)"."""
+    parts = []
+    for text, chosen_on in (("chosen on", True), ("judged on", False)):
+        some = [table for table in tables if TABLES[table].chosen_on == chosen_on]
+        parts.append(f"{len(set(some) & set(right))} of {len(some)} {text}")
+    return f"{len(right)} of {len(tables)} ({', '.join(parts)})"
+
+
+def on_most(tables, right, share):
+    return len(right) >= share * len(tables) - 1e-9
+
+
+def loss(means):
+    """How much of the forest's accuracy the map loses."""
+    lost = {
+        table: means.mean("nn10", table, FOREST) - means.mean("nn10", table, OURS)
+        for table in means.tables("nn10", OURS, FOREST)
+    }
+    classes = {table: value for table, value in lost.items() if TABLES[table].task == "classification"}
+    if classes:
+        worst = max(classes, key=classes.get)
+        mean, of_all = (float(np.mean(list(some.values()))) for some in (classes, lost))
+        yield Verdict(
+            f"at most {MEAN_LOSS:.2f} of the forest's accuracy is lost on the mean of the class tables",
+            f"{mean:.3f} on {several(len(classes), 'table')}; {of_all:.3f} with R² and 1 − Hamming loss of all others",
+            mean <= MEAN_LOSS,
+        )
+        yield Verdict(
+            f"and at most {WORST_LOSS:.2f} on the worst",
+            f"{classes[worst]:.3f} on {worst}",
+            classes[worst] <= WORST_LOSS,
+        )
+
+
+def doubt(means):
+    """Whether neighbours' votes are as good probabilities as the forest's."""
+    tables = means.tables("doubt", OURS, FOREST)
+    right = [table for table in tables if means.mean("doubt", table, OURS) <= means.mean("doubt", table, FOREST)]
+    if tables:
+        yield Verdict(
+            f"Brier score (or squared error) no worse than the forest's on {MOST_TABLES:.0%} of the tables",
+            counted(tables, right),
+            on_most(tables, right, MOST_TABLES),
+        )
+
+
+def rank(means):
+    """Whether the map is the first or second of all."""
+    tables = means.tables("nn10", OURS)
+    right = [table for table in tables if place(means, table) <= 2]
+    if tables:
+        yield Verdict(
+            f"first or second of all maps by 10 neighbours on {MOST_TABLES:.0%} of the tables",
+            counted(tables, right),
+            on_most(tables, right, MOST_TABLES),
+        )
+
+
+def place(means, table):
+    """The place of our map among all of a table by 10 neighbours; equal ones do not count as better."""
+    own = means.mean("nn10", table, OURS)
+    return 1 + sum(means.mean("nn10", table, name) > own for name in maps.MAPS)
+
+
+def never_below(means):
+    """Whether guiding ever hurts: compared with the forest, or with maps that do not know the target."""
+    gaps = {}
+    for table in means.tables("nn10", OURS, FOREST):
+        unguided = [means.mean("nn10", table, name) for name in maps.UNGUIDED]
+        unguided = [value for value in unguided if not math.isnan(value)]
+        if unguided:
+            gaps[table] = min(means.mean("nn10", table, FOREST), max(unguided)) - means.mean("nn10", table, OURS)
+    below = {table: gap for table, gap in gaps.items() if gap > BELOW}
+    if gaps:
+        worst = ", ".join(f"{table} by {gap:.3f}" for table, gap in below.items())
+        yield Verdict(
+            f"never more than {BELOW} below the smaller of the forest and the best unguided map",
+            f"below on {len(below)} of {len(gaps)}" + (f": {worst}" if below else ""),
+            not below,
+        )
+
+
+def inner_kept(means):
+    """Whether sharpening costs the order inside classes."""
+    tables = means.tables("inner", OURS, PLAIN)
+    right = [table for table in tables if means.mean("inner", table, OURS) >= means.mean("inner", table, PLAIN)]
+    if tables:
+        yield Verdict(
+            f"inner structure no lower than with sharpness 1 on {MOST_CLASS_TABLES:.0%} of the class tables",
+            counted(tables, right),
+            on_most(tables, right, MOST_CLASS_TABLES),
+        )
+
+
+def few_coincide(means):
+    """Whether rows that differ share a place."""
+    shares = {table: means.mean("coinciding", table, OURS) for table in means.tables("coinciding", OURS)}
+    if shares:
+        worst = max(shares, key=shares.get)
+        yield Verdict(
+            f"at most {COINCIDING:.0%} of the rows share a place with another on every table",
+            f"at most {shares[worst]:.2%}" + (f" ({worst})" if shares[worst] else ""),
+            shares[worst] <= COINCIDING,
+        )
+
+
+def excesses(results):
+    """For each table with permuted labels: by kind of rows, mean and standard error of what is shown; and the rest."""
+    found = {}
+    for table in honesty.PERMUTED:
+        runs = [one for one in results if one["part"] == "permuted" and one["table"] == table and "reason" not in one]
+        if runs:
+            found[table] = {
+                kind: np.array([one[kind] - one[f"{kind}_blind"] for one in runs]) for kind in ("left_out", "held_out")
+            }
+            found[table]["over"] = np.array([one["over_separation"] for one in runs])
+    return found
+
+
+def allowed(table, values):
+    """What permuted labels may show: .02, or for classes two standard errors over seeds if these are more."""
+    if honesty.PERMUTED[table] == "regression" or len(values) < 2:
+        return PERMUTED_EXCESS
+    return max(PERMUTED_EXCESS, 2.0 * float(values.std(ddof=1)) / math.sqrt(len(values)))
+
+
+def permuted(results):
+    """Whether permuted labels look like classes."""
+    found = excesses(results)
+    cells = [(table, kind, found[table][kind]) for table in found for kind in ("left_out", "held_out")]
+    over = [(table, kind) for table, kind, values in cells if values.mean() > allowed(table, values)]
+    if cells:
+        table, kind, values = max(cells, key=lambda cell: cell[2].mean())
+        yield Verdict(
+            f"permuted labels show no more than nothing, by {PERMUTED_EXCESS} or two standard errors",
+            f"beyond it in {len(over)} of {len(cells)}; at most {values.mean():+.3f} ({table}, "
+            f"{kind.replace('_', ' ')})",
+            not over,
+        )
+
+
+def both_shares(results):
+    """For each table of mixtures, shares over seeds by map."""
+    found = {}
+    for one in results:
+        if one["part"] == "mixtures" and "reason" not in one:
+            found.setdefault(one["table"], {}).setdefault(one["map"], []).append(one["both"])
+    return found
+
+
+def mixtures(results):
+    """Whether rows of two kinds still lie between them."""
+    lost = {
+        table: float(np.mean(found[PLAIN]) - np.mean(found[OURS]))
+        for table, found in both_shares(results).items()
+        if {PLAIN, OURS} <= found.keys()
+    }
+    if lost:
+        worst = max(lost, key=lost.get)
+        yield Verdict(
+            f"mixtures of two pictures with both classes around them: at most {MIXTURES_LOST:.2f} fewer than with "
+            "sharpness 1",
+            f"{lost[worst]:.3f} fewer on {worst}" if lost[worst] > 0 else "no fewer on any table",
+            lost[worst] <= MIXTURES_LOST,
+        )
