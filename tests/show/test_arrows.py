@@ -68,14 +68,14 @@ def test_the_field_on_the_grid_points_where_the_feature_grows(model):
 
 
 def test_nodes_where_arrows_disagree_or_are_unreliable_are_hidden(rng):
-    Y = rng.uniform(size=(600, 2))
+    Y = rng.uniform(size=(6000, 2))
     left = Y[:, 0] < 0.5
-    arrows = np.where(left[:, None], rng.choice([-1.0, 1.0], size=(600, 1)) * [1.0, 0.0], [0.0, 1.0])
+    arrows = np.where(left[:, None], rng.choice([-1.0, 1.0], size=(6000, 1)) * [1.0, 0.0], [0.0, 1.0])
     display = FeatureFieldDisplay.from_data(Y, arrows, n_nodes=8, min_agreement=0.8)
     assert (display.positions[:, 0] > 0.45).all()
     assert display.values is None
     trust = np.where(left, 0.9, 0.1)
-    same = np.tile([0.0, 1.0], (600, 1))
+    same = np.tile([0.0, 1.0], (6000, 1))
     shown = FeatureFieldDisplay.from_data(Y, same, reliability=trust, n_nodes=8, min_reliability=0.5)
     assert (shown.positions[:, 0] < 0.55).all()
     assert shown.n_hidden > 0

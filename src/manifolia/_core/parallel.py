@@ -180,6 +180,19 @@ def _numba_threads(n_threads: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _openmp_limit() -> Iterator[None]:
+    # Each thread has a setting of its own, but threadpoolctl takes a lock of its own to change it, which a fork would
+    # leave locked for ever in the new process.
+    with _blas_limit.undisturbed:
+        limit = _controller().select(user_api="openmp").limit(limits=1)
+    try:
+        yield
+    finally:
+        with _blas_limit.undisturbed:
+            limit.restore_original_limits()
+
+
+@contextlib.contextmanager
 def threads(n_jobs: int | None = None) -> Iterator[int]:
     """Run the enclosed work on `n_jobs` threads and restore every setting afterwards."""
     n_threads = resolve_n_jobs(n_jobs)
@@ -188,7 +201,7 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
         with (
             _numba_threads(n_threads),
             _blas_limit,
-            _controller().select(user_api="openmp").limit(limits=1),
+            _openmp_limit(),
             joblib.parallel_config(n_jobs=n_threads),
         ):
             yield n_threads
