@@ -117,12 +117,19 @@ class Opinion:
         return counts
 
     @cached_property
-    def guesses(self):
-        """(n, n_targets): what the trees say that have not seen a row."""
+    def class_names(self):
+        """For each target, the classes that trees vote on; None for numbers."""
+        forest = self.method.forest_
+        if not self.classes:
+            return [None] * self.y.shape[1]
+        return [keys(own) for own in (forest.classes_ if self.y.shape[1] > 1 else [forest.classes_])]
+
+    @cached_property
+    def votes(self):
+        """For each target (n, n_classes) or (n, 1): what the trees say, on average, that have not seen a row."""
         forest, X = self.method.forest_, self.run.rows
         n_targets = self.y.shape[1]
-        known_classes = forest.classes_ if n_targets > 1 and self.classes else [getattr(forest, "classes_", None)]
-        sums = [np.zeros((self.n, len(known_classes[k]) if self.classes else 1)) for k in range(n_targets)]
+        sums = [np.zeros((self.n, len(self.class_names[k]) if self.classes else 1)) for k in range(n_targets)]
         asked = np.zeros(self.n)
         for t, tree in enumerate(forest.estimators_):
             out = np.flatnonzero(self.bags[t] == 0)
@@ -134,11 +141,15 @@ class Opinion:
                 shares = tree.predict(X[out]).reshape(len(out), -1).T[:, :, None]
             for k in range(n_targets):
                 sums[k][out] += shares[k]
+        return [one / asked[:, None] for one in sums]
+
+    @cached_property
+    def guesses(self):
+        """(n, n_targets): what the trees say that have not seen a row."""
         if self.classes:
-            return np.column_stack(
-                [keys(np.asarray(known_classes[k])[sums[k].argmax(axis=1)]) for k in range(n_targets)]
-            )
-        return np.column_stack([one[:, 0] / asked for one in sums])
+            pairs = zip(self.class_names, self.votes, strict=True)
+            return np.column_stack([names[shares.argmax(axis=1)] for names, shares in pairs])
+        return np.column_stack([shares[:, 0] for shares in self.votes])
 
     def score(self, labels, guesses):
         if self.classes:

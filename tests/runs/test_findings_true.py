@@ -215,6 +215,11 @@ def check_explain(opinion, folder):
             assert said == raw
         else:
             assert said == pytest.approx(raw, rel=1e-6, abs=0.0)  # the page has seven digits
+    voted = hasattr(method, "forest_") and opinion.made.target and opinion.classes
+    assert set(told["votes"]) == (set(opinion.made.target) if voted else set())
+    for j, name in enumerate(told["votes"]):
+        shares = dict(zip(opinion.class_names[j], opinion.votes[j][row], strict=True))
+        assert told["votes"][name] == {label: pytest.approx(share) for label, share in shares.items() if share > 0}
     if hasattr(method, "forest_") and opinion.made.target:
         leaves, bags = method.forest_.apply(rows), opinion.bags
         out = bags[:, row] == 0
