@@ -20,7 +20,9 @@ from manifolia.tables import read
 from runs.made_tables import MAKERS, REAL
 from runs.second_opinion import POINT, Opinion, keys, percent
 
-QUICK = ("two_classes", "whole_codes_with_gaps", "numbers_to_learn")
+QUICK = (
+    "two_classes", "whole_codes_with_gaps", "numbers_to_learn", "many_classes", "codes_on_a_guided_map", "twelve_rows",
+)  # fmt: skip
 N_TREES = 80
 
 
@@ -237,6 +239,7 @@ def check_everything(make, seed, tmp_path):
     assert report["findings"]
     for finding in report["findings"]:
         opinion.check_finding(finding["text"])
+    opinion.check_silence([finding["text"] for finding in report["findings"]])
     for note in report["notes"]:
         check_note(opinion, note)
     json.dumps(report, allow_nan=False)

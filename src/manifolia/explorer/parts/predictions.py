@@ -91,8 +91,8 @@ def _coded_votes(method: Any, meta: Mapping[str, Any], X: Any = None) -> dict[st
 def _most_votes(votes: list[FloatArray], first: IntArray, k: int) -> tuple[Array, Array]:
     """Take the k classes with most votes of each target, or of the targets in greatest doubt if there are many."""
     n, n_targets = len(votes[0]), len(votes)
-    ranked = np.zeros((n, n_targets, k), dtype=np.uint16)
-    share = np.zeros((n, n_targets, k), dtype=np.uint8)
+    ranked: Array = np.zeros((n, n_targets, k), dtype=np.uint16)
+    share: Array = np.zeros((n, n_targets, k), dtype=np.uint8)
     for j, shares in enumerate(votes):
         own = min(k, shares.shape[1])
         top = np.argsort(-shares, axis=1, kind="stable")[:, :own]
