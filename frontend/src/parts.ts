@@ -79,6 +79,10 @@ export interface NoveltyPart {
 
 export interface ModelPart {
   columns: Record<string, number>;
+  /** Where trees vote on classes: the targets, the classes of each, and how many classes a row has of a target. */
+  targets?: string[];
+  classes?: string[][];
+  k?: number;
 }
 
 export type Plain = string | number | boolean | null;
@@ -214,6 +218,37 @@ export async function loadNeighbors(data: Data): Promise<Neighbors | null> {
     return { data: own, map: drawn, kept, share: own.length ? kept.size / own.length : NaN };
   };
   return { part, of };
+}
+
+/** How the trees vote on one target of a row. */
+export interface Vote {
+  target: string;
+  /** The classes with most votes, in per cent. */
+  shares: [name: string, percent: number][];
+  others: number;
+}
+
+/** Votes of the trees: of those that did not train on a row, or of all on a new row. */
+export async function loadVotes(data: Data): Promise<((i: number) => Vote[]) | null> {
+  const { targets, classes, k } = partOf(data, "model") ?? {};
+  const [codes, share] = await Promise.all([partArray(data, "model", "class"), partArray(data, "model", "share")]);
+  if (!targets || !classes || !k || !codes || !share) return null;
+  const names = classes.flatMap((own, target) => own.map((name) => ({ name, target })));
+  const width = codes.length / data.total;
+  return (i) => {
+    const found: Vote[] = [];
+    for (let at = i * width; at < (i + 1) * width; at += k) {
+      if (!share[at]) continue; // nobody votes
+      const shares: Vote["shares"] = [];
+      let others = 100;
+      for (let j = at; j < at + k && share[j]; j++) {
+        shares.push([names[codes[j]].name, share[j]]);
+        others -= share[j];
+      }
+      found.push({ target: targets[names[codes[at]].target], shares, others });
+    }
+    return found;
+  };
 }
 
 export interface Picture {

@@ -231,14 +231,14 @@ _GUIDED: dict[str, Any] = {"supervised": True, "baseline": True}
 for _card in (
     Card(
         "rf-phate", "manifolia.methods.rf_phate:RFPHATE", "forest proximities, diffusion and MDS; places new rows",
-        label="RF-PHATE", **_FOREST,
+        label="RF-PHATE", **_FOREST, sharper="guided-map",
         figures=("t_", "stress_", "oob_score_", "over_separation_"), loss="stress_",
         space={"t": _whole(1, 60), "damping": _real(0.5, 1.0)},
     ),
     Card(
         "forest-map", "manifolia.methods.forest_map:ForestMap",
         "forest proximities under MDS, Isomap, LLE, t-SNE or UMAP; places new rows",
-        label="Forest map", **_FOREST,
+        label="Forest map", **_FOREST, sharper="guided-map",
         figures=("oob_score_", "over_separation_"), space=_FOREST_LAYOUTS["mds"],
     ),
     Card(
@@ -484,9 +484,10 @@ def default_method(*, supervised: bool) -> str:
     str
         Its name: forests learn the target; without one the neighbours of the rows are all there is.
     """
-    return "rf-phate" if supervised else _UNSUPERVISED
+    return _SUPERVISED if supervised else _UNSUPERVISED
 
 
+_SUPERVISED = "rf-phate"
 _UNSUPERVISED = "featuremap"
 
 

@@ -154,7 +154,7 @@ def test_score_prints_saved_scores_all_scores_and_scores_of_new_rows(finished, t
     assert "knn_accuracy" in manifolia("score", finished[0]).stdout
 
 
-@pytest.mark.parametrize("method", ["rf-phate", "phate"])
+@pytest.mark.parametrize("method", ["rf-phate", "guided-map", "phate"])
 def test_a_score_has_one_value(method, tmp_path, manifolia):
     """The saved report, every score computed anew, and the curve on the page: on a table with gaps everywhere."""
     rng = np.random.default_rng(3)
@@ -222,7 +222,13 @@ def test_explain_a_row(finished, table, manifolia):
     assert shifts == sorted(shifts, reverse=True)
     assert told["like"][0]["proximity"] > 0
     assert all(entry["row"] != "17" for entry in told["like"])
-    assert "Sex" in manifolia("explain", finished[0], "--row", "17").stdout
+    votes = told["votes"]["Survived"]
+    assert sum(votes.values()) == pytest.approx(1.0)
+    assert list(votes.values()) == sorted(votes.values(), reverse=True)
+    printed = manifolia("explain", finished[0], "--row", "17").stdout
+    assert "Sex" in printed
+    told = ", ".join(f"{name} {share:.0%}" for name, share in votes.items())
+    assert f"How the trees vote that did not train on it:\n  {'Survived':28s} {told}\n" in printed
     done = manifolia("explain", finished[0], "--row", "99999")
     assert done.returncode == 1
     assert "no row '99999'" in one_sentence(done)

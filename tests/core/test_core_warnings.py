@@ -7,8 +7,9 @@ import warnings
 
 import joblib
 import pytest
+from sklearn.utils.parallel import delayed
 
-from manifolia._core.warnings import warn
+from manifolia._core.warnings import collected_warnings, warn
 from manifolia.exceptions import HonestyWarning, ManifoliaWarning
 
 
@@ -77,3 +78,15 @@ def test_the_class_can_be_chosen():
     assert record.category is HonestyWarning
     assert issubclass(HonestyWarning, ManifoliaWarning)
     assert issubclass(ManifoliaWarning, UserWarning)
+
+
+def test_what_is_collected_is_meant_for_the_user():
+    function, arguments, _ = delayed(abs)(-1)  # as a thread whose filters another one has emptied
+    with collected_warnings() as texts:
+        assert function(*arguments) == 1
+        warnings.warn("old", DeprecationWarning, stacklevel=1)
+        warn("mind this")
+        warn("mind this")
+    assert texts == ["mind this"]
+    with pytest.warns(UserWarning, match=r"sklearn.utils.parallel.delayed"):
+        function(*arguments)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+import manifolia as mf
+from explorer.pages import payload_of_model
 from explorer.parts_by_hand import HOSTILE, Whole, add_neighbors, add_part, point_of
 from manifolia.explorer import NewRows, build_payload
 from manifolia.explorer.findings import Finding
@@ -142,6 +145,40 @@ def test_reasons_of_a_row_are_those_of_the_data(show):
     page.evaluate("(i) => manifolia.pin(i)", int(whole.at[wrong]))
     page.wait_for_selector(".facts .badge")
     assert page.inner_text(".facts .badge") == "differs"
+
+
+def test_the_votes_on_a_row_say_between_which_classes_it_lies(show):
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 5, 90)
+    X = np.column_stack([label + rng.normal(scale=0.6, size=90), rng.normal(size=90)])
+    y = np.array(["ant", "bee", HOSTILE, "dog", "eel"])[label]
+    model = mf.GuidedMap(n_trees=30, random_state=0).fit(X, y)
+    new = np.array([[0.5, 0.0], [2.5, 0.0]])
+    payload = payload_of_model(model, X, y, parts=["model"], new=new)
+    page = show(payload)
+    for point in (3, 40, 90, 91):
+        page.evaluate("(i) => manifolia.pin(i)", point)
+        row = int(payload.order[point])
+        if row < 90:
+            unseen = [
+                tree.predict_proba(X[[row]])[0]
+                for tree, bag in zip(model.forest_.estimators_, model.forest_.estimators_samples_, strict=True)
+                if row not in bag
+            ]
+            page.wait_for_selector("#panel-row:has-text('Votes of the trees that did not train on this row.')")
+        else:
+            unseen = model.forest_.predict_proba(new[[row - 90]])
+            page.wait_for_selector(f".row-title:has-text('New row {row - 90}')")
+            assert "Votes of all trees of the forest." in page.inner_text("#panel-row")
+        told = page.inner_text(".facts div:has(dt:text-is('Votes')) dd").replace("\u00a0", " ")
+        shares = 100 * np.mean(unseen, axis=0)
+        order = np.argsort(-shares, kind="stable")[:3]
+        found = re.findall(r"(?:^|, )(.+?): (\d+) %", told)
+        named = [name for name, _ in found if name != "others"]
+        assert named == model.forest_.classes_[order].tolist()[: len(named)]
+        assert sum(int(percent) for _, percent in found) == 100
+        for (name, percent), k in zip(found, order, strict=False):
+            assert name == "others" or abs(int(percent) - shares[k]) < 1
 
 
 def test_a_reason_colours_the_map_and_draws_its_arrows(show):

@@ -7,13 +7,16 @@ import pytest
 
 from manifolia.explorer.findings import (
     Learned,
+    Trial,
     _agreement,
+    can_win,
     findings_of,
     importance_finding,
     isolation_finding,
     more_than_chance,
     neighbour_finding,
     neighbour_share,
+    remedy_finding,
     surprise_finding,
 )
 
@@ -93,15 +96,57 @@ def test_classes_are_judged_beside_the_forest_by_one_measure():
     assert "vote of its 7 nearest rows in the map 65% of the rows" in text
     assert "most frequent: 50%" in text
     assert "right about 75%" in text
-    assert text.endswith("The map shows no more than was learned.")
+    few = "8 rows are of classes with at most 4 rows: never a majority of 7."
+    assert text.endswith(f"The map shows 10 points less than was learned, but {few}")
     text = neighbour_finding(8, "kind", learned=Learned(0.75, 0.2, classes=True), y=y, scores={}).text
     assert "95% of the rows" in text
     assert "20 points more than was learned, which may be chance" in text  # of eight rows
     many = np.repeat(y, 100)
     text = neighbour_finding(800, "kind", learned=Learned(0.75, 0.2, classes=True), y=many, scores={}).text
     assert "20 points more than was learned, which is not earned" in text
+    for excess, told in ((-0.29, "29 points less than was learned"), (-0.011, "1 point less than was learned"),
+                         (0.004, "as much as was learned"), (-0.004, "as much as was learned")):  # fmt: skip
+        text = neighbour_finding(800, "kind", learned=Learned(0.75, excess, classes=True), y=many, scores={}).text
+        assert text.endswith(f"The map shows {told}.")
     text = neighbour_finding(800, "kind", learned=Learned(0.4, 0.1, classes=True), y=many, scores={}).text
     assert "10 points more than was learned, which may be chance" in text  # no better than guessing
+
+
+def test_a_class_that_no_vote_can_be_won_for_is_said_where_it_counts():
+    assert can_win(np.array(list("aaaaaaabbbbbb"))).tolist() == [True] * 7 + [False] * 6  # six, or five, others of ten
+    y = np.repeat(np.array(["a", "b", "rare"], dtype=object), [50, 44, 6])
+    told = ", but 6 rows are of classes with at most 6 rows: never a majority of 10."
+    text = neighbour_finding(100, "kind", learned=Learned(0.9, -0.06, classes=True), y=y, scores={}).text
+    assert text.endswith(f"The map shows 6 points less than was learned{told}")
+    text = neighbour_finding(100, "kind", learned=Learned(0.9, -0.3, classes=True), y=y, scores={}).text
+    assert text.endswith("The map shows 30 points less than was learned.")
+
+
+def test_what_would_show_more_is_named_with_its_figures_or_said_not_to_be_known():
+    y, learned = np.array(list("ab" * 20)), Learned(0.9, -0.3, classes=True)
+    trials = [Trial("three dimensions", 0.7, helps=True), Trial("guided-map", 0.85, helps=True)]
+    assert remedy_finding(trials, learned, y).text == (
+        "What would show more, tried on this table with the same forest: with guided-map the 10 nearest rows in the "
+        "map are right about 85% of the rows instead of 60%."
+    )
+    trials = [Trial("three dimensions", 0.61, helps=True), Trial("guided-map", 0.62)]
+    assert "with three dimensions the 10 nearest rows" in remedy_finding(trials, learned, y).text
+    trials = [Trial("three dimensions", 0.61), Trial("guided-map", 0.62)]
+    assert remedy_finding(trials, learned, y).text == (
+        "Tried on this table with the same forest, and not clearly better than this map with its 60% of the rows: "
+        "three dimensions with 61% and guided-map with 62%; more trees or another method may be."
+    )
+    trials = [Trial("three dimensions"), Trial("guided-map")]
+    assert remedy_finding(trials, learned, y).text == (
+        "What would show more was not tried, because the table is large; three dimensions or guided-map may."
+    )
+    several = remedy_finding([Trial("guided-map", 0.8, helps=True)], learned, np.column_stack([y, y])).text
+    assert several.endswith("are right about 80% of the labels instead of 60%.")
+    numbers = np.append(np.arange(8.0), np.nan)
+    text = remedy_finding([Trial("guided-map", -0.1)], Learned(0.2, -0.3, classes=False), numbers).text
+    assert "with its 0% of the variance: guided-map with 0%" in text
+    text = remedy_finding([Trial("guided-map", 0.2, helps=True)], Learned(0.3, -0.2, classes=False), numbers).text
+    assert "the 7 nearest labelled rows in the map explain 20% of the variance instead of 10%." in text
 
 
 def test_several_targets_of_classes_are_not_called_variance():

@@ -40,7 +40,7 @@ def test_no_tree_is_grown_twice(monkeypatch):
     monkeypatch.setattr(
         RandomForestClassifier,
         "fit",
-        lambda self, *data: asked.append((self.n_estimators, self.warm_start)) or fit(self, *data),
+        lambda self, *data, **more: asked.append((self.n_estimators, self.warm_start)) or fit(self, *data, **more),
     )
     found = grow_until_stable(RandomForestClassifier(random_state=0), X, Y, X[:9], tol=0.0, max_trees=120)
     assert asked == [(50, True), (100, True), (120, True)]

@@ -63,6 +63,46 @@ def letters(rng):
 
 
 @made
+def many_classes(rng):
+    """More than a plane has room for; some rows have no label."""
+    kind = np.arange(480) % 16
+    centres = rng.normal(size=(16, 6))
+    frame = pd.DataFrame(centres[kind] + rng.normal(scale=0.55, size=(480, 6)), columns=[f"x{i}" for i in range(6)])
+    names = pd.Series([f"kind {i}" for i in range(16)])[kind].to_numpy(dtype=object)
+    frame["kind"] = np.where(rng.random(480) < 0.05, None, names)
+    return split(frame, 40, target=("kind",), learnable=True)
+
+
+@made
+def many_classes_on_a_forest_map(rng):
+    return many_classes(rng)._replace(options={"method": "forest-map"})
+
+
+@made
+def seven_labels(rng):
+    frame = numbers(rng, 300, 7)
+    for i in range(7):
+        frame[f"tag{i}"] = (frame[f"x{i}"] > 0).astype(int)
+    return Made(frame, tuple(f"tag{i}" for i in range(7)), signal=("x0",), learnable=True)
+
+
+@made
+def codes_on_a_guided_map(rng):
+    """Neighbouring codes, of which three dimensions show no more than two."""
+    return twenty_codes(rng)._replace(options={"method": "guided-map"})
+
+
+@made
+def numbers_on_a_guided_map(rng):
+    return numbers_to_learn(rng)._replace(options={"method": "guided-map"})
+
+
+@made
+def labels_on_a_guided_map(rng):
+    return seven_labels(rng)._replace(options={"method": "guided-map"})
+
+
+@made
 def nothing_to_learn(rng):
     frame = numbers(rng, 200, 5)
     frame["kind"] = rng.choice(["a", "b", "c"], 200)

@@ -5,12 +5,15 @@ but the map, the forest and the prepared rows, which are what the sentences are 
 from __future__ import annotations
 
 import re
+import warnings
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 from sklearn.neighbors import NearestNeighbors
+
+import manifolia as mf
 
 POINT = 0.0051  # a share is said in whole per cent
 
@@ -117,12 +120,19 @@ class Opinion:
         return counts
 
     @cached_property
-    def guesses(self):
-        """(n, n_targets): what the trees say that have not seen a row."""
+    def class_names(self):
+        """For each target, the classes that trees vote on; None for numbers."""
+        forest = self.method.forest_
+        if not self.classes:
+            return [None] * self.y.shape[1]
+        return [keys(own) for own in (forest.classes_ if self.y.shape[1] > 1 else [forest.classes_])]
+
+    @cached_property
+    def votes(self):
+        """For each target (n, n_classes) or (n, 1): what the trees say, on average, that have not seen a row."""
         forest, X = self.method.forest_, self.run.rows
         n_targets = self.y.shape[1]
-        known_classes = forest.classes_ if n_targets > 1 and self.classes else [getattr(forest, "classes_", None)]
-        sums = [np.zeros((self.n, len(known_classes[k]) if self.classes else 1)) for k in range(n_targets)]
+        sums = [np.zeros((self.n, len(self.class_names[k]) if self.classes else 1)) for k in range(n_targets)]
         asked = np.zeros(self.n)
         for t, tree in enumerate(forest.estimators_):
             out = np.flatnonzero(self.bags[t] == 0)
@@ -134,11 +144,15 @@ class Opinion:
                 shares = tree.predict(X[out]).reshape(len(out), -1).T[:, :, None]
             for k in range(n_targets):
                 sums[k][out] += shares[k]
+        return [one / asked[:, None] for one in sums]
+
+    @cached_property
+    def guesses(self):
+        """(n, n_targets): what the trees say that have not seen a row."""
         if self.classes:
-            return np.column_stack(
-                [keys(np.asarray(known_classes[k])[sums[k].argmax(axis=1)]) for k in range(n_targets)]
-            )
-        return np.column_stack([one[:, 0] / asked for one in sums])
+            pairs = zip(self.class_names, self.votes, strict=True)
+            return np.column_stack([names[shares.argmax(axis=1)] for names, shares in pairs])
+        return np.column_stack([shares[:, 0] for shares in self.votes])
 
     def score(self, labels, guesses):
         if self.classes:
@@ -153,19 +167,72 @@ class Opinion:
         """The forest's score on rows that it has not seen."""
         return self.score(self.labels[self.known], self.guesses[self.known])
 
-    @cached_property
-    def shown(self):
-        """The same of the nearest rows in the map."""
-        labels, Y = self.labels[self.known], self.Y[self.known]
+    def voted(self, Y):
+        """What the nearest rows in a map say of the labelled rows."""
+        labels, Y = self.labels[self.known], Y[self.known]
         near = nearest(Y, min(10, len(Y) - 1))
         if not self.classes:
-            return self.score(labels, labels.astype(float)[near].mean(axis=1))
+            return labels.astype(float)[near].mean(axis=1)
         voted = np.empty_like(labels)
         for k in range(labels.shape[1]):
             names = np.unique(labels[:, k])
             votes = (labels[near, k][:, :, None] == names).sum(axis=1)
             voted[:, k] = names[votes.argmax(axis=1)]
-        return self.score(labels, voted)
+        return voted
+
+    @cached_property
+    def shown(self):
+        """The score of the nearest rows in the map."""
+        return self.score(self.labels[self.known], self.voted(self.Y))
+
+    def losses(self, guesses):
+        """What each labelled row takes from the score of guesses."""
+        labels = self.labels[self.known]
+        if self.classes:
+            return (labels != guesses).mean(axis=1)
+        truth = labels.astype(float)
+        return ((truth - guesses.astype(float)) ** 2 / truth.var(axis=0)).mean(axis=1)
+
+    @cached_property
+    def lost(self):
+        """By how much the map shows less than the forest knows, and its standard error."""
+        lost = self.losses(self.voted(self.Y)) - self.losses(self.guesses[self.known])
+        if self.classes:
+            labels = self.labels[self.known]
+            lost = lost[[self._may_win(row, labels) for row in labels]]
+        knows = self.learned - (self.blind if self.classes else 0.0)
+        if len(lost) < 3 or self.chance > 0.02:
+            return 0.0, 0.0
+        return min(lost.mean(), knows), lost.std() / np.sqrt(len(lost) - 1)
+
+    @staticmethod
+    def _may_win(row, labels):
+        """Whether, for each target, the others of the row's class can be most of its neighbours."""
+        return ((labels == row).sum(axis=0) - 1 > min(10, len(labels) - 1) / 2).all()
+
+    @cached_property
+    def other_maps(self):
+        """Score of other maps from the same forest, and what they win, with its standard error."""
+        method, several = self.method, self.y.shape[1] > 1
+        task = ("multioutput" if several else "classification") if self.classes else method.task_
+        y = np.where(self.known[:, None], self.labels, None) if self.classes else self.labels
+        y = (y if several else y[:, 0]) if self.classes else np.squeeze(y)
+        same = {"forest": method.forest_, "task": task, "random_state": method.random_state}
+        models = {}
+        if self.Y.shape[1] < 3:
+            models["three dimensions (n_components=3)"] = type(method)(
+                **{**method.get_params(deep=False), **same, "n_components": 3}
+            )
+        if type(method) is not mf.GuidedMap:
+            models["guided-map"] = mf.GuidedMap(self.Y.shape[1], **same)
+        own, found = self.losses(self.voted(self.Y)), {}
+        for name, model in models.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                Y = model.fit(self.run.rows, y).embedding_
+            won = own - self.losses(self.voted(Y))
+            found[name] = self.shown + won.mean(), won.mean(), won.std() / np.sqrt(len(won) - 1)
+        return found
 
     @cached_property
     def blind(self):
@@ -253,6 +320,11 @@ class Opinion:
             (r"By the vote of its (\d+) nearest (rows|labelled rows) in the map (\d+%) of the (rows|labelled rows) get "
              r"their own (.+) \(always guessing the most frequent: (\d+%)\); the forest is right about (\d+%) of rows "
              r"it was not trained on\. The map shows (.+)\.", self._vote),
+            (r"What would show more, tried on this table with the same forest: with (.+) the (\d+) nearest "
+             r"(rows|labelled rows) in the map (are right about|explain) (\d+%) (of the .+) instead of (\d+%)\.",
+             self._remedy),
+            (r"Tried on this table with the same forest, and not clearly better than this map with its (\d+%) "
+             r"(of the .+): (.+); more trees or another method may be\.", self._no_remedy),
             (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+); the forest is right "
              r"about (\d+%) on rows it was not trained on\.", self._shares),
             (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+); the forest explains (\d+%) on "
@@ -320,18 +392,65 @@ class Opinion:
         assert abs(percent(blind) - self.blind) < POINT
         assert abs(percent(learned) - self.learned) < POINT + 2 / self.n  # votes that are even
         excess, earned = self.shown - self.learned, max(self.learned, self.blind)
-        points = re.fullmatch(r"(\d+) points? more than was learned, which (is not earned|may be chance)", judged)
-        if points is None:
-            assert judged == "no more than was learned"
-            assert excess < 0.0051 + 0.02
-            return
-        assert abs(int(points[1]) / 100 - excess) < POINT + 0.02
+        told = re.fullmatch(
+            r"as much as was learned|(\d+) points? (less|more) than was learned"
+            r"(?:, which (is not earned|may be chance)|, but (\d+) rows? (?:is|are) of classes with at most (\d+) "
+            r"(?:rows|labelled rows): never a majority of (\d+))?", judged,
+        )  # fmt: skip
+        points, which, earning, n_few, at_most, of = told.groups()
+        assert abs((-1 if which == "less" else 1) * int(points or 0) / 100 - excess) < POINT + 0.02
+        counts = pd.Series(self.labels[self.known, 0]).value_counts()
+        few = counts[counts - 1 <= int(k) / 2].sum()
+        assert (which == "more") == (earning is not None)
+        if n_few:
+            assert (int(n_few), int(at_most), of) == (few, counts[counts - 1 <= int(k) / 2].max(), k)
+        elif which == "less":
+            assert few < 0.5 * (-excess + 0.02) * self.known.sum() + 1
         margin = 0.02 + 2 * np.sqrt(earned * (1 - earned) / self.known.sum())
-        assert (
-            (self.shown - earned > margin - 0.02)
-            if points[2] == "is not earned"
-            else (self.shown - earned < margin + 0.02)
-        )
+        if earning == "is not earned":
+            assert self.shown - earned > margin - 0.02
+        elif earning:
+            assert self.shown - earned < margin + 0.02
+
+    def check_silence(self, texts):
+        """Where nothing is said of what would show more, the map does not show much less than the forest knows."""
+        said = any("with the same forest" in text for text in texts)
+        if not said and self.made.target and hasattr(self.method, "forest_"):
+            lost, error = self.lost
+            assert lost < max(0.05, 2 * error) + 0.02
+
+    def _much_less(self):
+        lost, error = self.lost
+        assert lost > max(0.05, 2 * error) - 0.02
+        assert self.chance < 0.02
+
+    def _remedy(self, name, k, near, verb, score, unit, shown):
+        self._much_less()
+        assert int(k) == min(10, self.known.sum() - 1)
+        assert near == ("rows" if self.known.all() else "labelled rows")
+        assert (verb, unit) == self._unit()
+        value, won, error = self.other_maps[name]
+        assert abs(percent(shown) - max(self.shown, 0)) < POINT + 0.02
+        assert abs(percent(score) - max(value, 0)) < POINT + 0.02
+        assert won > max(0.02, 2 * error) - 0.02
+        assert value >= max(other for other, _, _ in self.other_maps.values()) - 0.02
+
+    def _no_remedy(self, shown, unit, told):
+        self._much_less()
+        assert unit == self._unit()[1]
+        assert abs(percent(shown) - max(self.shown, 0)) < POINT + 0.02
+        tried = dict(re.fullmatch(r"(.+) with (\d+%)", one).groups() for one in told.split(" and "))
+        assert set(tried) == set(self.other_maps)
+        for name, score in tried.items():
+            value, won, error = self.other_maps[name]
+            assert abs(percent(score) - max(value, 0)) < POINT + 0.02
+            assert won < max(0.02, 2 * error) + 0.02
+
+    def _unit(self):
+        if not self.classes:
+            return "explain", "of the variance"
+        near = "rows" if self.known.all() else "labelled rows"
+        return "are right about", f"of the {near}" if self.y.shape[1] == 1 else "of the labels"
 
     def _shares(self, k, shown, name, learned):
         assert (int(k), name) == (min(10, self.known.sum() - 1), self.name)

@@ -20,7 +20,9 @@ from manifolia.tables import read
 from runs.made_tables import MAKERS, REAL
 from runs.second_opinion import POINT, Opinion, keys, percent
 
-QUICK = ("two_classes", "whole_codes_with_gaps", "numbers_to_learn")
+QUICK = (
+    "two_classes", "whole_codes_with_gaps", "numbers_to_learn", "many_classes", "codes_on_a_guided_map", "twelve_rows",
+)  # fmt: skip
 N_TREES = 80
 
 
@@ -215,6 +217,11 @@ def check_explain(opinion, folder):
             assert said == raw
         else:
             assert said == pytest.approx(raw, rel=1e-6, abs=0.0)  # the page has seven digits
+    voted = hasattr(method, "forest_") and opinion.made.target and opinion.classes
+    assert set(told["votes"]) == (set(opinion.made.target) if voted else set())
+    for j, name in enumerate(told["votes"]):
+        shares = dict(zip(opinion.class_names[j], opinion.votes[j][row], strict=True))
+        assert told["votes"][name] == {label: pytest.approx(share) for label, share in shares.items() if share > 0}
     if hasattr(method, "forest_") and opinion.made.target:
         leaves, bags = method.forest_.apply(rows), opinion.bags
         out = bags[:, row] == 0
@@ -232,6 +239,7 @@ def check_everything(make, seed, tmp_path):
     assert report["findings"]
     for finding in report["findings"]:
         opinion.check_finding(finding["text"])
+    opinion.check_silence([finding["text"] for finding in report["findings"]])
     for note in report["notes"]:
         check_note(opinion, note)
     json.dumps(report, allow_nan=False)

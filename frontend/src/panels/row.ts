@@ -4,7 +4,7 @@ import type { Actions } from "../actions.ts";
 import { rangeOf, type Range } from "../color.ts";
 import { h, replace, said } from "../dom.ts";
 import { cell, plural } from "../format.ts";
-import { loadNeighbors, loadReasons, partOf } from "../parts.ts";
+import { loadNeighbors, loadReasons, loadVotes, partOf, type Vote } from "../parts.ts";
 import type { Column, ColumnSpec } from "../payload.ts";
 import { imageSection } from "./image.ts";
 import { linksToggle, neighborsSection } from "./neighbors.ts";
@@ -31,9 +31,10 @@ export const row: MakePanel = (actions) => {
     // Large files take a moment when the first row is opened.
     if (last < 0)
       replace(element, h("p", { class: "muted", role: "status" }, "Reading what is known of this row\u2026"));
-    const [reasons, neighbors, image] = await Promise.all([
+    const [reasons, neighbors, votes, image] = await Promise.all([
       loadReasons(data),
       loadNeighbors(data),
+      loadVotes(data),
       imageSection(data, i),
       ...data.columns.map((column) => column.load()),
     ]);
@@ -61,7 +62,7 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", { class: "row-title" }, said(title)),
         title !== number && h("p", { class: "muted" }, number),
-        prediction(actions, i, sure !== null),
+        ...prediction(actions, votes?.(i) ?? [], i, sure !== null),
         sure !== null && reliabilityLine(sure, reasons!.part.reliability_note),
       ),
       image,
@@ -94,10 +95,10 @@ export const row: MakePanel = (actions) => {
 };
 
 /** What the model says of the row, beside what is known. */
-function prediction(actions: Actions, i: number, measured: boolean): HTMLElement | null {
+function prediction(actions: Actions, votes: Vote[], i: number, measured: boolean): HTMLElement[] {
   const { data } = actions;
   const part = partOf(data, "model");
-  if (!part) return null;
+  if (!part) return [];
   const { predicted, target, ...others } = part.columns as Partial<Record<string, number>>;
   const lines: HTMLElement[] = [];
   const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
@@ -122,7 +123,21 @@ function prediction(actions: Actions, i: number, measured: boolean): HTMLElement
     if (measured && name.toLowerCase() === "reliability") continue; // has a meter of its own
     tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index!], i));
   }
-  return lines.length ? h("dl", { class: "facts" }, ...lines) : null;
+  for (const { target, shares, others } of votes) {
+    const told = shares.map(([name, percent]) => `${name}: ${percent}\u00a0%`);
+    if (others) told.push(`others: ${others}\u00a0%`);
+    tell(part.targets!.length > 1 ? `Votes on ${target}` : "Votes", told.join(", "));
+  }
+  const found = lines.length ? [h("dl", { class: "facts" }, ...lines)] : [];
+  return votes.length
+    ? [...found, h("p", { class: "muted small" }, voters(part.targets!.length, votes, data.isNew(i)))]
+    : found;
+}
+
+/** Whose votes these are. */
+function voters(targets: number, votes: Vote[], isNew: boolean): string {
+  const who = isNew ? "Votes of all trees of the forest." : "Votes of the trees that did not train on this row.";
+  return votes.length < targets ? `${who} Of ${targets} targets, those in greatest doubt.` : who;
 }
 
 function line(actions: Actions, column: Column, i: number, ranges: Map<Column, Range>): HTMLElement {

@@ -14,10 +14,12 @@ from manifolia._cli.console import Console
 from manifolia.exceptions import TableError
 from manifolia.explain.displacement import row_displacements
 from manifolia.explorer.decode import decode
+from manifolia.explorer.parts.predictions import vote_classes
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
 
 _COLUMNS = 60  # columns that are tried for a row: those of the greatest importance
+_CLASSES = 3  # with most votes, that are named
 _LIKE = 5  # rows that are listed as most alike
 
 
@@ -66,6 +68,7 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
     spread = float(np.sqrt(coordinates[folder.report["axes"]].var(ddof=0).sum()))
     shifts = {column: shift / spread for column, shift in _shifts(folder, model, rows, row)[:top]}
     like = _like_rows(model[-1], row) if registry.card_of(model).forest else []
+    votes = _votes(model[-1], row, folder.report["target"]["columns"])
     shown = decode(folder.payload()).columns.iloc[row]  # raw values, as far as the page has them
     values = {str(column): _plain(value) for column, value in shown.items()}
     console.data(
@@ -74,6 +77,7 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
             "reasons": [
                 {"column": column, "shift": shift, "value": values.get(column)} for column, shift in shifts.items()
             ],
+            "votes": votes,
             "like": [{"row": str(coordinates["row"].iloc[i]), "proximity": share} for i, share in like],
         }
     )
@@ -81,6 +85,12 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
     console.result("How far it would move, in standard deviations of the map, with another row's value:")
     for column, shift in shifts.items():
         console.result(f"  {column[:28]:28s} {_short(values.get(column, '')):>14s}  {shift:6.3f}")
+    if votes:
+        console.result("How the trees vote that did not train on it:")
+    for target, shares in votes.items():
+        told = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:_CLASSES])
+        rest = sum(list(shares.values())[_CLASSES:])
+        console.result(f"  {target[:28]:28s} {told}" + (f", others {rest:.0%}" if rest >= 0.005 else ""))
     if like:
         target = folder.report["target"]["columns"]
         console.result("The rows that speak most for it:")
@@ -121,6 +131,17 @@ def _like_rows(method: Any, row: int) -> list[tuple[int, float]]:
     line[row] = 0.0
     order = np.argsort(-line, kind="stable")[:_LIKE]
     return [(int(i), float(line[i])) for i in order if line[i] > 0]
+
+
+def _votes(method: Any, row: int, targets: list[str]) -> dict[str, dict[str, float]]:
+    """Count the votes on the classes of a training row, most first; none if the target is numbers, or there is none."""
+    classes = vote_classes(method) if registry.card_of(method).predicts else []
+    counted = method._fitted_forest.class_shares(part=slice(row, row + 1)) if classes else []
+    found = {}
+    for target, names, shares in zip(targets, classes, counted, strict=False):
+        order = np.argsort(-shares[0], kind="stable")
+        found[target] = {names[k]: float(shares[0, k]) for k in order if shares[0, k] > 0}
+    return {target: shares for target, shares in found.items() if shares}
 
 
 def _plain(value: Any) -> Any:

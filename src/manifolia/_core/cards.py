@@ -84,6 +84,9 @@ class Card:
         ``importances_std_``.
     predicts : bool, default=False
         Whether the forest predicted the target of its rows out of bag (``oob_prediction_``). †
+    sharper : str, default=""
+        Name of the method that shows more of what the same forest knows; the page tries it where a map shows much less
+        than that.
     task : str, default=""
         What the target asked for (``task_``): "classification", "regression", "multilabel", "multioutput" or
         "unsupervised"; empty before the fit, and for methods that do not say. †
@@ -140,6 +143,7 @@ class Card:
     keeps_map: bool = True
     forest: bool = False
     predicts: bool = False
+    sharper: str = ""
     task: str = ""
     metric: str = "euclidean"
     explains: str = "displacement"

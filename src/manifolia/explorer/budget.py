@@ -24,6 +24,7 @@ _STEPS = (
     ("neighbors", 5, "neighbours"),
     ("reasons", 4, "reasons"),
     ("neighbors", 0, "the neighbours of the rows"),
+    ("model", 0, "the votes of the trees"),
     ("reasons", 0, "the reasons of the rows"),
 )
 
@@ -48,7 +49,7 @@ def fit_parts(
     for name, k, what in _STEPS:
         if sum(sizes.values()) <= allowed:
             break
-        if name not in kept or (k and kept[name].meta["k"] <= k):
+        if name not in kept or (k and kept[name].meta["k"] <= k) or not (kept[name].rows or kept[name].links):
             continue
         if k:
             said[name] = f"Each row has {k} {what} instead of {kept[name].meta['k']}, {why}."
@@ -56,7 +57,10 @@ def fit_parts(
             sizes[name] = _part_size(kept[name])
         else:
             said[name] = f"Left out, {why}: {what}."
-            del kept[name], sizes[name]
+            rest = kept.pop(name).without_rows()
+            del sizes[name]
+            if rest is not None:
+                kept[name], sizes[name] = rest, _part_size(rest)
     left_out += said.values()
     return list(kept.values())
 

@@ -27,6 +27,7 @@ from manifolia.explorer.parts.part import NO_FEATURE
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.explorer.serve import LivePage
+from manifolia.explorer.sharpness import trials_of
 from manifolia.metrics.separation import is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
@@ -284,12 +285,15 @@ def _findings(context: Context) -> list[Finding]:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
     predicted = context.method.oob_prediction_ if card.predicts else None
+    y = _own_target(context, predicted)
+    trials = [] if learned is None or y is None else trials_of(context, y, np.asarray(predicted), learned)
     found = findings_of(
         context.Y,
         context.row_names or [str(i) for i in range(context.n)],
         target=target,
-        y=_own_target(context, predicted),
+        y=y,
         learned=learned,
+        trials=trials,
         importances={
             name: (mean, 0.0 if math.isnan(error) else error) for name, (mean, error) in context.importances.items()
         },

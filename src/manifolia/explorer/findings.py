@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.types import Array, BoolArray, FloatArray
 from manifolia.metrics.separation import blind_score, is_unearned
 from manifolia.tables.columns import key_of
 
@@ -17,6 +17,8 @@ _TOP = 3  # columns and rows that are named
 _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
 _LITTLE = 0.25  # share of the errors of guessing the most frequent class that a forest must avoid to tell much
+_PARTLY = 0.5  # share of what a map loses from which it matters that some classes cannot win a vote
+_K = 10  # neighbours in the map that are asked
 _MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
 
 
@@ -34,6 +36,14 @@ class Learned(NamedTuple):
     score: float  # Accuracy or R² on rows out of bag
     excess: float  # By how much the neighbours in the map agree beyond that
     classes: bool  # Whether the target is classes, of one column or several
+
+
+class Trial(NamedTuple):
+    """Another map from the same forest, of which a map shows much less than it knows."""
+
+    name: str  # What is different
+    score: float | None = None  # What its nearest rows tell of the target; None if that was not tried
+    helps: bool = False  # Whether that is more than what the map shows, by more than chance
 
 
 def more_than_chance(y: Array, predicted: Array, *, classes: bool) -> bool:
@@ -68,6 +78,12 @@ def as_keys(values: Array) -> Array:
     return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)
 
 
+def can_win(labels: Array) -> BoolArray:
+    """Tell which rows have enough others of their class for a majority of their neighbours in the map."""
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.asarray(counts[codes] - 1 > min(_K, len(labels) - 1) / 2)
+
+
 def findings_of(
     Y: FloatArray,
     row_names: Sequence[str],
@@ -75,6 +91,7 @@ def findings_of(
     target: str = "",  # its name in a sentence
     y: Array | None = None,  # the target, of one column or several
     learned: Learned | None = None,
+    trials: Sequence[Trial] = (),  # where the map shows much less than the forest knows
     importances: Mapping[str, tuple[float, float]] | None = None,  # column to mean and standard error
     purpose: str = "",  # what columns matter for
     scores: Mapping[str, float | None] | None = None,
@@ -91,6 +108,8 @@ def findings_of(
         found.append(importance_finding(importances, purpose, learned=better))
     if learned is not None or scores is not None:
         found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
+    if learned is not None and y is not None and trials:
+        found.append(remedy_finding(trials, learned, y))
     if isolation is not None:
         found.append(isolation_finding(isolation, row_names))
     if classes is not None and predicted is not None:
@@ -130,7 +149,7 @@ def importance_finding(
     return Finding(text, columns=tuple(top))
 
 
-def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = 10) -> FloatArray:
+def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = _K) -> FloatArray:
     """Share of each row's neighbours in the map that are of the class asked for."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -142,7 +161,7 @@ def neighbour_finding(
     n_rows: int, target: str, *, learned: Learned | None, y: Array | None, scores: Mapping[str, float | None]
 ) -> Finding:
     """Say how far neighbours in the map can be trusted; `y` is one column of classes, if the target is that."""
-    k = min(10, n_rows - 1)
+    k = min(_K, n_rows - 1)
     if learned is None:
         kept, trust = scores.get("neighbor_recall"), scores.get("trustworthiness")
         if kept is None or trust is None:
@@ -156,15 +175,20 @@ def neighbour_finding(
     if y is not None:
         known = ~pd.isna(y)
         labels = as_keys(y[known])
-        k, near = min(10, len(labels) - 1), "rows" if known.all() else "labelled rows"
+        k, near = min(_K, len(labels) - 1), "rows" if known.all() else "labelled rows"
         blind = blind_score(labels, classification=True)
         points = round(100 * learned.excess)
-        judged = "no more than was learned"
+        judged = "as much as was learned"
+        if points:
+            judged = f"{abs(points)} {'point' if abs(points) == 1 else 'points'} "
+            judged += "less than was learned" if points < 0 else "more than was learned, which "
+        n_few = int((~can_win(labels)).sum())
+        if points < 0 and n_few >= -_PARTLY * learned.excess * len(labels):
+            rows = "row is" if n_few == 1 else "rows are"
+            judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
         if points > 0:
             unearned = is_unearned(shown, earned, labels, classification=True)
-            judged = f"{points} {'point' if points == 1 else 'points'} more than was learned, which " + (
-                "is not earned" if unearned else "may be chance"
-            )
+            judged += "is not earned" if unearned else "may be chance"
         return Finding(
             f"By the vote of its {k} nearest {near} in the map {shown:.0%} of the {near} get their own {target} "
             f"(always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of rows it was "
@@ -181,9 +205,35 @@ def neighbour_finding(
     )
 
 
+def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Finding:
+    """Say what would show more of what the forest knows, where the map shows much less."""
+    tried = [(trial, max(trial.score, 0.0)) for trial in trials if trial.score is not None]
+    if not tried:
+        names = " or ".join(trial.name for trial in trials)
+        return Finding(f"What would show more was not tried, because the table is large; {names} may.")
+    labelled = ~pd.isna(y).reshape(len(y), -1).any(axis=1)
+    k = min(_K, int(labelled.sum()) - 1)
+    near = "rows" if labelled.all() else "labelled rows"
+    verb, unit = "explain", "of the variance"
+    if learned.classes:
+        verb, unit = "are right about", f"of the {near}" if y.ndim == 1 else "of the labels"
+    shown = max(learned.score + learned.excess, 0.0)
+    best, score = max(tried, key=lambda one: one[1] if one[0].helps else -1.0)
+    if best.helps:
+        return Finding(
+            f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near} "
+            f"in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
+        )
+    named = " and ".join(f"{trial.name} with {score:.0%}" for trial, score in tried)
+    return Finding(
+        f"Tried on this table with the same forest, and not clearly better than this map with its {shown:.0%} {unit}: "
+        f"{named}; more trees or another method may be."
+    )
+
+
 def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Finding:
     """Name the rows that are farthest from their neighbours in the table."""
-    k = min(10, len(distances) - 1)
+    k = min(_K, len(distances) - 1)
     usual = float(np.median(distances))
     if usual <= 0:
         return Finding(f"At least half of the rows have the same values as {k} others.")

@@ -24,6 +24,7 @@ from manifolia._core.precision import mean_and_spread
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix
+from manifolia._core.warnings import LOST_FILTERS
 from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
@@ -96,11 +97,7 @@ def grow_forest(
     if given is not None and is_grown(given):
         n_seen = n_rows_drawn(given)
         return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
-    # scikit-learn's threads each save, change and restore the process's warning filters: where two overlap, what stays
-    # is the wrong ones. (With two threads, 50 of 60 forests left other filters behind.) Where one empties the list
-    # that another was given, that one warns of a list that is missing.
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
         warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
         if target.task == "unsupervised":
             if sample_weight is not None:
@@ -154,19 +151,30 @@ Report = Callable[[int, int], None]
 _PARTS = 20  # reports while a forest grows
 
 
+def _fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """Fit a forest, and leave the process with the warning filters that it had.
+
+    scikit-learn's threads each save, change and restore the filters: where two overlap, what stays is the wrong ones.
+    (With two threads, 50 of 60 forests left other filters behind.)
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=LOST_FILTERS, category=UserWarning)
+        return model.fit(X, y, sample_weight=sample_weight)
+
+
 def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report: Report | None = None) -> Any:
     """Fit a forest, in parts if someone listens.
 
     A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
     """
     if report is None:
-        return model.fit(X, y, sample_weight=sample_weight)
+        return _fit(model, X, y, sample_weight)
     n_trees, n_threads = model.n_estimators, model.n_jobs or 1
     part = n_threads * -(-n_trees // (_PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
     report(0, n_trees)
     model.set_params(warm_start=True)
     for grown in [*range(part, n_trees, part), n_trees]:
-        model.set_params(n_estimators=grown).fit(X, y, sample_weight=sample_weight)
+        _fit(model.set_params(n_estimators=grown), X, y, sample_weight)
         report(grown, n_trees)
     return model.set_params(warm_start=False)
 
@@ -251,7 +259,7 @@ def _right(X: Any, y: Array, weight: FloatArray | None, width: Any, seed: int, n
     forest = RandomForestClassifier(_TREES, max_features=width, oob_score=True, random_state=seed, n_jobs=n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen: its vote is NaN, and not right
-        forest.fit(X, y, sample_weight=weight)
+        _fit(forest, X, y, weight)
     votes = np.nan_to_num(forest.oob_decision_function_, nan=-1.0)
     return np.asarray(forest.classes_[np.argmax(votes, axis=1)] == y)
 
@@ -291,13 +299,11 @@ def grow_until_stable(
     curve: list[float] = []
     before, size = kernel, 0
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
-        # As in `grow_forest`: scikit-learn's threads change the filters of warnings under each other.
-        warnings.filterwarnings("ignore", message=r".*sklearn\.utils\.parallel\.delayed", category=UserWarning)
         warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
         model.set_params(warm_start=True, n_jobs=n_threads)
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)
-            model.set_params(n_estimators=size).fit(X, y)
+            _fit(model.set_params(n_estimators=size), X, y)
             kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
             length = np.sqrt(np.diagonal(kernel))
             now = kernel / np.outer(length, length)

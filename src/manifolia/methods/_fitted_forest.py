@@ -213,6 +213,24 @@ class FittedForest:
             raise ValueError("nothing was put into the leaves yet.")
         return self.leaves
 
+    def class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
+        """Count how the trees vote on the classes of each output: shares that add up to 1 in each row.
+
+        `part` of the training rows, each by the trees that left it out of their bag (NaN if none did), or any rows, by
+        all trees.
+        """
+        leaf = self.leaf[:, part] if rows is None else self.leaves_of(rows)
+        trees, n = self.trees, leaf.shape[1]
+        n_classes = np.atleast_1d(self.forest.n_classes_)
+        total, n_asked = np.zeros((n, len(n_classes), n_classes.max())), np.zeros(n)
+        for t, (tree, root) in enumerate(zip(self.forest.estimators_, trees.roots, strict=False)):
+            asked = np.arange(n) if rows is not None else np.flatnonzero(self.counts[t, part] == 0)
+            held = tree.tree_.value[trees.leaf_node[leaf[t, asked]] - root]
+            total[asked] += held / held.sum(axis=2, keepdims=True)  # counts in older releases of scikit-learn
+            n_asked[asked] += 1.0
+        total /= np.where(n_asked > 0.0, n_asked, np.nan)[:, np.newaxis, np.newaxis]
+        return [total[:, k, :n_own] for k, n_own in enumerate(n_classes)]
+
     def n_known(self, rows: Any) -> int:
         """Count rows that share all leaves with a training row."""
         trained = {leaves.tobytes() for leaves in np.ascontiguousarray(self.leaf.T)}

@@ -13,8 +13,8 @@ step   what                                                   here
 
 The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. RF-GAP's
 vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag (Rhodes, Cutler and Moon 2023), which makes step 6 the mean
-of the layout under p_ij v_i[y_j]^(s − 1): the same weights as in step 3. (Half the exponent in step 3 costs accuracy, 0.01
-to 0.02 on letter, and leaves no more rows between their classes: only the exponent of step 6 decides that.)
+of the layout under p_ij v_i[y_j]^(s − 1): the same weights as in step 3. (Half the exponent in step 3 costs
+accuracy, 0.01 to 0.02 on letter, and leaves no more rows between their classes: only step 6 decides that.)
 """
 
 from __future__ import annotations

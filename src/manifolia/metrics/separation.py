@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from manifolia._core.random import as_generator
-from manifolia._core.types import Array, BoolArray, FloatArray, RandomState
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
 from manifolia.metrics._nearest import nearest
@@ -46,6 +46,14 @@ def target_score(y: Array, predicted: Array, *, classification: bool) -> float:
     return float(np.mean(1.0 - np.divide(residual, total, out=np.full(len(total), np.nan), where=total > 0)))
 
 
+def row_errors(y: Array, predicted: Array, *, classification: bool) -> FloatArray:
+    """Tell what each row takes from the score: 1 minus their mean is `target_score`, so that two can be paired."""
+    truth, guess = (np.asarray(values).reshape(len(values), -1) for values in (y, predicted))
+    if classification:
+        return np.asarray((truth != guess).mean(axis=1))
+    return np.asarray(((truth - guess) ** 2 / truth.var(axis=0)).mean(axis=1))
+
+
 def map_score(
     Y: FloatArray,
     y: Array,
@@ -56,18 +64,32 @@ def map_score(
     n_jobs: int | None = None,
 ) -> float:
     """Score the target's prediction from a row's neighbours in the map, the row itself left out."""
-    n = len(Y)
-    if n < 2:
+    if len(Y) < 2:
         return float("nan")
+    rows, predicted = map_prediction(Y, y, classification=classification, k=k, random_state=random_state, n_jobs=n_jobs)
+    return target_score(y[rows], predicted, classification=classification)
+
+
+def map_prediction(
+    Y: FloatArray,
+    y: Array,
+    *,
+    classification: bool,
+    k: int = _K,
+    random_state: RandomState = 0,
+    n_jobs: int | None = None,
+) -> tuple[IntArray, Array]:
+    """Predict the target of rows, a sample if there are very many, from their neighbours in the map."""
+    n = len(Y)
     rows = np.arange(n) if n <= _ROWS else np.sort(as_generator(random_state).choice(n, _ROWS, replace=False))
     neighbors = nearest(np.asarray(Y, dtype=np.float64), min(k, n - 1), rows=rows, n_jobs=n_jobs).indices
     if not classification:
-        return target_score(y[rows], np.asarray(y, dtype=np.float64)[neighbors].mean(axis=1), classification=False)
+        return rows, np.asarray(y, dtype=np.float64)[neighbors].mean(axis=1)
     voted = []
     for found, indicators in one_hot_columns(np.asarray(y)):
         votes = sum(indicators[neighbors[:, j]] for j in range(neighbors.shape[1]))
         voted.append(found[np.argmax(votes, axis=1)])
-    return target_score(y[rows], np.column_stack(voted), classification=True)
+    return rows, np.column_stack(voted)
 
 
 def judge_separation(

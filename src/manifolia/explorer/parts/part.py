@@ -29,6 +29,12 @@ class Part:
     sources: Sequence[str] | None = None  # For each feature that the part speaks of, the column that shows its values
     columns: Mapping[str, str] | None = None  # Columns that belong to the part, by what they are
 
+    def without_rows(self) -> Part | None:
+        """Keep what it says beyond single rows: columns, which have a size of their own; None if that is nothing."""
+        kept = copy.copy(self)
+        kept.rows, kept.links = {}, {}
+        return kept if self.columns else None
+
     def cut(self, k: int) -> Part:
         """Keep the first k entries of each row."""
         kept = copy.copy(self)
@@ -43,7 +49,7 @@ def join_parts(parts: Iterable[Part], new: Mapping[str, Part], n: int, n_new: in
     everything = []
     for part in parts:
         theirs = new.get(part.name)
-        if theirs is not None and not part.rows and not part.links:
+        if theirs is not None and not any((part.rows, part.links, theirs.rows, theirs.links)):
             everything.append(theirs)
             continue
         joined = copy.copy(part)
