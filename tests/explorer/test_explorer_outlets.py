@@ -79,6 +79,30 @@ def test_a_forest_map_tells_how_it_was_made_and_what_it_found(tmp_path, forest_m
     assert f"{model.t_} steps" in said
 
 
+_WITHOUT_ITS_LABEL = "Each row is placed by the trees that did not train on it"
+
+
+@pytest.mark.parametrize(
+    ("make", "said", "without_its_label"),
+    [
+        (lambda: mf.RFPHATE(n_trees=40, t=1), "how alike two rows are for the target; a random walk of 1 step ", True),
+        (lambda: mf.RFPHATE(3, n_trees=40), "steps over these likenesses was laid out in 3 dimensions.", True),
+        (lambda: mf.RFPHATE(n_trees=40, placing="layout"), "was laid out in the plane.", False),
+        (lambda: mf.RFPHATE(n_trees=200, task="unsupervised"), "how alike two rows are; a random walk", False),
+        (lambda: mf.GuidedMap(n_trees=40), "how alike two rows are for the target.", True),
+        (lambda: mf.ForestMap(n_trees=3), "how alike two rows are for the target.", False),  # rows in every bag
+        (lambda: mf.PHATE(), "rows.", False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.* are in the bag of every one")
+def test_how_a_map_was_made_is_true_of_it(make, said, without_its_label, forest_map):
+    _, X, y = forest_map
+    model = make().set_params(random_state=0)
+    told = " ".join(payload_of_model(model.fit(X, y), X, y).meta["notes"])
+    assert said in told
+    assert (_WITHOUT_ITS_LABEL in told) == without_its_label
+
+
 def test_a_run_and_its_model_show_the_same(forest_map):
     """Both roads: `manifolia map` on a table, and `mf.explore` of a model that was fitted by hand."""
     _, X, y = forest_map

@@ -31,6 +31,7 @@ from manifolia.explorer.sharpness import trials_of
 from manifolia.metrics.separation import is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
+from manifolia.tables.naming import counted
 
 _LIVE_MB = 1e6  # a served page has no size to keep to
 #: Of a wider table the page gets the columns that matter most. More than this are searched, not read; and 200 columns
@@ -255,13 +256,21 @@ def _by_weight(context: Context, X: Any, names: list[str]) -> list[int]:
 def _how_it_was_made(context: Context, label: str) -> list[str]:
     """Say how a map was made, as far as its card tells."""
     sentences = [f"Made by {label} from {context.n:,} rows."]
+    if not context.card.forest:
+        return sentences
+    method = context.method
+    alike = f"A forest of {len(method.forest_.estimators_):,} trees says how alike two rows are"
+    alike += "" if method.task_ == "unsupervised" else " for the target"
     steps = context.card.figures_of(context.model).get("t")
-    if context.card.forest and steps is not None:
-        sentences += [
-            f"A forest of {len(context.method.forest_.estimators_):,} trees says how alike two rows are for the "
-            f"target; a random walk of {steps:.0f} steps over these likenesses was laid out in the plane.",
-            "Each row is placed by the trees that did not train on it, so that its own label does not place it.",
-        ]
+    if steps is not None:
+        where = "the plane" if method.n_components == 2 else f"{method.n_components} dimensions"
+        alike += f"; a random walk of {counted(int(steps), 'step')} over these likenesses was laid out in {where}"
+    sentences.append(f"{alike}.")
+    through_leaves = method.get_params(deep=False).get("placing", "leaves") == "leaves"
+    if through_leaves and method.task_ != "unsupervised" and method._fitted_forest.leaves_every_row_out:
+        sentences.append(
+            "Each row is placed by the trees that did not train on it, so that its own label does not place it."
+        )
     return sentences
 
 

@@ -145,6 +145,11 @@ class FittedForest:
         """Leaves and bags of the training rows."""
         return LeafTable(self.leaf, self.counts, bool(getattr(self.forest, "bootstrap", False)), self.trees)
 
+    @property
+    def leaves_every_row_out(self) -> bool:
+        """Whether each training row is out of bag in at least one tree."""
+        return bool((self.counts == 0).any(axis=0).all())
+
     # --- for the layout ---
 
     def proximities(self, kind: str, new: Any = None, *, top_k: int | None = None) -> Sparse:
