@@ -209,7 +209,8 @@ class ForestMap(ForestBacked):
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the layout."""
         n, d = X.shape
-        return self._forest_need(X, y) + max(8.0 * n * d, self._layout_need(n))
+        rows = 8.0 * n * d  # trees see them in single precision, twice
+        return self._forest_need(X, y) + rows + self._layout_need(n)
 
     def _by_distances(self, S: Sparse, seed: int, reporter: Reporter) -> FloatArray:
         """MDS, Isomap and LLE, of the distances of all pairs."""
