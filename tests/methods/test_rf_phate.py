@@ -342,11 +342,6 @@ def test_trees_that_saw_a_row_may_not_vote_on_it(proximity, monkeypatch):
         assert caught.value.parameter == "forest"
 
 
-def test_a_layout_by_own_labels_is_said_to_be_the_map(iris_forest):
-    with pytest.warns(HonestyWarning, match="separates even random labels, and embedding_ is that layout. Use 'gap'"):
-        small(forest=iris_forest, proximity="original", placing="layout").fit(X_IRIS, Y_IRIS)
-
-
 # Bits
 
 

@@ -464,21 +464,18 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     # --- for `fit` of the maps ---
 
-    def _check_common(self, *, through_leaves: bool = True) -> None:
-        """Check the parameters that all of these maps have; the rows are placed through leaves, or as laid out."""
+    def _check_common(self) -> None:
+        """Check the parameters that all of these maps have."""
         check_number(self.n_components, "n_components", low=1, integer=True)
         check_option(self.proximity, "proximity", KINDS)
         check_number(self.n_trees, "n_trees", low=1, integer=True)
         check_forest(self.forest)
         check_bool(self.verbose, "verbose")
         if self.proximity in ("original", "kerf", "path"):
-            placed = (
-                ", placed by trees that did not see a row, is laid out by it" if through_leaves else " is that layout"
-            )
             warn(
                 f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
-                f"the layout separates even random labels, and embedding_{placed}. Use 'gap' or 'oob' for a map that "
-                f"can be trusted.",
+                f"the layout, which embedding_ comes from, separates even random labels. Use 'gap' or 'oob' for a map "
+                f"that can be trusted.",
                 HonestyWarning,
             )
 

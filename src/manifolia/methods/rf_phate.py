@@ -236,7 +236,7 @@ class RFPHATE(ForestBacked):
 
     def _check_parameters(self) -> None:
         check_option(self.placing, "placing", _PLACEMENT_STEPS)
-        self._check_common(through_leaves=self.placing == "leaves")
+        self._check_common()
         self._check_sharpness()
         check_number(self.t, "t", low=1, high=1e6, integer=True, hint="Use 'auto' or a number of steps.", word="auto")
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
