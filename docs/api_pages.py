@@ -63,7 +63,6 @@ _LISTED = {
     "manifolia.operators.tangent": "tangent_spaces",
     "manifolia.layout.classical_mds": "classical_mds",
     "manifolia.layout.metric_mds": "metric_mds",
-    "manifolia.layout.edge_sgd": "edge_layout",
     "manifolia.explain.gradients": "feature_gradients feature_importance",
     "manifolia.explain.pullback": "pullback",
 }

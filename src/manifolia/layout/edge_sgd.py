@@ -109,53 +109,10 @@ def edge_layout(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> EdgeLayout:
-    """Place the points of a graph so that its edges are short and all else is apart.
+    """Place the points of a graph, from a start in units of the map, so that its edges are short and all else is apart.
 
-    Parameters
-    ----------
-    graph : sparse matrix of shape (n, n)
-        Symmetric weights P_ij ≥ 0 of the edges; the diagonal is not used.
-    start : array-like of shape (n, n_components)
-        Where the points begin, in units of the map (see ``manifolia.layout.initialize``).
-    min_dist : float, default=0.1
-        How near points of a dense place come to each other.
-    spread : float, default=1.0
-        The scale on which the attraction falls.
-    n_epochs : int or "auto", default="auto"
-        "auto": 500 up to 10,000 points, 200 beyond.
-    n_negatives : int, default=3
-        Random points that repel, per edge of weight max P and epoch. More of them make the forces smoother, not larger.
-    repulsion : float, default=2.0
-        Strength of the repulsion as a multiple of UMAP's, which lets 5 points per edge repel.
-    density : DensityTerm, default=None
-        Local shapes of the data; with a weight above 0 the radii of the map follow them.
-    random_state : int, RandomState, Generator or None, default=None
-        Key of the random draws.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-    callback : callable or Reporter, default=None
-        Gets a ``ProgressEvent`` after each epoch; returning True ends the descent with the map so far.
-
-    Returns
-    -------
-    EdgeLayout
-        Coordinates `Y`, the curve's `a` and `b`, `n_epochs` and the `density` report.
-
-    Raises
-    ------
-    TypeError
-        If an argument is of the wrong kind.
-    ValueError
-        If the graph is not square, symmetric and free of negative weights, `start` has other rows, or a parameter is
-        out of range.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> from manifolia.layout.edge_sgd import edge_layout
-    >>> ring = sp.csr_array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    >>> edge_layout(ring, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], random_state=0).Y.shape
-    (3, 2)
+    `n_negatives` random points repel per edge of the largest weight and epoch; more of them make the forces smoother,
+    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel.
     """
     Y0 = check_map(start, name="start")
     a, b = curve_parameters(min_dist, spread)
