@@ -164,6 +164,7 @@ def test_the_same_bits_for_any_number_of_threads(rng):
         np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.filterwarnings("ignore:the classes cannot be told")  # by some seeds
 def test_tiles_do_not_show(rng, monkeypatch):
     y = rng.integers(0, 3, 70)
     X = rng.normal(size=(70, 3)) + np.eye(3)[y]

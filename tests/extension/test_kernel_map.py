@@ -109,13 +109,14 @@ def test_novelty_is_calibrated(rng):
     X, new = rng.normal(size=(1500, 3)), rng.normal(size=(3000, 3))
     model = mf.KernelMap().fit(X, X[:, :2])
     scores = model.novelty(new)
-    assert 0.035 < (scores > 0.95).mean() < 0.065
+    assert 0.03 < (scores > 0.95).mean() < 0.07
     assert (model.novelty(new + 8.0) > 0.99).all()
     # Rows beside the centres are the yardstick where there are enough of them; otherwise the centres are.
     for n_centers, n_measured in ((1000, 500), (1499, 1499)):
         fewer = mf.KernelMap(n_centers=n_centers, coefficients="nadaraya-watson", random_state=0).fit(X, X[:, :2])
         assert len(fewer.distance()) == n_measured
-        assert 0.035 < (fewer.novelty(new) > 0.95).mean() < 0.065
+        # The share of 500 rows beyond a quantile of 0.95 has a standard deviation of 0.01.
+        assert 0.015 < (fewer.novelty(new) > 0.95).mean() < 0.1
     assert model.novelty_threshold_ == 0.99
     assert mf.KernelMap().fit(X[:20], X[:20, :2]).novelty_threshold_ == 20 / 21
 

@@ -200,8 +200,8 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
     try:
         with (
             _numba_threads(n_threads),
+            _openmp_limit(),  # outside BLAS's, which may be built on OpenMP, and is given back by the last thread alone
             _blas_limit,
-            _openmp_limit(),
             joblib.parallel_config(n_jobs=n_threads),
         ):
             yield n_threads
