@@ -120,7 +120,7 @@ def test_rows_that_meet_in_leaves_of_their_own_labels_show_noise_as_structure():
 
 def test_the_warning_says_so():
     X, y = noise(60)
-    with pytest.warns(HonestyWarning, match="the layout separates even random labels"):
+    with pytest.warns(HonestyWarning, match="separates even random labels"):
         mf.RFPHATE(n_trees=40, proximity="original", random_state=0).fit(X, y)
 
 
