@@ -33,7 +33,17 @@ def test_a_study_and_a_run(manifolia, table, tmp_path):
     assert (tmp_path / "run" / "tuning.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("method", [name for name in registry.names(installed=False) if registry.find(name).space])
+_QUICK = ("rf-phate", "featuremap")  # of the methods that have a space; the others take their time in the long run
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow)
+        for name in registry.names(installed=False)
+        if registry.find(name).space
+    ],
+)
 def test_every_method_with_a_space_is_tuned_with_its_defaults(method, tmp_path, manifolia):
     card = registry.find(method)
     if not card.is_installed:
