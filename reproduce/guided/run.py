@@ -72,6 +72,7 @@ def judged(found, seconds, data, P):
         **scores.held_out(data, found.Y, found.Y_new),
         "inner": scores.inner(P, found.Y, data),
         "coinciding": scores.coinciding(np.vstack([data.X, data.X_new]), np.vstack([found.Y, found.Y_new])),
+        "over_separation": getattr(found.model, "over_separation_", None),
         "seconds": seconds,
     }
 

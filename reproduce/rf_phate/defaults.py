@@ -48,7 +48,7 @@ SETTINGS = {
     "landmarks": {f"{m} landmarks": {"n_landmarks": m} for m in (400, 200)},
     "layout": {"classical only": {"mds": "classic"}, "non-metric": {"mds": "nonmetric"}},
     "placement": {
-        **{f"sharpness {s:g}": {"sharpness": s} for s in (2.0, 3.0)},
+        **{f"sharpness {s:g}": {"sharpness": s} for s in (1.5, 2.0)},
         "as laid out": {"placing": "layout"},
     },
 }

@@ -245,7 +245,7 @@ for _card in (
         "guided-map", "manifolia.methods.guided_map:GuidedMap",
         "forest proximities sharpened by the trees' votes, and neighbour forces; places new rows",
         label="Guided map", **_FOREST,
-        figures=("oob_score_", "over_separation_"), loss="kl_divergence_", space={"sharpness": _real(1.0, 8.0)},
+        figures=("oob_score_", "over_separation_"), loss="kl_divergence_", space={"sharpness": _real(1.0, 5.0)},
     ),
     Card(
         "phate", "manifolia.methods.phate:PHATE", "diffusion along nearest neighbours and MDS; places new rows",

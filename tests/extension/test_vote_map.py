@@ -26,6 +26,7 @@ from manifolia.extension.vote_map import (
 from manifolia.forest.leaf_tables import leaf_ids, leaf_table
 from manifolia.forest.targets import Target, read_target
 from manifolia.forest.trees import check_forest_input
+from reference import forest as naive
 
 SHARPNESS = (1.0, 2.0, 3.0, 7.5)
 
@@ -92,19 +93,29 @@ def test_sharpness_1_is_the_mean_of_the_leaves(case):
     np.testing.assert_allclose(place_new(new, guided), place_new(new, plain), atol=1e-12)
 
 
+def weighted(P, votes, sharpness):
+    """Proximities times what a row's votes give the labels of the other row, pair by pair; rows add up to 1."""
+    columns = votes.labels.columns
+    label_of = np.concatenate([[k] * len(np.unique(column)) for k, column in enumerate(columns.T)])
+    W = P.toarray()
+    for i, row in enumerate(votes.votes):
+        W[i] *= naive.say(row, label_of, 1 - 1 / sharpness)[columns[votes.labels.group]].prod(axis=1)
+    return W / W.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("sharpness", SHARPNESS)
 @pytest.mark.parametrize("make", [classes, several_labels])
-def test_places_by_votes_are_the_mean_under_sharpened_proximities(make, sharpness):
+def test_places_by_votes_are_the_mean_under_weighted_proximities(make, sharpness):
     X, y, model = make()
     table, target = leaf_table(model, X), read_target(y, len(X))
     Y, other = np.random.default_rng(0).normal(size=(len(X), 2)), X[::3] + 0.01
     votes = out_of_bag_votes(table, target)
     leaves = guided_leaves(table, Y, target, votes, sharpness)
-    through_pairs = sharpened(F.proximity(model, X), votes, sharpness - 1.0) @ Y
+    through_pairs = weighted(F.proximity(model, X), votes, sharpness) @ Y
     np.testing.assert_allclose(place_training(table, leaves), through_pairs, atol=1e-9)
     leaf = leaf_ids(table.trees, check_forest_input(model, other))
     asked = ClassVotes(leaves.votes(leaf), votes.labels)
-    through_pairs = sharpened(F.proximity(model, X, new=other), asked, sharpness - 1.0) @ Y
+    through_pairs = weighted(F.proximity(model, X, new=other), asked, sharpness) @ Y
     np.testing.assert_allclose(place_new(leaf, leaves), through_pairs, atol=1e-9)
 
 
@@ -122,37 +133,42 @@ def test_a_tree_counts_by_how_near_its_value_is_to_that_of_all(sharpness):
         for t in np.flatnonzero(bags[:, i] == 0):
             inside = (leaf[:, t] == leaf[i, t]) * bags[t]
             gap = (inside @ y / inside.sum() - model.oob_prediction_[i]) / error
-            weight = np.exp(-(sharpness - 1) * gap**2 / 2)
+            weight = np.exp(-(sharpness - 1) * gap**2)
             total, weights = total + weight * (inside @ Y) / inside.sum(), weights + weight
         np.testing.assert_allclose(placed[i], total / weights, atol=1e-9)
 
 
-def test_votes_of_two_to_one_weigh_eight_to_one_at_sharpness_3():
+def test_only_classes_with_enough_of_the_leaders_votes_have_a_say():
     # Three trees of one pure leaf each: two vote for class 0 and put the row at 0, one for class 1 at 9.
     content = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 9.0]])
     group, columns = np.array([0, 0, 1], dtype=np.int32), np.array([[0], [1]], dtype=np.int32)
     leaf = np.array([[0], [1], [2]], dtype=np.int32)
-    for sharpness, place in ((1.0, 9 / 3), (2.0, 9 / 5), (3.0, 9 / 9)):
-        leaves = VotedLeaves(np.arange(4), group, content, columns, sharpness - 1.0)
+    faded = ((0.5**4 - 0.25**4) / (1 - 0.25**4)) ** 0.25
+    for sharpness, place in ((1.0, 9 / 3), (4 / 3, 9 * faded / (1 + faded)), (2.0, 0.0), (3.0, 0.0)):
+        leaves = VotedLeaves(np.arange(4), group, content, columns, 1 - 1 / sharpness)
         np.testing.assert_allclose(leaves.votes(leaf), [[2 / 3, 1 / 3]])
-        np.testing.assert_allclose(leaves.place(leaf), [[place]])
+        np.testing.assert_allclose(leaves.place(leaf), [[place]], atol=1e-9)
 
 
-def test_a_proximity_is_multiplied_by_the_vote_for_the_label_of_the_other_row():
+def test_a_proximity_counts_a_sixteenth_for_each_label_that_differs():
     labels = Labels(np.array([0, 1, 1, -1]), np.array([[0], [1]]))
     P = sp.csr_array(np.array([[0, 0.5, 0.5, 0], [0.75, 0, 0.25, 0], [0.5, 0.25, 0, 0.25], [0, 0, 0, 1.0]]))
-    votes = ClassVotes(np.array([[0.0, 1.0], [0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]), labels)
+    votes = ClassVotes(np.full((4, 2), 0.5), labels)
     np.testing.assert_allclose(
         sharpened(P, votes, 2.0).toarray(),
-        [[0, 0.5, 0.5, 0], [27 / 28, 0, 1 / 28, 0], [2 / 3, 1 / 3, 0, 0], [0, 0, 0, 1]],
+        [[0, 0.5, 0.5, 0], [3 / 19, 0, 16 / 19, 0], [2 / 19, 16 / 19, 0, 1 / 19], [0, 0, 0, 1]],
         atol=1e-12,
     )
+    two = Labels(np.array([0, 1, 2]), np.array([[0, 2], [0, 3], [1, 3]]))
+    W = sharpened(sp.csr_array(np.full((3, 3), 1 / 3)), ClassVotes(np.full((3, 4), 0.5), two), 2.0)
+    np.testing.assert_allclose(W.toarray()[0], np.array([256, 16, 1]) / 273, atol=1e-12)
+    np.testing.assert_array_equal(sharpened(P, votes, 1.0).toarray(), P.toarray())
     np.testing.assert_array_equal(sharpened(P, None, 2.0).toarray(), P.toarray())
 
 
 def test_a_proximity_is_multiplied_by_how_near_two_numbers_are():
     P = sp.csr_array(np.array([[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]))
-    W = sharpened(P, NumberVotes(np.array([[0.0], [1.0], [2.0]]), np.ones(1)), 1.0)
+    W = sharpened(P, NumberVotes(np.array([[0.0], [1.0], [2.0]]), np.ones(1)), 1.5)
     assert W[0, 1] / W[0, 2] == pytest.approx(np.exp(1.5))
     assert W[1, 0] == W[1, 2] == 0.5
 
@@ -197,7 +213,7 @@ def test_the_same_bits_alone_in_a_batch_and_on_any_number_of_threads(case):
 
 def test_a_row_that_meets_no_training_row_is_reported():
     leaves = VotedLeaves(
-        np.array([0, 0, 1]), np.zeros(1, dtype=np.int32), np.ones((1, 2)), np.zeros((1, 1), dtype=np.int32), 2.0
+        np.array([0, 0, 1]), np.zeros(1, dtype=np.int32), np.ones((1, 2)), np.zeros((1, 1), dtype=np.int32), 0.5
     )
     with pytest.warns(ManifoliaWarning, match="1 of 2 rows fall"):
         placed = leaves.place(np.array([[0, 1]], dtype=np.int32))
@@ -209,7 +225,7 @@ def test_arrays_that_do_not_fit_are_told(case):
     n = table.trees.n_leaves
     assert leaves.fits(n)
     assert not leaves.fits(n + 1)
-    assert not leaves._replace(power="2").fits(n)
+    assert not leaves._replace(**{leaves._fields[-1]: "2"}).fits(n)
     broken = (
         [("starts", leaves.starts + 1), ("group", leaves.group + 99), ("columns", leaves.columns - 1),
          ("content", leaves.content[:-1]), ("columns", leaves.columns + 1000)]

@@ -184,11 +184,12 @@ def test_into_the_leaves_and_out_again(role):
 
 
 @pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])
-@pytest.mark.parametrize("power", [0.0, 1.0, 2.5])
-def test_votes_and_the_places_that_they_weigh(role, power):
+@pytest.mark.parametrize("cut", [0.0, 0.5, 0.9])
+def test_votes_and_the_places_that_they_weigh(role, cut):
     leaf, counts, offsets, generator = random_table(7)
     parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
     columns = np.array([[0, 3], [1, 3], [2, 4]], dtype=np.int32)  # two labels, three combinations
+    label_of = np.array([0, 0, 0, 1, 1])
     size = generator.integers(0, 4, offsets[-1])  # some leaves are empty
     starts = np.concatenate([[0], np.cumsum(size)])
     group = generator.integers(0, 3, starts[-1]).astype(np.int32)
@@ -198,21 +199,38 @@ def test_votes_and_the_places_that_they_weigh(role, power):
         votes, n_asked, out = np.zeros((17, 5)), np.zeros(17, dtype=np.int64), np.zeros((17, 2))
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
-            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out)
+            module.place_by_votes(
+                leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out
+            )
         results.append((votes, n_asked, out))
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12)
     assert np.abs(results[0][2]).max() > 0.1
 
 
-def test_a_high_power_of_votes_leaves_the_group_with_most_of_them():
+@pytest.mark.parametrize(("votes", "place"), [([1 / 3, 2 / 3], 3.0), ([0.5, 0.5], 14 / 3)])
+def test_a_high_cut_leaves_the_groups_with_most_votes(votes, place):
     leaf = np.array([[0], [1], [2]], dtype=np.int32)
     starts, group = np.arange(4), np.array([0, 1, 1], dtype=np.int32)
     content = np.array([[1.0, 8.0], [1.0, 2.0], [1.0, 4.0]])
-    columns, votes, out = np.array([[0], [1]], dtype=np.int32), np.array([[1 / 3, 2 / 3]]), np.zeros((1, 1))
+    columns, out = np.array([[0], [1]], dtype=np.int32), np.zeros((1, 1))
     every = np.empty((0, 0), dtype=np.uint8)
-    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 1e6, 0, 1, out)
-    assert out[0, 0] == 3.0
+    kernels.place_by_votes(
+        leaf, every, starts, group, content, columns, np.array([votes]), np.zeros(2, dtype=np.int64), 1.0, 0, 1, out
+    )
+    assert out[0, 0] == pytest.approx(place, rel=1e-9)
+
+
+def test_combinations_of_labels_without_a_contender_in_every_label_are_placed_by_the_nearest():
+    # Of three labels, the row's leaves hold rows with one dissenting label (at 6) and with two (at 0).
+    leaf, starts, group = np.zeros((1, 1), dtype=np.int32), np.array([0, 2]), np.array([0, 1], dtype=np.int32)
+    content = np.array([[0.5, 3.0], [0.5, 0.0]])
+    columns = np.array([[1, 2, 4], [1, 3, 4]], dtype=np.int32)
+    votes = np.array([[0.9, 0.1, 0.9, 0.1, 0.9, 0.1]])
+    out, every = np.zeros((1, 1)), np.empty((0, 0), dtype=np.uint8)
+    label_of = np.repeat([0, 1, 2], 2)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, label_of, 0.5, 0, 1, out)
+    assert out[0, 0] == pytest.approx(6.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])

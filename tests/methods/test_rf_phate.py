@@ -208,15 +208,18 @@ def test_more_dimensions_agree_in_the_first_ones(iris_forest):
 
 
 def weighted_by_votes(P, labels, Y, sharpness):
-    """Naive twin: the mean of Y under p_ij times row i's votes for the labels of row j, to the power sharpness − 1.
+    """Naive twin: the mean of Y under p_ij times what row i's votes give to the labels of row j.
 
     The vote for a class is the proximity to its rows (Rhodes, Cutler and Moon 2023); NaN is a missing label.
     """
+    cut = 1 - 1 / sharpness
     P = P.toarray()
     W = P.copy()
     for label in labels.reshape(len(labels), -1).T:
-        same = label[:, np.newaxis] == label
-        W *= (P @ same) ** (sharpness - 1)
+        vote = P @ (label[:, np.newaxis] == label)
+        share = vote / vote.max(axis=1, keepdims=True)
+        faded = np.clip((share**4 - cut**4) / (1 - cut**4), 0, None) ** 0.25 / np.where(share > 0, share, 1)
+        W *= np.maximum(faded, np.exp(-27.0)) * ~np.isnan(label)
     return W @ Y / W.sum(axis=1, keepdims=True)
 
 
@@ -287,7 +290,7 @@ def test_a_tree_whose_number_is_far_from_what_all_expect_counts_less():
             inside = (table.leaf[t] == table.leaf[t, i]) * table.counts[t].astype(float)
             inside /= inside.sum()
             places.append(inside @ Y)
-            weights.append(np.exp(-3.0 * ((inside @ y - forest.oob_prediction_[i]) / error) ** 2 / 2))
+            weights.append(np.exp(-3.0 * ((inside @ y - forest.oob_prediction_[i]) / error) ** 2))
         np.testing.assert_allclose(model.embedding_[i], np.average(places, axis=0, weights=weights), atol=1e-9)
 
 

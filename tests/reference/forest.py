@@ -129,11 +129,23 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
                     votes[i, column] += content[e, 0]
 
 
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out):
+def say(votes, label_of, cut):
+    """f(r) / r of every vote, with r its share of the largest vote on the same label."""
+    weights = np.empty(len(votes))
+    for k, vote in enumerate(votes):
+        share = vote / votes[label_of == label_of[k]].max()
+        weights[k] = 1.0 if share == 1.0 else 0.0
+        if cut < share < 1.0:
+            weights[k] = ((share**4 - cut**4) / (1 - cut**4)) ** 0.25 / share
+    return np.maximum(weights, np.exp(-27.0))
+
+
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out):
     for i in range(first, last):
         entries = [e for where in _asked(leaf, parts, i) for e in range(starts[where], starts[where + 1])]
-        weights = [np.prod(votes[i, columns[group[e]]]) ** power for e in entries]
         if entries:
+            weight_of = say(votes[i], label_of, cut)
+            weights = [np.prod(weight_of[columns[group[e]]]) for e in entries]
             out[i] = sum(w * content[e, 1:] for w, e in zip(weights, entries, strict=True))
             out[i] /= sum(w * content[e, 0] for w, e in zip(weights, entries, strict=True))
 

@@ -3,15 +3,19 @@
 Each tree votes for a label *and* a place. With v_k the vote of a row's trees for class k, and μ_k the mean place of the
 rows of class k that share leaves with it, the row is placed at
 
-    Σ_k v_k^s μ_k / Σ_k v_k^s,    s the sharpness.
+    Σ_k f(v_k / v_max) μ_k / Σ_k f(v_k / v_max),    f(r)⁴ = max(0, r⁴ − τ⁴) / (1 − τ⁴),    τ = 1 − 1/s.
 
-s = 1 is the mean of the leaves (`manifolia.extension.leaf_map`). Above, a row lies with the classes that its trees vote
-for, and between two if they are in doubt. In the leaves this is closed: an entry for each class in a leaf holds its
+s is the sharpness. Only contenders have a say: classes with more than τ of the leader's votes, which is half of them at
+s = 2. Well above τ they count by their votes (f(r) ≈ r), near it they fade out, so that a place changes with the votes
+without a jump. s = 1 is the mean of the leaves (`manifolia.extension.leaf_map`). (A power v_k^s instead leaves all
+classes a say: where the votes for many small ones add up, as among 26 letters, rows drift to the middle, and a power
+that prevents it hides the doubt between two.) In the leaves this is closed: an entry for each class in a leaf holds its
 share and its mean place. RF-GAP proximities give the same vote, v_i[k] = Σ_{j: y_j = k} p_ij (Rhodes, Cutler and Moon
-2023), so that it is also the mean under the weights p_ij v_i[y_j]^(s − 1).
+2023), so that it is also the mean under the weights p_ij f(r) / r with r = v_i[y_j] / v_max.
 
-Several labels: a class is a combination of them, and its vote the product of the votes for each. Numbers: a tree counts
-by exp(−(s − 1) (a − ŷ)² / 2 e²), with a the mean of its leaf, ŷ the mean over trees, e the forest's error out of bag.
+Several labels: a class is a combination of them, and its weight the product of the weights for each. Numbers: a tree
+counts by exp(−(s − 1) (a − ŷ)² / e²), with a the mean of its leaf, ŷ the mean over trees, e the forest's error out of
+bag.
 
 A training row asks only trees that left it out of their bag, so its own label has no part in any of this.
 """
@@ -29,7 +33,8 @@ from manifolia.extension.leaf_map import EVERY_TREE, ROWS, LeafValues, check_lea
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag
 from manifolia.forest.targets import Target
 
-_LEAST_VOTE = 1e-12  # for a row without a label, which a given forest may have met: it has no say beside others
+#: Pairs of rows with different labels attract one another less in the layout, by sharpness to this power.
+_APART = 4.0
 
 
 class Labels(NamedTuple):
@@ -45,13 +50,13 @@ class ClassVotes(NamedTuple):
     votes: FloatArray  # (n, n_votes): for each label, shares that add up to 1
     labels: Labels
 
-    def log_agreement(self, row: IntArray, other: IntArray) -> FloatArray:
-        """Logarithm of a row's votes for the labels of another one."""
-        total, group = np.zeros(len(row)), self.labels.group[other]
+    def log_agreement(self, row: IntArray, other: IntArray, sharpness: float) -> FloatArray:
+        """Logarithm of 1/s⁴ for every label in which two rows differ; a row without labels differs in all."""
+        mine, theirs = self.labels.group[row], self.labels.group[other]
+        unknown, differing = (mine < 0) | (theirs < 0), np.zeros(len(row))
         for column in self.labels.columns.T:
-            vote = np.where(group >= 0, self.votes[row, column[group]], 0.0)
-            total += np.log(np.maximum(vote, _LEAST_VOTE))
-        return total
+            differing += (column[mine] != column[theirs]) | unknown
+        return -_APART * np.log(sharpness) * differing
 
 
 class NumberVotes(NamedTuple):
@@ -60,12 +65,12 @@ class NumberVotes(NamedTuple):
     expected: FloatArray  # (n, n_outputs): in units of `error`
     error: FloatArray  # (n_outputs,): root of the mean squared error of what is expected
 
-    def log_agreement(self, row: IntArray, other: IntArray) -> FloatArray:
-        """Minus half the squared difference of what is expected of two rows."""
+    def log_agreement(self, row: IntArray, other: IntArray, sharpness: float) -> FloatArray:
+        """Minus the squared difference of what is expected of two rows, in units of the error."""
         total = np.zeros(len(row))
         for expected in self.expected.T:
-            total -= 0.5 * (expected[row] - expected[other]) ** 2
-        return total
+            total -= (expected[row] - expected[other]) ** 2
+        return (sharpness - 1.0) * total
 
 
 Votes = ClassVotes | NumberVotes
@@ -78,7 +83,7 @@ class VotedLeaves(NamedTuple):
     group: IntArray  # (n_entries,): combination of labels
     content: FloatArray  # (n_entries, 1 + c): its share of the leaf, and that share times its mean place
     columns: IntArray  # (n_groups, n_labels): its columns in a table of votes
-    power: float  # of the votes that multiply the shares: sharpness − 1
+    cut: float  # τ: classes with at most this share of the leader's votes have no say
 
     def votes(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
         """Count how the trees of every row vote."""
@@ -103,10 +108,12 @@ class VotedLeaves(NamedTuple):
         votes = self.votes(leaf, parts)
         warn_of_lost_rows(int((votes.max(axis=1) == 0.0).sum()), len(votes))
         out = np.zeros((leaf.shape[1], self.content.shape[1] - 1))
+        label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column of votes, the label that it is about
+        label_of[self.columns] = np.arange(self.columns.shape[1])
 
         def run(rows: slice) -> None:
             place_by_votes(
-                leaf, parts, self.starts, self.group, self.content, self.columns, votes, self.power,
+                leaf, parts, self.starts, self.group, self.content, self.columns, votes, label_of, self.cut,
                 rows.start, rows.stop, out,
             )  # fmt: skip
 
@@ -115,14 +122,14 @@ class VotedLeaves(NamedTuple):
 
     def fits(self, n_leaves: int) -> bool:
         """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
-        starts, group, content, columns, power = self
+        starts, group, content, columns, cut = self
         kinds = starts.dtype == np.int64 and group.dtype == columns.dtype == np.int32 and content.dtype == np.float64
         shapes = starts.shape == (n_leaves + 1,) and columns.ndim == content.ndim == 2 and min(columns.shape) > 0
         if not kinds or not shapes or group.shape != content.shape[:1] or content.shape[1] < 2:
             return False
         ordered = starts[0] == 0 and starts[-1] == len(group) and (np.diff(starts) >= 0).all()
         inside = ((group >= 0) & (group < len(columns))).all() and (columns >= 0).all()
-        return bool(ordered and inside) and int(columns.max()) < columns.size and type(power) is float
+        return bool(ordered and inside) and int(columns.max()) < columns.size and type(cut) is float
 
 
 class ValuedLeaves(NamedTuple):
@@ -131,7 +138,7 @@ class ValuedLeaves(NamedTuple):
     values: FloatArray  # (n_leaves, n_outputs + c): numbers in units of their error, then the mean place
     filled: BoolArray  # (n_leaves,): whether a leaf has a say
     n_outputs: int
-    power: float  # of a tree's agreement with all others: sharpness − 1
+    power: float  # of a tree's agreement with all others: 2 (sharpness − 1)
 
     def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
         """Place rows by the trees that they may ask."""
@@ -182,7 +189,7 @@ def guided_leaves(
         return voted_leaves(table, votes.labels, Y, sharpness, row_weight=weight)
     numbers = _numbers(target) / votes.error
     values = leaf_values(table, np.column_stack([numbers, Y]), row_weight=weight)
-    return ValuedLeaves(*values, numbers.shape[1], float(sharpness - 1.0))
+    return ValuedLeaves(*values, numbers.shape[1], 2.0 * float(sharpness - 1.0))
 
 
 def voted_leaves(
@@ -204,7 +211,7 @@ def voted_leaves(
     sizes, groups, contents = zip(*map_blocks(read, range(table.n_trees)), strict=True)
     starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
     group = np.concatenate(groups).astype(np.int32)
-    return VotedLeaves(starts, group, np.concatenate(contents), labels.columns, float(sharpness - 1.0))
+    return VotedLeaves(starts, group, np.concatenate(contents), labels.columns, 1.0 - 1.0 / float(sharpness))
 
 
 def read_labels(target: Target) -> Labels:
@@ -221,17 +228,18 @@ def read_labels(target: Target) -> Labels:
     return Labels(group, np.ascontiguousarray(combinations, dtype=np.int32))
 
 
-def sharpened(P: Sparse, votes: Votes | None, power: float) -> Sparse:
-    """Multiply proximities by the agreement of what is known of two rows, to a power; rows add up to 1.
+def sharpened(P: Sparse, votes: Votes | None, sharpness: float) -> Sparse:
+    """Multiply proximities by how far two rows agree on the target; rows add up to 1.
 
-    For classes that is p_ij v_i[y_j]^power: without i's own label, since only other rows' labels make its votes.
+    For classes that is s⁻⁴ for other labels than one's own: classes are parted here, and rows in doubt are put between
+    them when they are placed, without their own label. For numbers, what is expected of both rows out of bag.
     """
     W = P.copy()
     row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    if votes is not None and power > 0.0:
-        agreement = votes.log_agreement(row, W.indices)
+    if votes is not None and sharpness > 1.0:
+        agreement = votes.log_agreement(row, W.indices, sharpness)
         largest = np.maximum.reduceat(agreement, W.indptr[:-1])
-        W.data = W.data * np.exp(power * (agreement - largest[row]))
+        W.data = W.data * np.exp(agreement - largest[row])
     W.data /= np.bincount(row, W.data, minlength=W.shape[0])[row]
     return W
 

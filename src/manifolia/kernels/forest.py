@@ -32,6 +32,8 @@ _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_OF = np.zeros(64, dtype=np.int64)
 for _bit in range(64):
     _BIT_OF[((0x03F79D71B4CB0A89 << _bit) & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
+#: Logarithm of the weight of a label that is out of the race; of combinations that all have one, the best still counts.
+_NO_SAY = -27.0
 _ONE, _SHIFT_58, _SHIFT_6, _MASK_63 = np.uint64(1), np.uint64(58), np.uint64(6), np.uint64(63)
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
 _H01, _S1, _S2, _S4, _S56 = (
@@ -310,19 +312,25 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
 
 
 @kernel()
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, first, last, out):
-    """For rows first … last − 1: the mean of their leaves' groups, each weighted by its votes to a power.
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out):
+    """For rows first … last − 1: the mean of their leaves' groups, each weighted by f(r) / r of its labels' votes.
 
-    ``content`` is a group's share of the leaf, then that share times the group's mean place. Weights are relative to
-    the largest of the groups that a row meets, so that none of a high power leaves all of them at 0.
+    ``content`` is a group's share of the leaf, then that share times the group's mean place. r is a label's share of
+    the leader's votes, among the columns of ``votes`` with the same ``label_of``, and f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴)
+    above the ``cut`` c. Weights are relative to the largest of the groups that a row meets: of combinations of labels,
+    none may have contenders only.
     """
-    log_votes = np.empty(votes.shape[1])
+    leaders = np.empty(columns.shape[1])
+    log_weights = np.empty(votes.shape[1])
     weights = np.empty(columns.shape[0])
     met = np.empty(columns.shape[0], dtype=np.int64)  # there may be many groups, of which a row meets few
     met_by = np.full(columns.shape[0], -1)
     for i in range(first, last):
+        leaders[:] = 0.0
         for column in range(votes.shape[1]):
-            log_votes[column] = np.log(votes[i, column]) if votes[i, column] > 0.0 else -np.inf
+            leaders[label_of[column]] = max(leaders[label_of[column]], votes[i, column])
+        for column in range(votes.shape[1]):
+            log_weights[column] = _log_say(votes[i, column], leaders[label_of[column]], cut)
         n_met = 0
         largest = -np.inf
         for t in range(leaf.shape[0]):
@@ -336,10 +344,10 @@ def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, f
                         n_met += 1
                         weights[g] = 0.0
                         for label in range(columns.shape[1]):
-                            weights[g] += log_votes[columns[g, label]]
+                            weights[g] += log_weights[columns[g, label]]
                         largest = max(largest, weights[g])
         for m in range(n_met):
-            weights[met[m]] = np.exp(power * (weights[met[m]] - largest))
+            weights[met[m]] = np.exp(weights[met[m]] - largest)
         total = 0.0
         for t in range(leaf.shape[0]):
             if parts.shape[0] == 0 or parts[t, i] != 0:
@@ -352,6 +360,17 @@ def place_by_votes(leaf, parts, starts, group, content, columns, votes, power, f
         if total > 0.0:
             for c in range(out.shape[1]):
                 out[i, c] /= total
+
+
+@kernel()
+def _log_say(vote, leader, cut):
+    """Logarithm of f(r) / r for r = vote / leader; at or below the cut as good as nothing."""
+    if vote >= leader:
+        return 0.0
+    share = vote / leader
+    if share <= cut:
+        return _NO_SAY
+    return max(0.25 * np.log((share**4 - cut**4) / (1.0 - cut**4)) - np.log(share), _NO_SAY)
 
 
 @kernel()

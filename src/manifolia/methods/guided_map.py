@@ -1,20 +1,21 @@
-"""A guided map nearly as sharp as its forest: proximities and places weighted by the trees' votes.
+"""A guided map nearly as sharp as its forest: classes are parted in the layout, votes place every row between them.
 
 =====  =====================================================  ===================================================
 step   what                                                   here
 =====  =====================================================  ===================================================
 1      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
 2      votes v_i of the trees that left row i out             `extension.vote_map.out_of_bag_votes`
-3      affinities p_ij v_i[y_j]^(s − 1), made symmetric       `extension.vote_map.sharpened`
+3      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 4      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
 5      t-SNE's forces on the affinities, from there           `layout.forces`
 6      each row placed by votes through the leaves            `extension.vote_map.guided_leaves`
 =====  =====================================================  ===================================================
 
-The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. RF-GAP's
-vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag (Rhodes, Cutler and Moon 2023), which makes step 6 the mean
-of the layout under p_ij v_i[y_j]^(s − 1): the same weights as in step 3. (Half the exponent in step 3 costs
-accuracy, 0.01 to 0.02 on letter, and leaves no more rows between their classes: only step 6 decides that.)
+The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. The layout may
+know the labels: it is what other rows are placed by, never the row itself. A row's place is the mean of the layout
+under its proximities, weighted by its votes, and RF-GAP's vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag
+(Rhodes, Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 3 cost accuracy,
+0.01 to 0.02 on letter, and leave no more rows between their classes: only step 6 decides that.)
 """
 
 from __future__ import annotations
@@ -58,13 +59,14 @@ class GuidedMap(ForestBacked):
     ----------
     n_components : int, default=2
         Dimensions of the map. More than 3 are possible up to 20,000 rows.
-    sharpness : float, default=3.0
-        How much the vote decides. A row is placed at the mean of its classes' places, each class weighted by its share
-        of the votes to this power. 1 is the plain mean over leaves, where every undecided row is drawn to the middle; 3
-        turns votes of 60 to 40 into weights of 77 to 23; very large values leave only the class with most votes.
-        The layout weighs proximities by the votes in the same way. For numbers a tree counts less the further its value
-        is from what all trees expect, in units of the forest's error, and for several labels the votes for each are
-        multiplied. Without a target there is nothing to vote on, and nothing is sharpened.
+    sharpness : float, default=2.0
+        Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
+        the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
+        little. 1: all of them, by their votes, which is the plain mean over leaves and draws every undecided row to the
+        middle. Very large values leave only the leading class. In the layout, rows with different labels attract one
+        another ``sharpness**4`` times less. For numbers a tree counts less the further its value is from what all trees
+        expect, in units of the forest's error, and for several labels the weights for each are multiplied. Without a
+        target there is nothing to vote on, and nothing is sharpened.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     forest : scikit-learn forest, default=None
@@ -137,7 +139,7 @@ class GuidedMap(ForestBacked):
         self,
         n_components: int = 2,
         *,
-        sharpness: float = 3.0,
+        sharpness: float = 2.0,
         n_trees: int = 500,
         forest: Any = None,
         task: str = "auto",
@@ -192,7 +194,7 @@ class GuidedMap(ForestBacked):
             reporter.step("proximities", 0, 1)
             P = forest.proximities(self.proximity, top_k=_NEAREST)  # 1
             votes = forest.votes()  # 2
-            W = sharpened(P, votes, self.sharpness - 1.0)  # 3
+            W = sharpened(P, votes, self.sharpness)  # 3
             reporter.step("proximities", 1, 1)
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 4
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)

@@ -80,11 +80,11 @@ class RFPHATE(ForestBacked):
         Layout of the potential distances.
     sharpness : float, default=1.0
         How much the trees' vote on the target decides where a row is placed through its leaves. The row goes to the
-        mean of its classes' places, each class weighted by its share of the votes to this power. 1 is the plain mean
-        over leaves; 3 turns votes of 60 to 40 into weights of 77 to 23. The layout stays as it is. Votes on a training
-        row are those of the trees that left it out of their bag, whatever `proximity` is, so that above 1 the forest
-        needs ``bootstrap=True``. Numbers and several labels: as for `GuidedMap`. Without a target there is nothing to
-        vote on, and nothing is sharpened.
+        mean of the places of the classes that have more than ``1 - 1 / sharpness`` of the leading class's votes, as in
+        `GuidedMap`. 1 is the plain mean over leaves. The layout stays as it is. Votes on a training row are those of
+        the trees that left it out of their bag, whatever `proximity` is, so that above 1 the forest needs
+        ``bootstrap=True``. Numbers and several labels: as for `GuidedMap`. Without a target there is nothing to vote
+        on, and nothing is sharpened.
     placing : {"leaves", "layout"}, default="leaves"
         Where training rows lie. ``"leaves"``: where the trees that left a row out of their bag place it, as they would
         a new row. ``"layout"``: at the coordinates of Algorithm 1 itself; not with landmarks, which give coordinates to
