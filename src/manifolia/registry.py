@@ -487,7 +487,7 @@ def default_method(*, supervised: bool) -> str:
     return _SUPERVISED if supervised else _UNSUPERVISED
 
 
-_SUPERVISED = "rf-phate"
+_SUPERVISED = "guided-map"
 _UNSUPERVISED = "featuremap"
 
 

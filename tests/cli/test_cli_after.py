@@ -239,7 +239,7 @@ def test_info_tells_versions_and_runs(finished, manifolia):
     assert told["versions"]["manifolia"] == mf.__version__
     assert "rf-phate" in told["methods"]
     assert told["extras"]["plot"]
-    assert "rf-phate" in manifolia("info", finished[0]).stdout
+    assert "guided-map" in manifolia("info", finished[0]).stdout
 
 
 def test_demo_makes_a_run_with_new_rows(tmp_path, manifolia):

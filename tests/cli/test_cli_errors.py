@@ -21,7 +21,7 @@ WRONG = {
     "--task": (("classify",), "--task must be one of 'auto', 'classification'"),
     "--exclude": (("Agee",), "--exclude: there is no column 'Agee'"),
     "--role": (("Age=categoric",), "--role: roles['Age'] must be one of"),
-    "--set": (("n_tree=5",), "--set: rf-phate has no parameter 'n_tree'. Did you mean 'n_trees'?"),
+    "--set": (("n_tree=5",), "--set: guided-map has no parameter 'n_tree'. Did you mean 'n_trees'?"),
     "--seed": (("-1",), "--seed must be at least 0, got -1."),
     "--jobs": (("0",), "--jobs must not be 0."),
     "--images": (("9x9",), "--images is (9, 9), which is 81 pixels"),

@@ -35,7 +35,7 @@ def test_the_folder_holds_everything(finished):
 def test_stdout_ends_with_the_page_and_says_three_things(finished):
     folder, done = finished
     lines = done.stdout.strip().splitlines()
-    assert lines[0].startswith("240 rows mapped by rf-phate, classification in ")
+    assert lines[0].startswith("240 rows mapped by guided-map, classification in ")
     findings = [line for line in lines if line.startswith("- ")]
     assert len(findings) >= 3
     assert findings[0].startswith("- What matters most for Survived: Sex (")
@@ -65,7 +65,7 @@ def test_coordinates_are_those_of_the_model_and_each_row_keeps_its_target(finish
 def test_the_report_tells_how_to_make_it_again(finished):
     folder, _ = finished
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert report["method"] == "rf-phate"
+    assert report["method"] == "guided-map"
     assert report["target"] == {"columns": ["Survived"], "task": "classification"}
     assert report["parameters"]["n_trees"] == 60
     assert report["random_state"] == 0

@@ -17,18 +17,18 @@ QUICK = ("--set", "n_trees=30", "--trials", "4", "--repeats", "2", "--jobs", "1"
 
 
 def test_a_study_and_a_run(manifolia, table, tmp_path):
-    done = manifolia("tune", table, "--target", "Survived", "--range", "t=1:20:log", *QUICK, "-o", tmp_path / "run")
+    done = manifolia("tune", table, "--target", "Survived", "--range", "sharpness=1:4", *QUICK, "-o", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().splitlines()
-    assert lines[0].startswith("rf-phate tuned on 240 rows: 4 settings in ")
-    assert lines[1].startswith("- Recommended: t=")
+    assert lines[0].startswith("guided-map tuned on 240 rows: 4 settings in ")
+    assert lines[1].startswith("- Recommended: sharpness=")
     assert "auc_r_nx" in lines[2]
     assert lines[-1] == f"Open the page: {tmp_path / 'run' / 'map.html'}"
     study = json.loads((tmp_path / "run" / "tuning.json").read_text(encoding="utf-8"))
     assert len(study["trials"]) == len(pd.read_csv(tmp_path / "run" / "trials.csv")) == 4
     assert all(trial["error"] == "" for trial in study["trials"])  # gaps and categories do not stop the metrics
     report = json.loads((tmp_path / "run" / "report.json").read_text(encoding="utf-8"))
-    assert report["parameters"]["t"] == study["best_params"]["t"]
+    assert report["parameters"]["sharpness"] == study["best_params"]["sharpness"]
     assert report["parameters"]["n_trees"] == 30
     assert (tmp_path / "run" / "tuning.png").read_bytes().startswith(b"\x89PNG")
 

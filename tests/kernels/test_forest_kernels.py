@@ -199,9 +199,7 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
         votes, n_asked, out = np.zeros((17, 5)), np.zeros(17, dtype=np.int64), np.zeros((17, 2))
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
-            module.place_by_votes(
-                leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out
-            )
+            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out)
         results.append((votes, n_asked, out))
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12)

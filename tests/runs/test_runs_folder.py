@@ -84,7 +84,7 @@ def test_what_appears_while_it_is_written_is_left(run, tmp_path, force):
     with pytest.raises(FileExistsError, match=r"complete, and is in .*run-2\."):
         write_run(run, tmp_path / "run", force=force, more=appear)
     assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
-    assert open_run(tmp_path / "run-2").report["method"] == "rf-phate"
+    assert open_run(tmp_path / "run-2").report["method"] == "guided-map"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["run", "run-2"]
 
 

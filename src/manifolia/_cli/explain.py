@@ -47,7 +47,7 @@ def run_explain(console: Console, run: Path, *, row: str | None, top: int) -> No
 def _why_none(method: str) -> str:
     """Say why a run has no importances."""
     if not registry.find(method).importance:
-        return f"{method} has no measure of how much each column matters. rf-phate, for example, has one."
+        return f"{method} has no measure of how much each column matters. guided-map, for example, has one."
     return "How much each column matters was not measured in this run. Map again with --importance."
 
 
@@ -57,7 +57,7 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
     if not registry.find(folder.report["method"]).places:
         raise TableError(
             f"{folder.report['method']} cannot say where a row with other values would lie, so which columns hold row "
-            f"{name} in its place cannot be tried. Map again with a method that places new rows, such as rf-phate."
+            f"{name} in its place cannot be tried. Map again with a method that places new rows, such as guided-map."
         )
     if rows is None:
         raise TableError(

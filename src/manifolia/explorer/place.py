@@ -21,7 +21,7 @@ def place_rows(context: Context, table: Table) -> Arrivals:
     if not card.places:
         raise TableError(
             f"{card.label or card.name} has no formula for new rows. Make the map with a method that has one, such as "
-            f"rf-phate, or map old and new rows together."
+            f"guided-map, or map old and new rows together."
         )
     rows = context.prepared(table)
     bare = bare_rows(rows)

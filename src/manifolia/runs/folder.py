@@ -145,7 +145,7 @@ class Folder:
         if not (self.path / _MODEL).is_file():
             raise ModelFileError(
                 f"{self.path} has no model, because that of {self.report['method']} cannot be saved. Map again with a "
-                f"method whose model can be, such as rf-phate."
+                f"method whose model can be, such as guided-map."
             )
         return load(self.path / _MODEL)
 

@@ -158,7 +158,7 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
         settings["task"] = "unsupervised" if labels.y is None else request.task
     elif request.task != "auto":
         raise ParameterError(
-            f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as rf-phate.",
+            f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as guided-map.",
             parameter="task",
         )
     settings = {name: value for name, value in settings.items() if name in known}
