@@ -63,6 +63,11 @@ FIGURES = {
         "Share of all rows that lie within a millionth of the map's width of a row that differs from them.",
         4,
     ),
+    "over_separation": (
+        "Over-separation",
+        "`over_separation_`: the score of a training row's 10 neighbours in the map minus the forest's out of bag.",
+        3,
+    ),
     "seconds": (
         "Processor seconds",
         "Of fitting and of placing the held-out rows, on one thread, compiling left out.",

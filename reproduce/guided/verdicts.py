@@ -20,6 +20,8 @@ BELOW = 0.01
 COINCIDING = 0.01
 #: Accuracy, or R², that permuted labels may show beyond nothing, unless two standard errors are more.
 PERMUTED_EXCESS = 0.02
+#: What the map of training rows may show beyond the forest's score out of bag.
+OVER_SEPARATION = 0.02
 MIXTURES_LOST = 0.10
 
 
@@ -77,6 +79,7 @@ def verdicts(results):
         *inner_kept(means),
         *few_coincide(means),
         *permuted(results),
+        *over_separated(means, results),
         *mixtures(results),
     ]
     return [one for one in found if one is not None]
@@ -221,6 +224,20 @@ def permuted(results):
             f"beyond it in {len(over)} of {len(cells)}; at most {values.mean():+.3f} ({table}, "
             f"{kind.replace('_', ' ')})",
             not over,
+        )
+
+
+def over_separated(means, results):
+    """Whether training rows look better separated than the forest has earned, labels permuted or not."""
+    over = {table: means.mean("over_separation", table, OURS) for table in means.tables("over_separation", OURS)}
+    over |= {f"{table}, permuted": float(values["over"].mean()) for table, values in excesses(results).items()}
+    beyond = {table: value for table, value in over.items() if value > OVER_SEPARATION}
+    if over:
+        worst = ", ".join(f"{table} {value:+.3f}" for table, value in beyond.items())
+        yield Verdict(
+            f"`over_separation_` at most {OVER_SEPARATION} on every table",
+            f"beyond it on {len(beyond)} of {len(over)}" + (f": {worst}" if beyond else ""),
+            not beyond,
         )
 
 
