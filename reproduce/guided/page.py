@@ -60,7 +60,8 @@ FIGURES = {
     ),
     "coinciding": (
         "Rows in one place",
-        "Share of all rows that lie within a millionth of the map's width of a row that differs from them.",
+        "Share of all rows that lie within a millionth of the map's width of a row that differs from them. Maps that "
+        "place rows through the leaves of a forest have one place for all new rows that no tree tells apart.",
         4,
     ),
     "over_separation": (
@@ -139,7 +140,8 @@ def honesty_lines(results):
             "",
             "GuidedMap of tables whose targets were permuted: accuracy of 10 neighbours minus that of always saying "
             "the largest class, or R². Over-separation is the map's score of training rows minus the forest's score "
-            "out of bag. "
+            "out of bag, which here falls below that of always saying the largest class, because a row's own label is "
+            "missing among its voters: a map that shows nothing is above it. "
             f"{tallies.several(max(len(one['over']) for one in found.values()), 'seed')}.",
             "",
             *markdown_table(["table", "rows", "shown", "allowed", "verdict", "over-separation"], rows),

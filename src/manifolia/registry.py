@@ -243,7 +243,7 @@ for _card in (
     ),
     Card(
         "guided-map", "manifolia.methods.guided_map:GuidedMap",
-        "forest proximities sharpened by the trees' votes, and neighbour forces; places new rows",
+        "forest proximities laid out by neighbour forces, rows placed by votes; places new rows",
         label="Guided map", **_FOREST,
         figures=("oob_score_", "over_separation_"), loss="kl_divergence_", space={"sharpness": _real(1.0, 5.0)},
     ),
