@@ -21,9 +21,10 @@ from manifolia.extension.vote_map import (
     out_of_bag_votes,
     read_labels,
     sharpened,
+    spread_of_groups,
     voted_leaves,
 )
-from manifolia.forest.leaf_tables import leaf_ids, leaf_table
+from manifolia.forest.leaf_tables import leaf_ids, leaf_table, parts_out_of_bag
 from manifolia.forest.targets import Target, read_target
 from manifolia.forest.trees import check_forest_input
 from reference import forest as naive
@@ -119,6 +120,37 @@ def test_places_by_votes_are_the_mean_under_weighted_proximities(make, sharpness
     np.testing.assert_allclose(place_new(leaf, leaves), through_pairs, atol=1e-9)
 
 
+def test_a_class_that_its_leaves_shrink_is_spread_out_again():
+    X, y, model = classes()
+    table, target = leaf_table(model, X), read_target(y, len(X))
+    Y = np.random.default_rng(0).normal(size=(len(X), 2)) + 20.0 * np.eye(3)[y][:, :2]
+    votes = out_of_bag_votes(table, target)
+    plain, wide = (guided_leaves(table, Y, target, votes, 2.0, spread_out=s) for s in (False, True))
+    own = F.proximity(model, X).toarray() * (y[:, np.newaxis] == y)
+    means = own @ Y / own.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(wide.own_means(table.leaf, parts_out_of_bag(table), y), means, atol=1e-9)
+    places = place_training(table, plain), place_training(table, wide)
+    for k in range(3):
+        rows = y == k
+        extent, shrunk = (np.median(np.linalg.norm(A[rows] - np.median(A[rows], axis=0), axis=1)) for A in (Y, means))
+        reach = np.quantile(np.linalg.norm(Y[rows] - np.median(Y[rows], axis=0), axis=1), 0.9)
+        middle, center = np.median(means[rows], axis=0), np.median(Y[rows], axis=0)
+        np.testing.assert_allclose(wide.spread[k], [0.75 * extent / shrunk, reach, *middle, *center], rtol=1e-9)
+        sure = rows & (votes.votes[:, k] > 0.99)
+        assert sure.sum() > 10
+        before, after = (np.median(np.linalg.norm(A[sure] - center, axis=1)) for A in places)
+        assert before < 0.3 * extent < after < extent
+        assert np.linalg.norm(places[1][sure] - center, axis=1).max() < reach
+
+
+def test_classes_of_few_rows_and_wide_ones_stay_as_they_are():
+    labels = Labels(np.array([0] * 4 + [1] * 6, dtype=np.int32), np.array([[0], [1]]))
+    Y = np.random.default_rng(0).normal(size=(10, 2))
+    spread = spread_of_groups(labels, Y, Y)
+    np.testing.assert_array_equal(spread, [[1.0, np.inf, 0, 0, 0, 0]] * 2)
+    assert spread_of_groups(labels, Y, 0.01 * Y)[1, 0] == pytest.approx(50.0)  # at most
+
+
 @pytest.mark.parametrize("sharpness", SHARPNESS)
 def test_a_tree_counts_by_how_near_its_value_is_to_that_of_all(sharpness):
     X, y, model = numbers()
@@ -145,7 +177,9 @@ def test_only_classes_with_enough_of_the_leaders_votes_have_a_say():
     leaf = np.array([[0], [1], [2]], dtype=np.int32)
     faded = ((0.5**4 - 0.25**4) / (1 - 0.25**4)) ** 0.25
     for sharpness, place in ((1.0, 9 / 3), (4 / 3, 9 * faded / (1 + faded)), (2.0, 0.0), (3.0, 0.0)):
-        leaves = VotedLeaves(np.arange(4), group, content, columns, 1 - 1 / sharpness)
+        leaves = VotedLeaves(
+            np.arange(4), group, content, columns, 1 - 1 / sharpness, np.array([[1.0, np.inf, 0.0, 0.0]] * 2)
+        )
         np.testing.assert_allclose(leaves.votes(leaf), [[2 / 3, 1 / 3]])
         np.testing.assert_allclose(leaves.place(leaf), [[place]], atol=1e-9)
 
@@ -213,8 +247,9 @@ def test_the_same_bits_alone_in_a_batch_and_on_any_number_of_threads(case):
 
 def test_a_row_that_meets_no_training_row_is_reported():
     leaves = VotedLeaves(
-        np.array([0, 0, 1]), np.zeros(1, dtype=np.int32), np.ones((1, 2)), np.zeros((1, 1), dtype=np.int32), 0.5
-    )
+        np.array([0, 0, 1]), np.zeros(1, dtype=np.int32), np.ones((1, 2)), np.zeros((1, 1), dtype=np.int32), 0.5,
+        np.array([[1.0, np.inf, 0.0, 0.0]]),
+    )  # fmt: skip
     with pytest.warns(ManifoliaWarning, match="1 of 2 rows fall"):
         placed = leaves.place(np.array([[0, 1]], dtype=np.int32))
     np.testing.assert_array_equal(placed, [[0.0], [1.0]])
@@ -225,10 +260,10 @@ def test_arrays_that_do_not_fit_are_told(case):
     n = table.trees.n_leaves
     assert leaves.fits(n)
     assert not leaves.fits(n + 1)
-    assert not leaves._replace(**{leaves._fields[-1]: "2"}).fits(n)
+    assert not leaves._replace(**{"cut" if isinstance(leaves, VotedLeaves) else "power": "2"}).fits(n)
     broken = (
         [("starts", leaves.starts + 1), ("group", leaves.group + 99), ("columns", leaves.columns - 1),
-         ("content", leaves.content[:-1]), ("columns", leaves.columns + 1000)]
+         ("content", leaves.content[:-1]), ("columns", leaves.columns + 1000), ("spread", leaves.spread[1:])]
         if isinstance(leaves, VotedLeaves)
         else [("values", leaves.values[1:]), ("filled", leaves.filled * 1.0), ("n_outputs", 3), ("n_outputs", 0)]
     )  # fmt: skip

@@ -11,6 +11,8 @@ from manifolia.forest.leaf_tables import leaf_table, pack_bits
 from manifolia.kernels import forest as kernels
 from reference import forest as naive
 
+AS_IT_IS = np.array([[1.0, np.inf, 0.0, 0.0]] * 2)  # of two groups in one dimension
+
 
 def random_table(seed, n=17, n_trees=5, n_leaves=4):
     generator = np.random.default_rng(seed)
@@ -190,6 +192,8 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
     parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
     columns = np.array([[0, 3], [1, 3], [2, 4]], dtype=np.int32)  # two labels, three combinations
     label_of = np.array([0, 0, 0, 1, 1])
+    spread = np.column_stack([[1.0, 3.0, 20.0], [np.inf, 0.5, 2.0], generator.normal(size=(3, 4))])
+    spread[0, 2:] = 0.0  # as it is
     size = generator.integers(0, 4, offsets[-1])  # some leaves are empty
     starts = np.concatenate([[0], np.cumsum(size)])
     group = generator.integers(0, 3, starts[-1]).astype(np.int32)
@@ -197,10 +201,14 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
     results = []
     for module in (kernels, naive):
         votes, n_asked, out = np.zeros((17, 5)), np.zeros(17, dtype=np.int64), np.zeros((17, 2))
+        sums, asked = np.zeros((17, 3)), parts if role != "new" else np.ones_like(counts)
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
-            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out)
-        results.append((votes, n_asked, out))
+            module.place_by_votes(
+                leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out
+            )
+            module.own_group_sums(leaf, asked, starts, group, content, np.arange(17) % 3, first, last, sums)
+        results.append((votes, n_asked, out, sums))
     for got, expected in zip(*results, strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-12)
     assert np.abs(results[0][2]).max() > 0.1
@@ -214,7 +222,19 @@ def test_a_high_cut_leaves_the_groups_with_most_votes(votes, place):
     columns, out = np.array([[0], [1]], dtype=np.int32), np.zeros((1, 1))
     every = np.empty((0, 0), dtype=np.uint8)
     kernels.place_by_votes(
-        leaf, every, starts, group, content, columns, np.array([votes]), np.zeros(2, dtype=np.int64), 1.0, 0, 1, out
+        leaf,
+        every,
+        starts,
+        group,
+        content,
+        columns,
+        np.array([votes]),
+        np.zeros(2, dtype=np.int64),
+        1.0,
+        AS_IT_IS,
+        0,
+        1,
+        out,
     )
     assert out[0, 0] == pytest.approx(place, rel=1e-9)
 
@@ -227,7 +247,7 @@ def test_combinations_of_labels_without_a_contender_in_every_label_are_placed_by
     votes = np.array([[0.9, 0.1, 0.9, 0.1, 0.9, 0.1]])
     out, every = np.zeros((1, 1)), np.empty((0, 0), dtype=np.uint8)
     label_of = np.repeat([0, 1, 2], 2)
-    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, label_of, 0.5, 0, 1, out)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, label_of, 0.5, AS_IT_IS, 0, 1, out)
     assert out[0, 0] == pytest.approx(6.0, abs=1e-9)
 
 

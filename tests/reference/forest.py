@@ -140,14 +140,28 @@ def say(votes, label_of, cut):
     return np.maximum(weights, np.exp(-27.0))
 
 
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out):
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out):
     for i in range(first, last):
         entries = [e for where in _asked(leaf, parts, i) for e in range(starts[where], starts[where + 1])]
         if entries:
             weight_of = say(votes[i], label_of, cut)
-            weights = [np.prod(weight_of[columns[group[e]]]) for e in entries]
-            out[i] = sum(w * content[e, 1:] for w, e in zip(weights, entries, strict=True))
-            out[i] /= sum(w * content[e, 0] for w, e in zip(weights, entries, strict=True))
+            held = {g: sum(content[e] for e in entries if group[e] == g) for g in {group[e] for e in entries}}
+            weights = {g: np.prod(weight_of[columns[g]]) * total[0] for g, total in held.items()}
+            places = {g: spread_out(total[1:] / total[0], *spread[g]) for g, total in held.items()}
+            out[i] = sum(weights[g] * places[g] for g in held) / sum(weights.values())
+
+
+def spread_out(mean, factor, reach, *centers):
+    """A place moved away from its centre, never farther than the reach."""
+    before, after = np.split(np.array(centers), 2)
+    step = factor * (mean - before)
+    return after + step / np.sqrt(1 + step @ step / reach**2)
+
+
+def own_group_sums(leaf, parts, starts, group, content, own, first, last, out):
+    for i in range(first, last):
+        for where in _asked(leaf, parts, i):
+            out[i] += sum(content[e] for e in range(starts[where], starts[where + 1]) if group[e] == own[i])
 
 
 def place_by_values(leaf, parts, values, filled, guess, power, first, last, out):

@@ -312,17 +312,19 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
 
 
 @kernel()
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, first, last, out):
-    """For rows first … last − 1: the mean of their leaves' groups, each weighted by f(r) / r of its labels' votes.
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out):
+    """For rows first … last − 1: the mean of their groups' places, each weighted by f(r) / r of its labels' votes.
 
     ``content`` is a group's share of the leaf, then that share times the group's mean place. r is a label's share of
     the leader's votes, among the columns of ``votes`` with the same ``label_of``, and f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴)
     above the ``cut`` c. Weights are relative to the largest of the groups that a row meets: of combinations of labels,
-    none may have contenders only.
+    none may have contenders only. A group's place is the mean m over leaves, spread out: with ``spread`` its factor a,
+    its reach R and the centres b, c that are moved onto one another, c + d / √(1 + |d|² / R²) where d = a (m − b).
     """
     leaders = np.empty(columns.shape[1])
     log_weights = np.empty(votes.shape[1])
     weights = np.empty(columns.shape[0])
+    sums = np.empty((columns.shape[0], content.shape[1]))
     met = np.empty(columns.shape[0], dtype=np.int64)  # there may be many groups, of which a row meets few
     met_by = np.full(columns.shape[0], -1)
     for i in range(first, last):
@@ -343,23 +345,46 @@ def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of
                         met[n_met] = g
                         n_met += 1
                         weights[g] = 0.0
+                        sums[g] = 0.0
                         for label in range(columns.shape[1]):
                             weights[g] += log_weights[columns[g, label]]
                         largest = max(largest, weights[g])
-        for m in range(n_met):
-            weights[met[m]] = np.exp(weights[met[m]] - largest)
+                    for c in range(content.shape[1]):
+                        sums[g, c] += content[e, c]
         total = 0.0
-        for t in range(leaf.shape[0]):
-            if parts.shape[0] == 0 or parts[t, i] != 0:
-                where = np.uint64(leaf[t, i])
-                for e in range(starts[where], starts[where + _ONE]):
-                    weight = weights[group[e]]
-                    total += weight * content[e, 0]
-                    for c in range(out.shape[1]):
-                        out[i, c] += weight * content[e, c + 1]
+        for m in range(n_met):
+            g = met[m]
+            weight = np.exp(weights[g] - largest) * sums[g, 0]
+            shrink = _spread_out(sums[g], spread[g])
+            total += weight
+            for c in range(out.shape[1]):
+                out[i, c] += weight * (spread[g, 2 + out.shape[1] + c] + shrink * sums[g, c + 1])
         if total > 0.0:
             for c in range(out.shape[1]):
                 out[i, c] /= total
+
+
+@kernel()
+def _spread_out(total, spread):
+    """Turn a group's sums into its deviation d from its centre, in place; return 1 / √(1 + |d|² / R²)."""
+    length = 0.0
+    for c in range(total.shape[0] - 1):
+        total[c + 1] = spread[0] * (total[c + 1] / total[0] - spread[2 + c])
+        length += total[c + 1] ** 2
+    return 1.0 / np.sqrt(1.0 + length / spread[1] ** 2)
+
+
+@kernel()
+def own_group_sums(leaf, parts, starts, group, content, own, first, last, out):
+    """For rows first … last − 1: the sum of what their leaves hold of their own group, trees in order."""
+    for i in range(first, last):
+        for t in range(leaf.shape[0]):
+            if parts[t, i] != 0:
+                where = np.uint64(leaf[t, i])
+                for e in range(starts[where], starts[where + _ONE]):
+                    if group[e] == own[i]:
+                        for c in range(content.shape[1]):
+                            out[i, c] += content[e, c]
 
 
 @kernel()

@@ -176,7 +176,13 @@ class FittedForest:
         return out_of_bag_votes(self.table, self._training_data()[1], row_weight=self.weight)
 
     def fill_leaves(
-        self, Y: FloatArray, reporter: Reporter, *, sharpness: float = 1.0, votes: Votes | None = None
+        self,
+        Y: FloatArray,
+        reporter: Reporter,
+        *,
+        sharpness: float = 1.0,
+        votes: Votes | None = None,
+        spread_out: bool = False,
     ) -> None:
         """Put coordinates into the leaves, above sharpness 1 with what the rows there say of the target."""
         reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
@@ -184,7 +190,9 @@ class FittedForest:
             self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         else:
             target, votes = self._training_data()[1], self.votes() if votes is None else votes
-            self.leaves = guided_leaves(self.table, Y, target, votes, sharpness, row_weight=self.weight)
+            self.leaves = guided_leaves(
+                self.table, Y, target, votes, sharpness, row_weight=self.weight, spread_out=spread_out
+            )
 
     def place_training(self) -> FloatArray:
         """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""

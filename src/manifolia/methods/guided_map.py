@@ -200,7 +200,7 @@ class GuidedMap(ForestBacked):
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             layout = _lay_out((W + W.T) / 2.0, start, reporter)  # 5
-            forest.fill_leaves(layout.Y, reporter, sharpness=self.sharpness, votes=votes)  # 6
+            forest.fill_leaves(layout.Y, reporter, sharpness=self.sharpness, votes=votes, spread_out=True)  # 6
             places = forest.place_training()
             judged = forest.judge(places, reporter)
             return self._keep(
