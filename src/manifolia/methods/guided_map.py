@@ -8,7 +8,8 @@ step   what                                                   here
 3      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 4      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
 5      t-SNE's forces on the affinities, from there           `layout.forces`
-6      each row placed by votes through the leaves            `extension.vote_map.guided_leaves`
+6      each row placed by votes through the leaves, classes   `extension.vote_map.guided_leaves`
+       spread out to most of their extent in the layout
 =====  =====================================================  ===================================================
 
 The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. The layout may
