@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from manifolia._core.groups import read_groups, sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
+from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
@@ -81,9 +82,10 @@ class FittedForest:
 
     def __init__(
         self, forest: Any, table: LeafTable, target: Target, weight: FloatArray | None, rows: Any, *,
-        permutation_seed: int, contrast_seed: int | None,
+        permutation_seed: int, contrast_seed: int | None, groups: IntArray | None = None,
     ) -> None:  # fmt: skip
         self.forest = forest
+        self.groups = groups  # (n,): rows that belong together; None: each row on its own
         self.leaf, self.counts = table.leaf, table.counts
         self.weight = weight
         self.permutation_seed, self.contrast_seed = permutation_seed, contrast_seed
@@ -105,11 +107,13 @@ class FittedForest:
         n_trees: int,
         seeds: Sequence[int],
         reporter: Reporter,
+        groups: ArrayLike | None = None,
     ) -> FittedForest:
         """Grow a forest, or take the fitted one that is given, and read its leaves.
 
         The first seed is of the forest, the last one of the permutations by which importance is measured.
         """
+        together = target_groups(groups, target)
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
             rows,
@@ -117,6 +121,7 @@ class FittedForest:
             forest=forest,
             n_trees=n_trees,
             sample_weight=sample_weight,
+            groups=together,
             random_state=seeds[0],
             report=partial(reporter.step, "forest") if reporter.is_heard else None,
         )
@@ -125,10 +130,12 @@ class FittedForest:
         reporter.step("leaves", 0, 1)
         table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
         weight = training_weights(grown.forest, sample_weight)
+        if together is not None and not target.labelled.all():
+            table, weight = _with_sisters(table, weight, target.labelled, together)
         contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
         fitted = cls(
             grown.forest, table, target, weight, rows,
-            permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None,
+            permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None, groups=together,
         )  # fmt: skip
         reporter.step("leaves", 1, 1)
         return fitted
@@ -199,7 +206,9 @@ class FittedForest:
             task: dict[str, bool] = {"classification": target.is_classification}
             predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
             left_out = (self.counts == 0).any(axis=0)[known]
-            judged = Judged(*judge_separation(places[known], y, predicted[known], left_out, **task), predicted)
+            groups = sub_groups(self.groups, known)
+            scores = judge_separation(places[known], y, predicted[known], left_out, groups=groups, **task)
+            judged = Judged(*scores, predicted)
         reporter.update("placement", 1, 1)
         return judged
 
@@ -296,6 +305,7 @@ class FittedForest:
         if y is None:
             return None
         about: dict[str, Any] = {"trees": self.trees, "random_state": self.permutation_seed}
+        about["groups"] = sub_groups(self.groups, known)
         return importance_by_group(self.forest, rows[known], y, self.counts[:, known], **about)
 
     def _training_data(self) -> tuple[Any, Target]:
@@ -316,6 +326,7 @@ class FittedForest:
     def check_restored(self) -> None:
         """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
         self._training = self._trees = None
+        self.__dict__.setdefault("groups", None)  # which the first files do not name
         if check_forest(self.forest) is not self.forest:
             raise ValueError("the model holds a wrapped forest.")
         check_leaves(self.leaf, self.counts, self.trees)
@@ -323,12 +334,35 @@ class FittedForest:
         fits = self.excess.shape == (n,) and self.excess.dtype == np.float64
         if self.weight is not None:
             fits = fits and self.weight.shape == (n,) and self.weight.dtype == np.float64
+        if self.groups is not None:
+            fits = fits and self.groups.shape == (n,) and self.groups.dtype == np.int64
+            fits = fits and bool(((self.groups >= 0) & (self.groups < n)).all())
         if self.leaves is not None:
             fits = fits and self.leaves.fits(self.trees.n_leaves)
         low, high, span = self.ranges
         fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
         if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
             raise ValueError("the leaves, ranges or weights of the model do not fit its forest.")
+
+
+def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:
+    """Read groups of rows, and refuse those by which nothing of a target could be learned."""
+    classes = target.y if target.is_classification else None
+    return read_groups(groups, len(target.labelled), y=classes, labelled=target.labelled)
+
+
+def _with_sisters(
+    table: LeafTable, weight: FloatArray | None, labelled: BoolArray, groups: IntArray
+) -> tuple[LeafTable, FloatArray]:
+    """Let rows without a label be in the bags of their group, where their weight is 0.
+
+    No tree was trained on them, but trees that were trained on others of their group would recognise them.
+    """
+    member = np.full(int(groups.max()) + 1, -1)
+    member[groups[labelled]] = np.flatnonzero(labelled)
+    like = member[groups]
+    counts = np.where(like >= 0, table.counts[:, like], 0).astype(table.counts.dtype)
+    return table._replace(counts=counts), np.where(labelled, 1.0 if weight is None else weight, 0.0)
 
 
 class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -338,11 +372,21 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     @abstractmethod
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow the forest and make the map."""
 
     def fit_transform(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> FloatArray:
         """Make the map and return it.
 
@@ -354,6 +398,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Target.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together, as in ``fit``.
 
         Returns
         -------
@@ -363,7 +409,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
             ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
         """
-        return self.fit(X, y, sample_weight=sample_weight).embedding_
+        return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.
