@@ -85,8 +85,12 @@ def n_units(groups: IntArray | None, n_rows: int) -> int:
 
 
 def draw_rows_by_groups(groups: IntArray, size: int, generator: np.random.Generator) -> IntArray:
-    """Draw whole groups until the next would exceed `size` rows, at least one; the rows in order."""
-    order = generator.permutation(int(groups.max()) + 1)
+    """Draw whole groups at random until the next would exceed `size` rows, at least one; the rows in order."""
+    return rows_of_first(groups, generator.permutation(int(groups.max()) + 1), size)
+
+
+def rows_of_first(groups: IntArray, order: IntArray, size: int) -> IntArray:
+    """Take whole groups in an order until the next would exceed `size` rows, at least one; the rows in order."""
     sizes = np.bincount(groups)
     n_taken = max(1, int(np.searchsorted(np.cumsum(sizes[order]), size, side="right")))
     return np.flatnonzero(np.isin(groups, order[:n_taken]))
