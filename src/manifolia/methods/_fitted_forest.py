@@ -180,7 +180,7 @@ class FittedForest:
 
     def votes(self) -> Votes | None:
         """Ask the trees that left a training row out of their bag for its target; None without a target."""
-        return out_of_bag_votes(self.table, self._training_data()[1], row_weight=self.weight)
+        return out_of_bag_votes(self.table, self.training_data()[1], row_weight=self.weight)
 
     def fill_leaves(
         self, Y: FloatArray, reporter: Reporter, *, sharpness: float = 1.0, votes: Votes | None = None
@@ -190,7 +190,7 @@ class FittedForest:
         if sharpness == 1.0:
             self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         else:
-            target, votes = self._training_data()[1], self.votes() if votes is None else votes
+            target, votes = self.training_data()[1], self.votes() if votes is None else votes
             self.leaves = guided_leaves(self.table, Y, target, votes, sharpness, row_weight=self.weight)
 
     def place_training(self) -> FloatArray:
@@ -199,7 +199,7 @@ class FittedForest:
 
     def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
         """Compare what the map shows of the target with what the forest knows of it."""
-        table, (_, target) = self.table, self._training_data()
+        table, (_, target) = self.table, self.training_data()
         judged = Judged(float("nan"), float("nan"), None)
         if target.y is not None and table.bootstrap:
             y, known = target.y, target.labelled
@@ -278,7 +278,7 @@ class FittedForest:
         return self.importance
 
     def _measure_importance(self) -> Importance:
-        rows, target = self._training_data()
+        rows, target = self.training_data()
         if not np.array_equal(self.leaves_of(rows), self.leaf):
             raise ValueError(
                 "feature_importances_: the array that was given to fit has been changed in place since. "
@@ -308,7 +308,7 @@ class FittedForest:
         about["groups"] = sub_groups(self.groups, known)
         return importance_by_group(self.forest, rows[known], y, self.counts[:, known], **about)
 
-    def _training_data(self) -> tuple[Any, Target]:
+    def training_data(self) -> tuple[Any, Target]:
         """Return the rows and the target given to ``fit``, unless they are gone."""
         if self._training is None:
             raise AttributeError(
