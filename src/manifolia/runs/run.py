@@ -145,8 +145,7 @@ def _check(table: Table, request: Request) -> tuple[Labels, RowGroups | None]:
         raise TableError(f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}.")
     for name in request.exclude:
         take_column(table, name, "exclude")  # a misspelt one is reported
-    labels = read_labels(table, request.target)
-    return labels, read_group_column(table, request.groups, labels)
+    return read_labels(table, request.target), read_group_column(table, request.groups)
 
 
 def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]:

@@ -36,7 +36,7 @@ def tune_table(
     from manifolia.tune.presets import preset
 
     labels = read_labels(table, request.target)
-    groups = read_group_column(table, request.groups, labels)
+    groups = read_group_column(table, request.groups)
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
     read_task(estimator, labels)  # the run that is made with the settings says what was chosen
     preparer, X = prepare(table, request, card)

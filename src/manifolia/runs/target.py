@@ -69,16 +69,10 @@ class RowGroups(NamedTuple):
         return len(self.labels) if self.codes is None else int(self.codes.max()) + 1
 
 
-def read_group_column(table: Table, name: str | None, labels: Labels) -> RowGroups | None:
+def read_group_column(table: Table, name: str | None) -> RowGroups | None:
     """Take the column that says which rows belong together; None if there is none."""
     if name is None:
         return None
-    if name in labels.frame.columns:
-        raise TableError(
-            f"{name} is both target and groups: rows of one value would be learned from or judged, never both. Choose "
-            f"another column for one of them.",
-            parameter="groups",
-        )
     column = take_column(table, name, "groups")
     return RowGroups(name, column, group_codes(column))
 
