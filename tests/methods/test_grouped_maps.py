@@ -16,6 +16,9 @@ from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest import importances
 from manifolia.metrics import knn_accuracy
 
+# Where groups are left out to compare, rows are near copies of one another.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have near copies:manifolia.exceptions.HonestyWarning")
+
 N_PATIENTS, N_EACH = 60, 5
 GROUPS = np.repeat(np.arange(N_PATIENTS), N_EACH)
 MAPS = {

@@ -10,6 +10,9 @@ from manifolia.exceptions import ParameterError
 from manifolia.tune.runner import Bench, Job
 from manifolia.tune.subsample import sample_rows
 
+# Where groups are left out to compare, rows are near copies of one another.
+pytestmark = pytest.mark.filterwarnings("ignore:.*have near copies:manifolia.exceptions.HonestyWarning")
+
 GROUPS = np.repeat(np.arange(40), 5)
 
 

@@ -48,6 +48,7 @@ from manifolia.forest.trees import (
     is_grown,
     read_trees,
 )
+from manifolia.metrics.near_copies import warn_of_near_copies
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
@@ -114,6 +115,9 @@ class FittedForest:
         The first seed is of the forest, the last one of the permutations by which importance is measured.
         """
         together = target_groups(groups, target)
+        given = check_forest(forest)
+        if groups is None and not (given is not None and is_grown(given)) and not is_sparse(rows):
+            suspect_groups(rows, target)
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
             rows,
@@ -349,6 +353,13 @@ def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:
     """Read groups of rows, and refuse those by which nothing of a target could be learned."""
     classes = target.y if target.is_classification else None
     return read_groups(groups, len(target.labelled), y=classes, labelled=target.labelled)
+
+
+def suspect_groups(rows: FloatArray, target: Target) -> None:
+    """Warn where rows of one target seem to belong together, and nobody said so."""
+    if target.y is not None and target.y.ndim == 1:
+        y = np.unique(target.y, return_inverse=True)[1].ravel() if target.is_classification else target.y
+        warn_of_near_copies(rows[target.labelled], y, classes=target.is_classification)
 
 
 def _with_sisters(

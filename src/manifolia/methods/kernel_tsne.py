@@ -61,6 +61,7 @@ from manifolia.extension.kernel_formula import importance_from_jacobian, sensiti
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.extension.subset_map import SubsetMap, choose_rows, place_all, seen_rows
 from manifolia.layout.embed import check_embedder, embed, embed_need
+from manifolia.metrics.near_copies import warn_of_near_copies
 from manifolia.metrics.separation import map_score
 from manifolia.neighbors.exact import search_need
 from manifolia.operators.projection import Projection, find_projection
@@ -632,6 +633,8 @@ class FisherKernelTSNE(_KernelMethod):
             checked = validate_data(self, X, min_rows=3)
             n = len(checked)
             codes = class_codes(y, n, task=self.task, n_bins=self.n_bins)
+            if groups is None:
+                warn_of_near_copies(checked[codes >= 0], codes[codes >= 0], classes=True)
             together = read_groups(groups, n, y=codes[codes >= 0], labelled=codes >= 0)
             reporter = Reporter(self.callback, verbose=self.verbose)
             memory.require(self._memory_need(checked, y), step=f"a map of {n} rows", remedy=_REMEDY)

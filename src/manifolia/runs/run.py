@@ -32,6 +32,7 @@ from manifolia.runs.report import coordinates_of, report_of
 from manifolia.runs.scores import prediction_by_rows, score_model
 from manifolia.runs.target import Labels, RowGroups, read_group_column, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.repeated import group_notes
 
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
@@ -126,7 +127,8 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 known,
             )
             describe(context)
-    notes = [*table.notes, *preparer.notes_, *taken, *_of_groups(groups, card, labels), *said, *warned]
+    suspected = _suspected(table, labels, known.task) if groups is None else _of_groups(groups, card)
+    notes = [*table.notes, *preparer.notes_, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
@@ -201,10 +203,16 @@ def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TableP
     return preparer, X
 
 
-def _of_groups(groups: RowGroups | None, card: registry.Card, labels: Labels) -> list[str]:
-    """Say what groups do not do."""
-    if groups is None:
+def _suspected(table: Table, labels: Labels, task: str) -> list[str]:
+    """Name columns that seem to say which rows belong together, if nobody said so."""
+    if labels.y is None or labels.y.ndim > 1 or task not in ("classification", "regression"):
         return []
+    others = (name for name in table.names if name not in labels.frame.columns)
+    return group_notes(((name, table.column(name)) for name in others), labels.y, classes=task == "classification")
+
+
+def _of_groups(groups: RowGroups, card: registry.Card) -> list[str]:
+    """Say what groups do not do."""
     if groups.codes is None:
         return [f"{groups.name} is different in every row: no rows belong together, and it changes nothing."]
     if card.takes_groups or not card.supervised:
