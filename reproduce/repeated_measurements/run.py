@@ -39,8 +39,8 @@ N_TREES = 200
 ALONE = (
     "ames_housing", "blood_transfusion", "breast_cancer_wisconsin_diagnostic", "breast_cancer_wisconsin_original",
     "breast_cancer_wisconsin_prognostic", "credit_approval", "cylinder_bands", "ecoli", "german_credit_numeric",
-    "glass", "haberman", "heart_cleveland", "hepatitis", "ionosphere", "iris", "mammographic_mass", "pima_diabetes", "sonar",
-    "titanic", "vehicle", "wine",
+    "glass", "haberman", "heart_cleveland", "hepatitis", "ionosphere", "iris", "mammographic_mass", "pima_diabetes",
+    "sonar", "titanic", "vehicle", "wine",
 )  # fmt: skip
 
 
@@ -75,11 +75,11 @@ def planted_lines(n_seeds):
     return table(("map", "drawn", "out of bag", "10 nearest in the map"), lines)
 
 
-def is_warned(X, y):
+def is_warned(X, y, task="classification"):
     """Whether a fit suspects that rows belong together."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        RFPHATE(n_trees=10, task="classification", random_state=0).fit(X, y)
+        RFPHATE(n_trees=10, task=task, random_state=0).fit(X, y)
     return any("near copies" in str(one.message) for one in caught)
 
 
@@ -100,7 +100,7 @@ def suspicion_lines(n_seeds):
         columns = ((str(column), values.reset_index(drop=True)) for column, values in frame.items())
         noted += [name] if group_notes(columns, y, classes=classes) else []
         numbers = pd.DataFrame(bunch.data).select_dtypes("number").to_numpy(dtype=float)
-        suspected += [name] if classes and numbers.shape[1] and is_warned(numbers, y) else []
+        suspected += [name] if is_warned(numbers, y, "classification" if classes else "regression") else []
     rows = [
         ("planted patients, the column of patients in the table", f"{notes} of {n_seeds}", f"{warned} of {n_seeds}"),
         ("tables whose rows are on their own", f"{len(noted)} of {len(here)}", f"{len(suspected)} of {len(here)}"),

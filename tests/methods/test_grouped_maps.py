@@ -7,14 +7,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import manifolia as mf
 from manifolia import forest as stages
+from manifolia._core.progress import Reporter
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest import importances
 from manifolia.metrics import knn_accuracy
+from reference.bags import group_vote
 
 # Where groups are left out to compare, rows are near copies of one another.
 pytestmark = pytest.mark.filterwarnings("ignore:.*have near copies:manifolia.exceptions.HonestyWarning")
@@ -88,19 +91,31 @@ def test_proximities_sum_to_one_and_vote_as_the_forest_does(fitted, table):
     assert (stages.proximity(fitted.forest_, table[0], kind="gap") != K).nnz == 0
 
 
-def test_places_depend_on_no_label_of_the_group(table):
-    """With one patient's labels turned round, trees without the patient are the same, and so is where it lies."""
+def test_votes_and_places_are_of_trees_that_left_the_group_out(table):
     X, y = table
-    held = mf.RFPHATE(n_trees=60, random_state=0).fit(X, y, groups=GROUPS)._fitted_forest
-    counts, leaf = held.counts, held.leaf
-    turned = np.where(GROUPS == 7, 1 - y, y)
-    other = mf.RFPHATE(n_trees=60, random_state=0).fit(X, turned, groups=GROUPS)._fitted_forest
-    without = counts[:, 7 * N_EACH] == 0
-    assert without.any()
-    assert np.array_equal(counts, other.counts)
-    trees = [(a.tree_.threshold, b.tree_.threshold) for a, b in zip(held.forest, other.forest, strict=True)]
-    assert [np.array_equal(*pair) for pair in np.array(trees, dtype=object)[without]] == [True] * without.sum()
-    assert leaf.shape == other.leaf.shape
+    held = mf.GuidedMap(n_trees=60, random_state=0).fit(X, y, groups=GROUPS)._fitted_forest
+    by_hand = group_vote(held.forest, X, y, GROUPS, held.counts)
+    known = ~np.isnan(by_hand).any(axis=1)
+    assert known.mean() > 0.95
+    np.testing.assert_allclose(held.votes().votes[known], by_hand[known], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(held.class_shares()[0][known], by_hand[known], rtol=0, atol=1e-12)
+    held.fill_leaves(np.eye(2)[y], Reporter(None))  # with indicators in the leaves a place is a vote
+    np.testing.assert_allclose(held.place_training()[known], by_hand[known], rtol=0, atol=1e-12)
+
+
+def test_a_place_depends_on_no_label_of_the_group(table):
+    """With one patient's labels turned round, the trees without the patient, which place it, are the same."""
+    X, y = table
+    one, other = (
+        mf.RFPHATE(n_trees=60, random_state=0).fit(X, labels, groups=GROUPS)._fitted_forest
+        for labels in (y, np.where(GROUPS == 7, 1 - y, y))
+    )
+    places = []
+    for held in (one, other):
+        held.fill_leaves(X[:, :2], Reporter(None))
+        places.append(held.place_training())
+    assert np.array_equal(places[0][GROUPS == 7], places[1][GROUPS == 7])
+    assert not np.array_equal(places[0][GROUPS != 7], places[1][GROUPS != 7])
 
 
 def test_importance_is_measured_on_groups_out_of_bag(fitted, table):
@@ -234,6 +249,30 @@ def test_metadata_routing_passes_groups_through_a_pipeline(table):
         for other in (mf.GuidedMap, mf.ForestMap, mf.ForestFeatures, mf.FisherKernelTSNE):
             assert other().set_fit_request(groups=True).get_metadata_routing().fit.requests["groups"] is True
     assert np.array_equal(piped[-1].embedding_, direct.embedding_)
+
+
+def test_a_search_passes_groups_on_to_every_fit(table):
+    X, y = table
+    seen = []
+
+    def score(model, X, y):
+        seen.append(model._fitted_forest.groups)
+        return model.oob_score_
+
+    with config_context(enable_metadata_routing=True):
+        step = mf.RFPHATE(n_trees=20, random_state=0).set_fit_request(groups=True)
+        search = GridSearchCV(step, {"t": [2, 4]}, scoring=score, cv=GroupKFold(3), error_score="raise")
+        search.fit(X, y, groups=GROUPS)
+    assert [np.bincount(groups).tolist() for groups in seen] == [[N_EACH] * 40] * 6
+    assert search.best_estimator_._fitted_forest.groups.max() == N_PATIENTS - 1
+
+
+def test_the_page_of_a_model_speaks_of_its_groups(table, tmp_path):
+    X, y = table
+    model = mf.RFPHATE(n_trees=60, random_state=0).fit(X, y, groups=GROUPS)
+    page = mf.explore(model, X, y, tmp_path / "map.html", parts=None).read_text(encoding="utf-8")
+    assert "from 300 rows of 60 groups" in page
+    assert "nearest rows of other groups in the map" in page
 
 
 def test_forest_features_draw_and_hold_out_groups(table, monkeypatch):
