@@ -359,7 +359,8 @@ def suspect_groups(rows: FloatArray, target: Target) -> None:
     """Warn where rows of one target seem to belong together, and nobody said so."""
     if target.y is not None and target.y.ndim == 1:
         y = np.unique(target.y, return_inverse=True)[1].ravel() if target.is_classification else target.y
-        warn_of_near_copies(rows[target.labelled], y, classes=target.is_classification)
+        known = rows if target.labelled.all() else rows[target.labelled]  # no copy of a large table
+        warn_of_near_copies(known, y, classes=target.is_classification)
 
 
 def _with_sisters(
