@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from manifolia._core.groups import read_groups, sub_groups
+from manifolia._core.groups import sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
@@ -34,11 +34,11 @@ from manifolia.forest.importances import (
     importance_by_group,
     importance_from_counts,
 )
-from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights
+from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights, with_sisters
 from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
 from manifolia.forest.operators import build_operator
 from manifolia.forest.proximities import KINDS, proximity_from_leaves
-from manifolia.forest.targets import Target, read_target, taken_as
+from manifolia.forest.targets import Target, read_target, taken_as, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_forest,
@@ -48,7 +48,7 @@ from manifolia.forest.trees import (
     is_grown,
     read_trees,
 )
-from manifolia.metrics.near_copies import warn_of_near_copies
+from manifolia.metrics.near_copies import suspect_near_copies
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
@@ -95,7 +95,8 @@ class FittedForest:
         self._trees: Trees | None = table.trees
         self._training: tuple[Any, Target] | None = (rows, target)
         single = check_forest_input(forest, rows)
-        self.ranges: NodeRanges = read_ranges(table.trees, single, table.counts)
+        trained = table.counts if groups is None else table.counts * target.labelled  # others count for their group
+        self.ranges: NodeRanges = read_ranges(table.trees, single, trained)
         self.excess: FloatArray = path_excess(table.trees, single, self.ranges, counts=table.counts)
 
     @classmethod
@@ -117,7 +118,7 @@ class FittedForest:
         together = target_groups(groups, target)
         given = check_forest(forest)
         if groups is None and not (given is not None and is_grown(given)) and not is_sparse(rows):
-            suspect_groups(rows, target)
+            suspect_near_copies(rows, target)
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
             rows,
@@ -135,7 +136,7 @@ class FittedForest:
         table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
         weight = training_weights(grown.forest, sample_weight)
         if together is not None and not target.labelled.all():
-            table, weight = _with_sisters(table, weight, target.labelled, together)
+            table, weight = with_sisters(table, weight, target.labelled, together)
         contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
         fitted = cls(
             grown.forest, table, target, weight, rows,
@@ -347,34 +348,6 @@ class FittedForest:
         fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
         if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
             raise ValueError("the leaves, ranges or weights of the model do not fit its forest.")
-
-
-def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:
-    """Read groups of rows, and refuse those by which nothing of a target could be learned."""
-    classes = target.y if target.is_classification else None
-    return read_groups(groups, len(target.labelled), y=classes, labelled=target.labelled)
-
-
-def suspect_groups(rows: FloatArray, target: Target) -> None:
-    """Warn where rows of one target seem to belong together, and nobody said so."""
-    if target.y is not None and target.y.ndim == 1:
-        y = np.unique(target.y, return_inverse=True)[1].ravel() if target.is_classification else target.y
-        known = rows if target.labelled.all() else rows[target.labelled]  # no copy of a large table
-        warn_of_near_copies(known, y, classes=target.is_classification)
-
-
-def _with_sisters(
-    table: LeafTable, weight: FloatArray | None, labelled: BoolArray, groups: IntArray
-) -> tuple[LeafTable, FloatArray]:
-    """Let rows without a label be in the bags of their group, where their weight is 0.
-
-    No tree was trained on them, but trees that were trained on others of their group would recognise them.
-    """
-    member = np.full(int(groups.max()) + 1, -1)
-    member[groups[labelled]] = np.flatnonzero(labelled)
-    like = member[groups]
-    counts = np.where(like >= 0, table.counts[:, like], 0).astype(table.counts.dtype)
-    return table._replace(counts=counts), np.where(labelled, 1.0 if weight is None else weight, 0.0)
 
 
 class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):

@@ -45,7 +45,7 @@ from manifolia.forest.node_paths import (
     node_hash,
 )
 from manifolia.forest.path_kernels import path_kernel
-from manifolia.forest.targets import Target, read_target
+from manifolia.forest.targets import Target, read_target, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_ensemble,
@@ -55,7 +55,7 @@ from manifolia.forest.trees import (
     read_trees,
     single_precision,
 )
-from manifolia.methods._fitted_forest import check_rows, target_groups
+from manifolia.methods._fitted_forest import check_rows
 
 _HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of the paper's nine training folds does
 _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows

@@ -22,6 +22,7 @@ import numpy as np
 from manifolia._core.types import Array, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
+from manifolia.forest.targets import Target
 from manifolia.metrics._nearest import nearest
 
 _QUERIES = 500  # rows whose neighbours are looked for
@@ -74,6 +75,14 @@ def find_near_copies(X: FloatArray, y: Array, *, classes: bool) -> NearCopies | 
     like = _alike(y[rows[has], np.newaxis], y[found.indices[has]], y, classes=classes)
     inside, outside = (float((like * part).sum() / part.sum()) for part in (inner, outer))
     return NearCopies(len(has) / len(rows), inside, outside, float((1.0 / (n_copies + 1)).mean()) * n)
+
+
+def suspect_near_copies(rows: FloatArray, target: Target) -> None:
+    """Warn where rows of one target seem to belong together, and nobody said so."""
+    if target.y is not None and target.y.ndim == 1:
+        y = np.unique(target.y, return_inverse=True)[1].ravel() if target.is_classification else target.y
+        known = rows if target.labelled.all() else rows[target.labelled]  # no copy of a large table
+        warn_of_near_copies(known, y, classes=target.is_classification)
 
 
 def warn_of_near_copies(X: FloatArray, y: Array, *, classes: bool) -> None:
