@@ -3,7 +3,9 @@
     python benchmarks/groups.py [--rounds 3] [--trees 200]
 
 The same rows and labels, drawn row by row and in groups of five, on two threads; rounds alternate, and the least time
-of each counts. Beside it the out-of-bag scores: rows of a group are alike and their labels are random by group.
+of each counts, by the clock and of the processor. On a machine with other work only the latter can be compared: it is
+what the target is held against. Beside it the out-of-bag scores: rows of a group are alike and their labels are random
+by group.
 """
 
 from __future__ import annotations
@@ -46,13 +48,16 @@ def main():
             for _ in range(arguments.rounds):
                 for by, given in (("rows", None), ("groups", groups)):
                     model = method(n_trees=arguments.trees, random_state=0, n_jobs=2)
-                    wall, _, fitted = clock(partial(model.fit, X, y, groups=given))
-                    least[by], score[by] = min(wall, least.get(by, np.inf)), fitted.oob_score_
+                    wall, cpu, fitted = clock(partial(model.fit, X, y, groups=given))
+                    least[by] = np.minimum((wall, cpu), least.get(by, np.inf))
+                    score[by] = fitted.oob_score_
             ratio = least["groups"] / least["rows"]
-            worst = max(worst, ratio)
+            worst = max(worst, ratio[1])
             print(
-                f"{name:10s} {n:6,} × {d:3}: by rows {least['rows']:6.2f} s, by groups {least['groups']:6.2f} s, ratio "
-                f"{ratio:.2f}; out of bag {score['rows']:.2f} and {score['groups']:.2f}"
+                f"{name:10s} {n:6,} × {d:3}: by rows {least['rows'][1]:6.2f} s of the processor, by groups "
+                f"{least['groups'][1]:6.2f} s, ratio {ratio[1]:.2f} (by the clock {ratio[0]:.2f}); out of bag "
+                f"{score['rows']:.2f} and {score['groups']:.2f}",
+                flush=True,
             )
     print(f"largest ratio {worst:.2f}, target {TARGET}: {'met' if worst <= TARGET else 'missed'}")
 
