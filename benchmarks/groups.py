@@ -1,6 +1,6 @@
 """What bags of whole groups cost: the fit with ``groups`` over the fit without, in one run.
 
-    python benchmarks/groups.py [--rounds 3] [--trees 200]
+    python benchmarks/groups.py [--rounds 5] [--trees 200]
 
 The same rows and labels, drawn row by row and in groups of five, on two threads; rounds alternate, and the least time
 of each counts, by the clock and of the processor. On a machine with other work only the latter can be compared: it is
@@ -36,7 +36,7 @@ def rows(n, d):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trees", type=int, default=200)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", HonestyWarning)  # that the rows are alike is the point
