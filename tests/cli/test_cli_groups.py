@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -79,6 +80,7 @@ def test_scores_leave_the_own_patient_out(mapped, frame, tmp_path):
         assert done.returncode == 0, done.stderr
         return {one["metric"]: one["value"] for one in json.loads(done.stdout)["scores"]}["knn_accuracy"]
 
+    assert "neighbours of the same patient left out" in run("score", folder / "run").stdout
     kept = accuracy()
     assert kept < 0.75
     assert accuracy("--all") == kept
@@ -86,6 +88,21 @@ def test_scores_leave_the_own_patient_out(mapped, frame, tmp_path):
     alone = frame.drop(columns="patient")
     alone.to_csv(tmp_path / "alone.csv", index=False)
     assert accuracy("--data", tmp_path / "alone.csv") > accuracy("--data", tmp_path / "same.csv") + 0.1
+
+
+def test_a_report_with_other_groups_is_refused(mapped, tmp_path):
+    folder, _ = mapped
+    broken = tmp_path / "broken"
+    shutil.copytree(folder / "run", broken)
+    report = json.loads((broken / "report.json").read_text(encoding="utf-8"))
+    for groups in ([1], {"column": 3, "count": 2}, "patient"):
+        (broken / "report.json").write_text(json.dumps({**report, "groups": groups}), encoding="utf-8")
+        done = run("score", broken)
+        assert done.returncode == 1
+        assert "is not a manifolia run" in one_sentence(done)
+    del report["groups"]  # as the first runs were written
+    (broken / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    assert run("score", broken, "--all").returncode == 0
 
 
 @pytest.mark.parametrize(

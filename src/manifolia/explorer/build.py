@@ -409,6 +409,9 @@ _REPORT = {
 }
 
 
+_GROUPS = {"column": str, "count": int}  # of runs whose rows belong together; the first runs do not name them
+
+
 def read_report(path: Path) -> dict[str, Any]:
     """Read the report of a run."""
     try:
@@ -419,7 +422,7 @@ def read_report(path: Path) -> dict[str, Any]:
         raise ModelFileError(
             f"{path.parent} is not a manifolia run: it has no {path.name} that can be read."
         ) from error
-    if not _fits(report, _REPORT):
+    if not _fits(report, _REPORT) or not (report.get("groups") is None or _fits(report["groups"], _GROUPS)):
         raise ModelFileError(f"{path.parent} is not a manifolia run: its {path.name} is of something else.")
     return report
 
