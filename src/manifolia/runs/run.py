@@ -207,7 +207,8 @@ def _suspected(table: Table, labels: Labels, task: str) -> list[str]:
     """Name columns that seem to say which rows belong together, if nobody said so."""
     if labels.y is None or labels.y.ndim > 1 or task not in ("classification", "regression"):
         return []
-    others = (name for name in table.names if name not in labels.frame.columns)
+    known = list(table.meta.columns) if is_sparse(table.features) else table.names  # counts name nobody
+    others = (str(name) for name in known if name not in labels.frame.columns)
     return group_notes(((name, table.column(name)) for name in others), labels.y, classes=task == "classification")
 
 

@@ -54,18 +54,19 @@ def _repeating(column: pd.Series, name: str) -> FloatArray | None:
         kind = kind_of(column, name)
     except TableError:
         return None  # which the preparer reports
-    if kind not in ("number", "text", "category"):
-        return None
-    counts = column.value_counts(sort=False)
-    counts = counts[counts > 0]
-    n = int(counts.sum())
-    if not _FEWEST_VALUES <= len(counts) <= n / 2 or counts.max() > _MOST_EACH or (counts > 1).mean() < _REPEATED:
-        return None
     if kind == "number":
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return numbers if np.all(np.isnan(numbers) | (numbers == np.floor(numbers))) else None
-    codes, _ = pd.factorize(column.astype(object).where(column.notna()).map(str, na_action="ignore"), sort=True)
-    return np.where(codes < 0, np.nan, codes.astype(np.float64))
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.any(values % 1.0 > 0.0):  # of most columns this is all that is looked at
+            return None
+    elif kind in ("text", "category"):
+        codes, _ = pd.factorize(column.astype(object).map(str, na_action="ignore"), sort=True)
+        values = np.where(codes < 0, np.nan, codes.astype(np.float64))
+    else:
+        return None
+    counts = np.unique(values[~np.isnan(values)], return_counts=True)[1]
+    if not _FEWEST_VALUES <= len(counts) <= counts.sum() / 2 or counts.max() > _MOST_EACH:
+        return None
+    return values if np.mean(counts > 1) >= _REPEATED else None
 
 
 def _spared_by_others(codes: IntArray, target: Array, *, classes: bool) -> float:
