@@ -301,8 +301,8 @@ def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Findi
     best, score = max(tried, key=lambda one: one[1] if one[0].helps else -1.0)
     if best.helps:
         return Finding(
-            f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near} "
-            f"in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
+            f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near}"
+            f"{learned.others} in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
         )
     named = " and ".join(f"{trial.name} with {score:.0%}" for trial, score in tried)
     return Finding(
