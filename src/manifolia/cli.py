@@ -55,6 +55,9 @@ _common = _together(
 )
 _formulas = click.option("--escape-formulas", is_flag=True,
                          help="Put ' before texts in CSV files that a spreadsheet would run as formulas.")  # fmt: skip
+_groups = click.option(
+    "--groups", metavar="COLUMN", help="Column of rows that belong together, such as patient; not used as a feature."
+)
 _target = click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
 )
@@ -178,6 +181,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option(
     "-x", "--exclude", multiple=True, metavar="COLUMN", help="Column to show and not to use; may be repeated."
 )
+@_groups
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
               help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
@@ -246,6 +250,7 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
               help="SQLite file that keeps the study, to go on with it.")  # fmt: skip
 @click.option("--task", default="auto", show_default=True, metavar="NAME", help="As for map.")
 @click.option("-x", "--exclude", multiple=True, metavar="COLUMN", help="Column not to use; may be repeated.")
+@_groups
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE", help="As for map.")
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter that is fixed; may be repeated.")  # fmt: skip

@@ -20,6 +20,7 @@ WRONG = {
     "--method": (("rfphate",), "--method: there is no method 'rfphate'. Did you mean 'rf-phate'?"),
     "--task": (("classify",), "--task must be one of 'auto', 'classification'"),
     "--exclude": (("Agee",), "--exclude: there is no column 'Agee'"),
+    "--groups": (("Shp",), "--groups: there is no column 'Shp'. Did you mean 'Ship'?"),
     "--role": (("Age=categoric",), "--role: roles['Age'] must be one of"),
     "--set": (("n_tree=5",), "--set: guided-map has no parameter 'n_tree'. Did you mean 'n_trees'?"),
     "--seed": (("-1",), "--seed must be at least 0, got -1."),

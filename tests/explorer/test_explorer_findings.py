@@ -7,6 +7,7 @@ import pytest
 
 from manifolia.explorer.findings import (
     Learned,
+    Together,
     Trial,
     _agreement,
     can_win,
@@ -16,6 +17,7 @@ from manifolia.explorer.findings import (
     more_than_chance,
     neighbour_finding,
     neighbour_share,
+    recognition_finding,
     remedy_finding,
     surprise_finding,
 )
@@ -249,3 +251,67 @@ def test_all_that_is_known_of_a_map_is_said_in_order():
     blind = findings_of(line, names, learned=Learned(0.5, 0.0, classes=True), **known)
     assert "guesses kind no better than chance" in blind[0].text
     assert blind[-1].text.endswith("its guesses tell little of kind.")
+
+
+# --- rows that belong together ---
+
+
+def patients(rng, n=40, each=25):
+    """Labels that a patient's rows share, and guesses that a patient's rows share, the two unrelated."""
+    groups = np.repeat(np.arange(n), each)
+    label, guess = (np.array(["a", "b"])[rng.integers(0, 2, n)][groups] for _ in range(2))
+    return groups, label, guess
+
+
+def test_agreement_is_judged_by_groups(rng):
+    by_rows, by_groups = [], []
+    for _ in range(60):
+        groups, label, guess = patients(rng)
+        by_rows.append(more_than_chance(label, guess, classes=True))
+        by_groups.append(more_than_chance(label, guess, classes=True, groups=groups))
+    assert np.mean(by_rows) > 0.2  # rows of a patient agree together, by chance
+    assert np.mean(by_groups) < 0.1
+    groups, label, _ = patients(rng)
+    assert more_than_chance(label, label, classes=True, groups=groups)
+    numbers = rng.normal(size=40)[groups]
+    assert more_than_chance(numbers, numbers + rng.normal(size=1000), classes=False, groups=groups)
+    assert not more_than_chance(numbers, np.zeros(1000), classes=False, groups=groups)
+
+
+def test_singletons_are_judged_nearly_as_rows(rng):
+    label = rng.choice(["a", "b", "c"], 400)
+    guess = np.where(rng.random(400) < 0.2, label, rng.choice(["a", "b", "c"], 400))
+    alone = _agreement(label, guess, classes=True, groups=np.arange(400))
+    assert alone == pytest.approx(_agreement(label, guess, classes=True), rel=0.15)
+
+
+def test_both_figures_are_named_where_they_differ(rng):
+    groups, label, guess = patients(rng)
+    noisy = np.where(rng.random(1000) < 0.06, guess, label)
+    learned = Learned(0.5, 0.0, classes=True, together=Together(groups, "patient", "patients", noisy))
+    by_rows, by_patients = (np.mean(label == one) for one in (noisy, guess))
+    found = recognition_finding(label, guess, learned)
+    assert found.text == (
+        f"By rows {by_rows:.0%}, by patients {by_patients:.0%}: the difference is recognition, not learning."
+    )
+    same = learned._replace(together=learned.together._replace(by_rows=guess))
+    assert recognition_finding(label, guess, same) is None
+    assert recognition_finding(label, guess, learned._replace(together=None)) is None
+    numbers = rng.normal(size=40)[groups]
+    told = Learned(0.1, 0.0, classes=False, together=Together(groups, "group", "groups", numbers + 0.1))
+    text = recognition_finding(numbers, np.zeros(1000), told).text
+    assert text.startswith("By rows 99% of the variance, by groups 0%")
+
+
+def test_neighbours_of_the_own_group_have_no_share():
+    Y = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0]])
+    y = np.array(["a", "a", "a", "b", "b", "c"])
+    groups = np.array([0, 0, 0, 1, 1, 2])
+    assert neighbour_share(Y, y, y, k=1).tolist() == [1, 1, 1, 1, 1, 0]
+    assert neighbour_share(Y, y, y, k=1, groups=groups).tolist() == [0] * 6
+    text = neighbour_finding(
+        6, "y", learned=Learned(0.5, 0.1, classes=True, together=Together(groups, "patient", "patients")), y=y,
+        scores={},
+    ).text  # fmt: skip
+    assert "its 3 nearest rows of other patients" in text
+    assert "of rows of patients it was not trained on" in text

@@ -268,3 +268,45 @@ def test_what_is_said_of_any_table_is_true(name, seed, tmp_path):
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_said_of_a_real_table_is_true(name, tmp_path):
     check_everything(REAL[name], 0, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_what_is_said_of_rows_that_belong_together_is_true(kind):
+    """Both figures of the forest, the neighbours' share and the counts, by hand."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(50), 6)
+    X = rng.normal(size=(50, 5))[groups] + 0.1 * rng.normal(size=(300, 5))
+    label = np.array(["ill", "well"])[rng.permutation(50) % 2] if kind == "classes" else rng.normal(size=50)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(patient=groups, state=label[groups])
+    request = Request(target=("state",), groups="patient", method="rf-phate", settings={"n_trees": N_TREES}, parts=None)
+    run = make_run(read(frame), request)
+    forest, y = run.model[-1].forest_, frame["state"].to_numpy()
+    counts = forest.in_bag_counts_
+    assert (counts.reshape(-1, 50, 6) == counts[:, ::6, None]).all()
+
+    def score(guess):
+        return np.mean(guess == y) if kind == "classes" else 1 - ((guess - y) ** 2).mean() / y.var()
+
+    total, asked = 0.0, (counts == 0).sum(axis=0)
+    for tree, drawn in zip(forest.estimators_, counts, strict=True):
+        says = tree.predict_proba(run.rows) if kind == "classes" else tree.predict(run.rows)[:, None]
+        total = total + says * (drawn == 0)[:, None]
+    assert asked.min() > 0
+    learned = score(forest.classes_[total.argmax(axis=1)] if kind == "classes" else total[:, 0] / asked)
+    Y = run.coordinates[["map_x", "map_y"]].to_numpy()
+    D = np.linalg.norm(Y[:, None] - Y, axis=2)
+    D[groups[:, None] == groups] = np.inf
+    near = y[np.argsort(D, axis=1)[:, :10]]
+    shown = score(near.mean(axis=1)) if kind == "numbers" else score(
+        np.where((near == "well").sum(axis=1) > (near == "ill").sum(axis=1), "well", "ill")
+    )  # fmt: skip
+    texts = [finding["text"] for finding in run.report["findings"]]
+    both = re.search(r"By rows (\d+%)[^,]*, by patients (\d+%): the difference is recognition", " ".join(texts))
+    assert abs(percent(both[2]) - max(learned, 0)) < POINT
+    assert percent(both[1]) > percent(both[2]) + 0.2
+    neighbours = next(text for text in texts if "of other patients" in text)
+    told = [percent(one) for one in re.findall(r"\d+%", neighbours)]
+    assert abs(told[0] - max(shown, 0)) < POINT
+    assert abs(told[-1] - max(learned, 0)) < POINT
+    assert "on rows of patients" in neighbours or "of rows of patients" in neighbours
+    assert run.report["groups"] == {"column": "patient", "count": 50}

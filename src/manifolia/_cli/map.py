@@ -13,6 +13,7 @@ from manifolia._cli.console import Console
 from manifolia.runs import Request, make_run, write_run
 from manifolia.runs.folder import check_free
 from manifolia.tables import Table, read, write_anndata
+from manifolia.tables.naming import of_groups
 
 _READING = ("sep", "decimal", "na_values", "layer", "obsm")
 
@@ -54,9 +55,15 @@ def run_map(
     guided = report["target"]["columns"] and registry.find(report["method"]).supervised
     task = f", {report['target']['task']}" if guided else ""
     seconds = time.perf_counter() - began
-    console.heading(f"{report['data']['rows']:,} rows mapped by {report['method']}{task} in {seconds:.1f} s")
+    console.heading(f"{rows_of(report)} mapped by {report['method']}{task} in {seconds:.1f} s")
     console.findings(report)
     console.heading(f"Open the page: {folder / 'map.html'}")
+
+
+def rows_of(report: dict[str, Any]) -> str:
+    """Say how many rows a run has, and of how many groups."""
+    rows, groups = f"{report['data']['rows']:,} rows", report["groups"]
+    return rows if groups is None else f"{rows} of {of_groups(groups['count'], groups['column'])}"
 
 
 def read_table(data: Path, options: dict[str, Any]) -> Table:

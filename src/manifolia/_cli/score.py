@@ -9,6 +9,7 @@ from manifolia._cli.console import Console
 from manifolia._cli.map import read_table
 from manifolia.runs import open_run
 from manifolia.runs.scores import Score, score_rows, score_run
+from manifolia.tables.naming import group_words
 
 
 def run_score(console: Console, run: Path, data: Path | None, *, all_scores: bool, **reading: Any) -> None:
@@ -25,7 +26,9 @@ def run_score(console: Console, run: Path, data: Path | None, *, all_scores: boo
             scores = [Score(**entry) for entry in folder.report["scores"]]
             title = f"the map of {run}"
     console.data({"scores": [score._asdict() for score in scores], "model": folder.report["model"]})
-    console.heading(f"Scores of {title}")
+    groups = folder.report.get("groups")
+    left_out = f"; neighbours of the same {group_words(groups['column'])[0]} left out" if groups else ""
+    console.heading(f"Scores of {title}{left_out}")
     for name, value in folder.report["model"].items():
         console.result(f"  {name:28s} {value:10.4g}  of the model")
     for score in scores:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table, request_of
+from manifolia._cli.map import read_table, request_of, rows_of
 from manifolia._core.optional import is_installed
 from manifolia.runs import make_run, write_run
 from manifolia.runs.folder import check_free
@@ -59,7 +59,7 @@ def run_tune(
 
 def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, seconds: float) -> None:
     tried = f"{len(tuner.trials_)} settings in {tuner.n_runs_} runs"
-    console.heading(f"{report['method']} tuned on {report['data']['rows']:,} rows: {tried}, {seconds:.1f} s")
+    console.heading(f"{report['method']} tuned on {rows_of(report)}: {tried}, {seconds:.1f} s")
     shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
                       for name, value in tuner.best_params_.items())  # fmt: skip
     console.result(f"- Recommended: {shown}.")

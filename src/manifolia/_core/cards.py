@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -171,6 +172,11 @@ class Card:
     def is_ours(self) -> bool:
         """Whether manifolia defines it."""
         return self.distribution == "manifolia"
+
+    @property
+    def takes_groups(self) -> bool:
+        """Whether its ``fit`` is told which rows belong together (``groups=``)."""
+        return self.is_ours and "groups" in inspect.signature(self.load().fit).parameters
 
     @property
     def root(self) -> str:

@@ -32,6 +32,7 @@ would show accidents; `ParzenClasses.informative` says so.
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ from scipy.spatial.distance import cdist
 
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
+from manifolia._core.groups import sub_groups
 from manifolia._core.parallel import current_n_jobs, map_blocks, threads
 from manifolia._core.random import draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
@@ -326,9 +328,10 @@ def parzen_classes(
     *,
     bandwidth: float | str = "auto",
     reference: int | None = None,
+    groups: IntArray | None = None,
     random_state: RandomState = None,
 ) -> ParzenClasses:
-    """Estimate class probabilities."""
+    """Estimate class probabilities; with `groups`, all rows of a row's group are left out with it."""
     X = check_matrix(X)
     check_bandwidth(bandwidth)
     rows = _chosen(codes, reference, random_state)
@@ -336,6 +339,9 @@ def parzen_classes(
     Z, scale = _centred(X[rows])
     D = _squared_distances(Z, Z)
     np.fill_diagonal(D, np.inf)
+    units = sub_groups(groups, rows)
+    if units is not None and units.any():  # one group has no other to judge it
+        D[units[:, np.newaxis] == units] = np.inf
     best = _best_width(D, offsets)
     width = best if bandwidth == "auto" else float(bandwidth) / scale
     gains, prior = _gains(D, offsets, width)
@@ -343,9 +349,17 @@ def parzen_classes(
     accuracy = _accuracy(D, offsets, width)
     if width != best:  # a width that suits badly does not make the classes say nothing
         gains, _ = _gains(D, offsets, best)
-    n = len(gains)
-    informative = n > 0 and bool(float(gains.mean()) > _SURE * float(gains.std()) / np.sqrt(n))
+    informative = len(gains) > 0 and _exceeds(gains, None if units is None else units[_n_left(D, offsets) > 0])
     return ParzenClasses(rows, offsets, width * scale, likelihood, prior, accuracy, informative)
+
+
+def _exceeds(gains: FloatArray, groups: IntArray | None) -> bool:
+    """Whether the mean gain exceeds 0 by two standard errors; rows of a group err together."""
+    n = len(gains)
+    error = float(gains.std()) / np.sqrt(n)
+    if groups is not None:
+        error = float(np.linalg.norm(np.bincount(groups, gains - gains.mean()))) / n
+    return bool(float(gains.mean()) > _SURE * error)
 
 
 def check_bandwidth(bandwidth: float | str, name: str = "bandwidth") -> None:
@@ -389,28 +403,34 @@ def _squared_distances(Z: FloatArray, R: FloatArray) -> FloatArray:
 def _gains(D: FloatArray, offsets: IntArray, width: float) -> tuple[FloatArray, float]:
     """Gain in log p(c_i|x_i) of each row over the frequencies of the others' classes, and the mean of log of these.
 
-    `D` has infinity on the diagonal. Rows that are alone in their class have no such probability and are left out.
+    `D` has infinity on the diagonal, and wherever a row may not be asked about another. Rows that are alone in their
+    class have no such probability and are left out.
     """
-    n = len(D)
-    counts = np.diff(offsets)
+    left = _n_left(D, offsets)
     pieces = [
-        (slice(start, min(start + _BLOCK, offsets[c + 1])), slice(offsets[c], offsets[c + 1]))
-        for c in range(len(counts))
-        if counts[c] > 1
-        for start in range(offsets[c], offsets[c + 1], _BLOCK)
+        (np.arange(start, min(start + _BLOCK, last))[left[start : min(start + _BLOCK, last)] > 0], slice(first, last))
+        for first, last in itertools.pairwise(offsets.tolist())
+        for start in range(first, last, _BLOCK)
     ]
     precision = 0.5 / width**2
 
-    def run(piece: tuple[slice, slice]) -> FloatArray:
+    def run(piece: tuple[IntArray, slice]) -> FloatArray:
         rows, own = piece
-        return _log_sum(D[rows, own], precision) - _log_sum(D[rows], precision)
+        block = D[rows]
+        return _log_sum(block[:, own], precision) - _log_sum(block, precision)
 
-    if not pieces:
+    if not left.any():
         return np.empty(0), np.nan
     logs = np.concatenate(map_blocks(run, pieces))
-    several = counts[counts > 1]
-    prior = np.repeat(np.log((several - 1) / (n - 1)), several)
+    known = left > 0
+    prior = np.log(left[known] / np.isfinite(D[known]).sum(axis=1))
     return logs - prior, float(prior.mean())
+
+
+def _n_left(D: FloatArray, offsets: IntArray) -> IntArray:
+    """Count for each row the others of its class that may be asked about it."""
+    left = [np.isfinite(D[first:last, first:last]).sum(axis=1) for first, last in itertools.pairwise(offsets.tolist())]
+    return np.concatenate(left).astype(np.int64)
 
 
 def _accuracy(D: FloatArray, offsets: IntArray, width: float) -> float:

@@ -20,7 +20,7 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError, ParameterError
 from manifolia.explorer.columns import color_column, infer_kind
 from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
-from manifolia.explorer.findings import Finding, Learned, as_keys, findings_of
+from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
@@ -31,7 +31,7 @@ from manifolia.explorer.sharpness import trials_of
 from manifolia.metrics.separation import is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
-from manifolia.tables.naming import counted
+from manifolia.tables.naming import counted, group_words
 
 _LIVE_MB = 1e6  # a served page has no size to keep to
 #: Of a wider table the page gets the columns that matter most. More than this are searched, not read; and 200 columns
@@ -255,7 +255,7 @@ def _by_weight(context: Context, X: Any, names: list[str]) -> list[int]:
 
 def _how_it_was_made(context: Context, label: str) -> list[str]:
     """Say how a map was made, as far as its card tells."""
-    sentences = [f"Made by {label} from {context.n:,} rows."]
+    sentences = [f"Made by {label} from {context.rows_in_words}."]
     if not context.card.forest:
         return sentences
     method = context.method
@@ -268,9 +268,14 @@ def _how_it_was_made(context: Context, label: str) -> list[str]:
     sentences.append(f"{alike}.")
     through_leaves = method.get_params(deep=False).get("placing", "leaves") == "leaves"
     if through_leaves and method.task_ != "unsupervised" and method._fitted_forest.leaves_every_row_out:
-        sentences.append(
-            "Each row is placed by the trees that did not train on it, so that its own label does not place it."
-        )
+        placed = "Each row is placed by the trees that did not train on it, so that its own label does not place it."
+        if context.row_groups is not None:
+            one, several = group_words(context.group_name)
+            placed = (
+                f"Trees draw and leave out whole {several}: each row is placed by the trees that trained on no row of "
+                f"its {one}, so that no label of its {one} places it."
+            )
+        sentences.append(placed)
     return sentences
 
 
@@ -280,7 +285,12 @@ def _findings(context: Context) -> list[Finding]:
     learned = None
     if "oob_score" in figures:
         classes = is_classifier(context.method.forest_)  # also where each of several targets is one of classes
-        learned = Learned(figures["oob_score"], figures.get("over_separation", math.nan), classes=classes)
+        together = None
+        if context.row_groups is not None:
+            together = Together(context.row_groups, *group_words(context.group_name), context.by_rows)
+        learned = Learned(
+            figures["oob_score"], figures.get("over_separation", math.nan), classes=classes, together=together
+        )
     quality = context.parts.get("quality")
     scores = None
     if context.scores is not None:
@@ -316,7 +326,8 @@ def _findings(context: Context) -> list[Finding]:
         text, excess = card.score_means.format(measure="accuracy", value=score), figures.get("over_separation", 0.0)
         classes = context.classes  # numbers are cut into bins of equal counts, none of which is a good guess
         labels = np.zeros(context.n) if classes is None else as_keys(classes)
-        if is_unearned(score + excess, score, labels, classification=classes is not None):
+        about: dict[str, Any] = {"classification": classes is not None, "groups": context.row_groups}
+        if is_unearned(score + excess, score, labels, **about):
             text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
         found.append(Finding(text))
     return found
@@ -398,6 +409,9 @@ _REPORT = {
 }
 
 
+_GROUPS = {"column": str, "count": int}  # of runs whose rows belong together; the first runs do not name them
+
+
 def read_report(path: Path) -> dict[str, Any]:
     """Read the report of a run."""
     try:
@@ -408,7 +422,7 @@ def read_report(path: Path) -> dict[str, Any]:
         raise ModelFileError(
             f"{path.parent} is not a manifolia run: it has no {path.name} that can be read."
         ) from error
-    if not _fits(report, _REPORT):
+    if not _fits(report, _REPORT) or not (report.get("groups") is None or _fits(report["groups"], _GROUPS)):
         raise ModelFileError(f"{path.parent} is not a manifolia run: its {path.name} is of something else.")
     return report
 

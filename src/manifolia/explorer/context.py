@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from manifolia import registry
+from manifolia._core.groups import n_units
 from manifolia._core.pipelines import before_last, last_step
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.explorer.decode import decode_parts
@@ -31,6 +32,7 @@ from manifolia.forest.targets import MOST_CLASSES
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame, as_pandas
+from manifolia.tables.naming import of_groups
 from manifolia.tables.preparer import PlainRows
 
 _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
@@ -66,6 +68,9 @@ class Known:
     novelty: FloatArray | None = None  # (n,)
     hidden: Collection[str] = ()  # Columns that are no features: the target, and those that do not take part
     random_state: int = 0  # Seed of what is drawn
+    groups: IntArray | None = None  # (n,): rows that belong together
+    group_name: str = ""  # What a group is, in one word
+    by_rows: Array | None = None  # What a forest says of rows whose trees left out the rows alone, not their groups
 
 
 class Space(NamedTuple):
@@ -124,6 +129,9 @@ class Context:
     hidden: Collection[str] = ()  # Columns that are no features
     options: PageOptions = field(default_factory=PageOptions)
     random_state: int = 0  # Seed of what is drawn
+    row_groups: IntArray | None = None  # (n,): rows that belong together
+    group_name: str = ""  # What a group is, in one word
+    by_rows: Array | None = None  # What a forest says of rows whose trees left out the rows alone, not their groups
     # What the parts leave for the page and for one another.
     parts: dict[str, Part] = field(default_factory=dict)
     added: dict[str, Added] = field(default_factory=dict)  # Columns, by name
@@ -136,6 +144,17 @@ class Context:
     def n(self) -> int:
         """Number of rows of the map."""
         return len(self.Y)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of rows; of rows where none belong together."""
+        return n_units(self.row_groups, self.n)
+
+    @property
+    def rows_in_words(self) -> str:
+        """The rows in a sentence, with their groups."""
+        rows = f"{self.n:,} rows"
+        return rows if self.row_groups is None else f"{rows} of {of_groups(self.n_groups, self.group_name)}"
 
     @cached_property
     def method(self) -> Any:
@@ -270,6 +289,8 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
         study=_checked_study(options.study),
         options=options,
     )
+    if card.forest and card.takes_groups:
+        context.row_groups = method._fitted_forest.groups
     check_parts(options.parts)
     _take_table(context, X)
     _take_target(context, y, card.task if known is None else known.task)
@@ -282,6 +303,7 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
     else:
         context.y, context.scores, context.novelty, context.hidden = known.y, known.scores, known.novelty, known.hidden
         context.random_state, rows = known.random_state, known.X
+        context.row_groups, context.group_name, context.by_rows = known.groups, known.group_name, known.by_rows
     if rows is not None and card.metric in _METRICS:
         context.X = bare_rows(rows)
         context.sources, context.labels = _column_names(context)

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from manifolia._core.types import Array, BoolArray, FloatArray
-from manifolia.metrics.separation import blind_score, is_unearned
+from manifolia._core.groups import sub_groups
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
+from manifolia.metrics._nearest import n_others, nearest
+from manifolia.metrics.separation import blind_score, is_unearned, row_errors
 from manifolia.tables.columns import key_of
 
 _TOP = 3  # columns and rows that are named
@@ -19,6 +21,7 @@ _DOUBT = 0.025  # chance, over all columns, that one which means nothing is call
 _LITTLE = 0.25  # share of the errors of guessing the most frequent class that a forest must avoid to tell much
 _PARTLY = 0.5  # share of what a map loses from which it matters that some classes cannot win a vote
 _K = 10  # neighbours in the map that are asked
+_RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
 _MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
 
 
@@ -30,12 +33,38 @@ class Finding(NamedTuple):
     columns: tuple[str, ...] = ()  # Columns that it names, in the order of the sentence
 
 
+class Together(NamedTuple):
+    """Rows that belong together."""
+
+    groups: IntArray  # (n,): codes
+    one: str  # What a group is called in a sentence
+    several: str  # The same in the plural
+    by_rows: Array | None = None  # The guesses of a forest whose trees left out single rows, not groups
+
+
 class Learned(NamedTuple):
     """What a forest learned of its target, and what the map shows of that."""
 
     score: float  # Accuracy or R² on rows out of bag
     excess: float  # By how much the neighbours in the map agree beyond that
     classes: bool  # Whether the target is classes, of one column or several
+    together: Together | None = None  # Rows that belong together; out of bag are whole groups then
+
+    @property
+    def groups(self) -> IntArray | None:
+        """Codes of groups."""
+        return None if self.together is None else self.together.groups
+
+    @property
+    def others(self) -> str:
+        """Whose rows are asked about a row."""
+        return "" if self.together is None else f" of other {self.together.several}"
+
+    @property
+    def unseen(self) -> str:
+        """The rows on which a forest is judged."""
+        kind = "rows" if self.together is None else f"rows of {self.together.several}"
+        return f"{kind} it was not trained on"
 
 
 class Trial(NamedTuple):
@@ -46,31 +75,46 @@ class Trial(NamedTuple):
     helps: bool = False  # Whether that is more than what the map shows, by more than chance
 
 
-def more_than_chance(y: Array, predicted: Array, *, classes: bool) -> bool:
+def more_than_chance(y: Array, predicted: Array, *, classes: bool, groups: IntArray | None = None) -> bool:
     """Tell whether guesses agree with a target, or one of several, better than with a shuffled copy of it."""
     truths, guesses = (values.reshape(len(values), -1).T for values in (y, predicted))
     limit = norm.isf(_DOUBT / len(truths))
-    return any(_agreement(*pair, classes=classes) > limit for pair in zip(truths, guesses, strict=True))
+    return any(_agreement(*pair, classes=classes, groups=groups) > limit for pair in zip(truths, guesses, strict=True))
 
 
-def _agreement(y: Array, predicted: Array, *, classes: bool) -> float:
+def _agreement(y: Array, predicted: Array, *, classes: bool, groups: IntArray | None = None) -> float:
     """By how many standard deviations guesses agree more with the truth than with a random permutation of it."""
     known = ~pd.isna(y)
     n = int(known.sum())
+    own = None if groups is None else groups[known]
     if not classes:
         pair = y[known].astype(np.float64), predicted[known].astype(np.float64)
-        varies = n > 1 and all(np.ptp(values) > 0 for values in pair)
-        return float(np.corrcoef(*pair)[0, 1] * np.sqrt(n - 1)) if varies else 0.0
+        if n < 2 or not all(np.ptp(values) > 0 for values in pair):
+            return 0.0
+        if own is not None:
+            truth, guess = ((values - values.mean()) / values.std() for values in pair)
+            return _over_groups(truth * guess, own)
+        return float(np.corrcoef(*pair)[0, 1] * np.sqrt(n - 1))
     labels, guesses = as_keys(y[known]), as_keys(predicted[known])
     names, codes = np.unique([labels, guesses], return_inverse=True)
     truth, guess = (np.bincount(half, minlength=len(names)) / max(n, 1) for half in codes.reshape(2, -1))
     both = truth * guess
     expected = float(both.sum())
+    if own is not None:
+        said, told = codes.reshape(2, -1)
+        return _over_groups((labels == guesses) - truth[told] - guess[said] + expected, own)
     # The variance of a sum over a random permutation (Hoeffding 1951), of agreements by pairs of classes: the mean of
     # (δ_kl − guess_k − truth_l + expected)² over independent k and l.
     square = both @ (1.0 + 2.0 * expected - guess - truth) - expected**2
     variance = float(square) / max(n - 1, 1)
     return ((labels == guesses).mean() - expected) / np.sqrt(variance) if variance > 1e-12 else 0.0
+
+
+def _over_groups(values: FloatArray, groups: IntArray) -> float:
+    """By how many standard errors the sum of values exceeds 0, where those of a group go together."""
+    sums = np.bincount(groups, values)
+    error = float(np.linalg.norm(sums))
+    return float(sums.sum()) / error if error > 1e-12 else 0.0
 
 
 def as_keys(values: Array) -> Array:
@@ -102,18 +146,23 @@ def findings_of(
     classes = y if learned is not None and learned.classes and y is not None and y.ndim == 1 else None
     better = True
     if learned is not None and y is not None and predicted is not None:
-        better = more_than_chance(y, predicted, classes=learned.classes)
+        better = more_than_chance(y, predicted, classes=learned.classes, groups=learned.groups)
     found = []
     if importances:
-        found.append(importance_finding(importances, purpose, learned=better))
+        unseen = "rows it was not trained on" if learned is None else learned.unseen
+        found.append(importance_finding(importances, purpose, learned=better, unseen=unseen))
     if learned is not None or scores is not None:
         found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
+    if learned is not None and y is not None and predicted is not None:
+        recognised = recognition_finding(y, predicted, learned)
+        found += [recognised] if recognised else []
     if learned is not None and y is not None and trials:
         found.append(remedy_finding(trials, learned, y))
     if isolation is not None:
         found.append(isolation_finding(isolation, row_names))
     if classes is not None and predicted is not None:
-        surprise = surprise_finding(Y, classes, predicted, target, row_names, learned=better)
+        groups = None if learned is None else learned.groups
+        surprise = surprise_finding(Y, classes, predicted, target, row_names, learned=better, groups=groups)
         found += [surprise] if surprise else []
     return found
 
@@ -123,11 +172,12 @@ def importance_finding(
     target: str,
     *,
     learned: bool = True,
+    unseen: str = "rows it was not trained on",
 ) -> Finding:
     """Name the columns that matter most."""
     if not learned:
         return Finding(
-            f"On rows it was not trained on, the forest guesses {target} no better than chance: no column is shown to "
+            f"On {unseen}, the forest guesses {target} no better than chance: no column is shown to "
             f"matter, and groups in the map need not mean anything for {target}."
         )
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
@@ -149,10 +199,15 @@ def importance_finding(
     return Finding(text, columns=tuple(top))
 
 
-def neighbour_share(Y: FloatArray, y: Array, asked: Array, k: int = _K) -> FloatArray:
-    """Share of each row's neighbours in the map that are of the class asked for."""
+def neighbour_share(
+    Y: FloatArray, y: Array, asked: Array, k: int = _K, *, groups: IntArray | None = None
+) -> FloatArray:
+    """Share of each row's neighbours in the map, of other groups if there are any, that are of the class asked for."""
     from sklearn.neighbors import NearestNeighbors
 
+    if groups is not None:
+        around = nearest(np.asarray(Y, dtype=np.float64), min(k, n_others(len(Y), groups)), groups=groups).indices
+        return (y[around] == asked[:, np.newaxis]).mean(axis=1)
     near = NearestNeighbors(n_neighbors=min(k, len(Y) - 1)).fit(Y).kneighbors(return_distance=False)
     return (y[near] == asked[:, np.newaxis]).mean(axis=1)
 
@@ -175,7 +230,8 @@ def neighbour_finding(
     if y is not None:
         known = ~pd.isna(y)
         labels = as_keys(y[known])
-        k, near = min(_K, len(labels) - 1), "rows" if known.all() else "labelled rows"
+        groups = sub_groups(learned.groups, known)
+        k, near = min(_K, n_others(len(labels), groups)), "rows" if known.all() else "labelled rows"
         blind = blind_score(labels, classification=True)
         points = round(100 * learned.excess)
         judged = "as much as was learned"
@@ -187,21 +243,45 @@ def neighbour_finding(
             rows = "row is" if n_few == 1 else "rows are"
             judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
         if points > 0:
-            unearned = is_unearned(shown, earned, labels, classification=True)
+            unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
             judged += "is not earned" if unearned else "may be chance"
         return Finding(
-            f"By the vote of its {k} nearest {near} in the map {shown:.0%} of the {near} get their own {target} "
-            f"(always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of rows it was "
-            f"not trained on. The map shows {judged}."
+            f"By the vote of its {k} nearest {near}{learned.others} in the map {shown:.0%} of the {near} get their own "
+            f"{target} (always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of "
+            f"{learned.unseen}. The map shows {judged}."
         )
     if learned.classes:
         return Finding(
-            f"The {k} nearest rows in the map are right about {shown:.0%} of the labels of {target}; the forest is "
-            f"right about {earned:.0%} on rows it was not trained on."
+            f"The {k} nearest rows{learned.others} in the map are right about {shown:.0%} of the labels of {target}; "
+            f"the forest is right about {earned:.0%} on {learned.unseen}."
         )
     return Finding(
-        f"The {k} nearest rows in the map explain {max(shown, 0):.0%} of the variance of {target}; the forest "
-        f"explains {max(earned, 0):.0%} on rows it was not trained on."
+        f"The {k} nearest rows{learned.others} in the map explain {max(shown, 0):.0%} of the variance of {target}; the "
+        f"forest explains {max(earned, 0):.0%} on {learned.unseen}."
+    )
+
+
+def recognition_finding(y: Array, predicted: Array, learned: Learned) -> Finding | None:
+    """Set what is told of rows beside what is told of groups, where the two differ by more than noise."""
+    together = learned.together
+    if together is None or together.by_rows is None:
+        return None
+    known = ~pd.isna(y).reshape(len(y), -1).any(axis=1)
+    groups = together.groups[known]
+    truth, by_groups, by_rows = (
+        np.column_stack([as_keys(column) if learned.classes else column.astype(np.float64) for column in values.T])
+        for values in (part[known].reshape(int(known.sum()), -1) for part in (y, predicted, together.by_rows))
+    )
+    wrong, less = (row_errors(truth, guess, classification=learned.classes) for guess in (by_groups, by_rows))
+    gain = wrong - less
+    error = float(np.linalg.norm(np.bincount(groups, gain - gain.mean()))) / len(gain)
+    if gain.mean() <= _RECOGNISED + 2.0 * error:
+        return None
+    of = "" if learned.classes else " of the variance"
+    shares = [max(0.0, 1.0 - float(part.mean())) for part in (less, wrong)]
+    return Finding(
+        f"By rows {shares[0]:.0%}{of}, by {together.several} {shares[1]:.0%}: the difference is recognition, not "
+        f"learning."
     )
 
 
@@ -221,8 +301,8 @@ def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Findi
     best, score = max(tried, key=lambda one: one[1] if one[0].helps else -1.0)
     if best.helps:
         return Finding(
-            f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near} "
-            f"in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
+            f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near}"
+            f"{learned.others} in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
         )
     named = " and ".join(f"{trial.name} with {score:.0%}" for trial, score in tried)
     return Finding(
@@ -244,7 +324,14 @@ def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Findin
 
 
 def surprise_finding(
-    Y: FloatArray, y: Array, predicted: Array, target: str, row_names: Sequence[str], *, learned: bool = True
+    Y: FloatArray,
+    y: Array,
+    predicted: Array,
+    target: str,
+    row_names: Sequence[str],
+    *,
+    learned: bool = True,
+    groups: IntArray | None = None,
 ) -> Finding | None:
     """Count the rows whose label the forest would not have given, and name the clearest."""
     known = ~pd.isna(y)
@@ -260,7 +347,7 @@ def surprise_finding(
     )
     if not learned or len(wrong) > (1.0 - _LITTLE) * n_blind:
         return Finding(f"{counted}: its guesses tell little of {target}.")
-    share = neighbour_share(Y, labels, guesses)[wrong]
+    share = neighbour_share(Y, labels, guesses, groups=groups)[wrong]
     clearest = wrong[[i for i in np.argsort(-share, kind="stable")[:_TOP] if share[i] >= _MOSTLY]]
     if not len(clearest):
         return Finding(f"{counted}. None of them lies mostly among rows of the class that it looks like.")

@@ -15,7 +15,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from manifolia import registry
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.groups import sub_groups
+from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.explorer.context import Context
 from manifolia.explorer.findings import Learned, Trial, as_keys, can_win, more_than_chance
 from manifolia.metrics.separation import blind_score, map_prediction, row_errors
@@ -33,19 +34,20 @@ _CANNOT = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)  # 
 
 def trials_of(context: Context, y: Array, predicted: Array, learned: Learned) -> list[Trial]:
     """Try what would show more of a target where a map shows much less than the forest knows; else there is none."""
-    known = ~pd.isna(y).reshape(len(y), -1).any(axis=1)
+    known = np.asarray(~pd.isna(y).reshape(len(y), -1).any(axis=1))
     truth, guesses = (_comparable(values[known], classes=learned.classes) for values in (y, predicted))
-    errors = _errors(context.Y[known], truth, learned)
-    if errors is None or not more_than_chance(y, predicted, classes=learned.classes):
+    groups = sub_groups(learned.groups, known)
+    errors = _errors(context.Y[known], truth, learned, groups)
+    if errors is None or not more_than_chance(y, predicted, classes=learned.classes, groups=learned.groups):
         return []
     rows, shown = errors
     forest = row_errors(truth[rows], guesses[rows], classification=learned.classes)
     fair = np.ones(len(rows), dtype=bool)
     if learned.classes:  # a class of few rows lies in one place and is outvoted all the same
         fair = np.all([can_win(column)[rows] for column in truth.T], axis=0)
-    lost = (shown - forest)[fair]
+    lost, units = (shown - forest)[fair], None if groups is None else groups[rows][fair]
     knows = learned.score - blind_score(truth, classification=learned.classes)
-    if len(lost) < 3 or not min(lost.mean(), knows) > max(_MUCH, _N_ERRORS * _standard_error(lost)):
+    if len(lost) < 3 or not min(lost.mean(), knows) > max(_MUCH, _N_ERRORS * _standard_error(lost, units)):
         return []
     others = _others(context)
     n_leaves = context.n * len(context.method.forest_.estimators_)
@@ -63,10 +65,11 @@ def trials_of(context: Context, y: Array, predicted: Array, learned: Learned) ->
                 Y = model.fit(context.X, target, sample_weight=weight).embedding_
         except _CANNOT:
             continue
-        tried = _errors(np.asarray(Y, dtype=np.float64)[known], truth, learned)
+        tried = _errors(np.asarray(Y, dtype=np.float64)[known], truth, learned, groups)
         if tried is not None:
             won = shown - tried[1]
-            helps = bool(won.mean() > max(_WORTH, _N_ERRORS * _standard_error(won)))
+            doubt = _standard_error(won, None if groups is None else groups[rows])
+            helps = bool(won.mean() > max(_WORTH, _N_ERRORS * doubt))
             trials.append(Trial(name, 1.0 - float(tried[1].mean()), helps))
     return trials
 
@@ -77,15 +80,17 @@ def _comparable(values: Array, *, classes: bool) -> Array:
     return np.column_stack([as_keys(column) if classes else column.astype(np.float64) for column in columns])
 
 
-def _errors(Y: FloatArray, truth: Array, learned: Learned) -> tuple[Array, FloatArray] | None:
+def _errors(Y: FloatArray, truth: Array, learned: Learned, groups: IntArray | None) -> tuple[Array, FloatArray] | None:
     """What each row takes from the score of the nearest rows; None where there is nothing to score."""
     if len(Y) < 3 or not np.isfinite(Y).all():
         return None
-    rows, voted = map_prediction(Y, truth, classification=learned.classes)
+    rows, voted = map_prediction(Y, truth, classification=learned.classes, groups=groups)
     return rows, row_errors(truth[rows], voted, classification=learned.classes)
 
 
-def _standard_error(differences: FloatArray) -> float:
+def _standard_error(differences: FloatArray, groups: IntArray | None) -> float:
+    if groups is not None:  # rows of a group differ together
+        return float(np.linalg.norm(np.bincount(groups, differences - differences.mean())) / len(differences))
     return float(differences.std(ddof=1) / np.sqrt(len(differences)))
 
 

@@ -1,6 +1,7 @@
 """Bags: which rows were drawn for which tree. Nothing else in the package draws or reads bootstrap samples.
 
-Only a public attribute of scikit-learn's forests is used: ``estimators_samples_``, which draws every bag anew.
+Only a public attribute of scikit-learn's forests is used: ``estimators_samples_``, which draws every bag anew. It knows
+nothing of bags that we draw, of whole groups of rows: a forest grown on these holds its counts as ``in_bag_counts_``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,65 @@ def has_bags(forest: Any) -> bool:
 
 def n_rows_drawn(forest: Any) -> int:
     """At least how many rows a fitted forest was trained on."""
-    return 1 + _last_row(draws(forest))
+    own = own_counts(forest)
+    return 1 + _last_row(draws(forest)) if own is None else int(own.shape[1])
+
+
+def own_counts(forest: Any) -> IntArray | None:
+    """Return the counts of bags that we drew, of shape (trees, rows trained on); None if scikit-learn drew them."""
+    own = vars(forest).get("in_bag_counts_")
+    if own is None:
+        return None
+    if own.ndim != 2 or own.dtype.kind != "u" or own.shape[0] != len(forest.estimators_):
+        raise ValueError("the in-bag counts of the forest are not those of its trees.")
+    return np.asarray(own)
+
+
+def draw_groups(
+    groups: IntArray,
+    n_trees: int,
+    seed: int,
+    *,
+    first: int = 0,
+    share: float = 1.0,
+    weight: FloatArray | None = None,
+) -> IntArray:
+    """Draw whole groups with replacement for trees from `first` on; a row's count is its group's: (trees, rows).
+
+    As many as there are groups, or a share of these; groups whose rows all weigh nothing are not drawn, since a tree
+    cannot grow on them alone. A stream of its own for every tree, so that a forest may grow.
+    """
+    n_groups = int(groups.max()) + 1
+    alive = np.arange(n_groups) if weight is None else np.flatnonzero(np.bincount(groups, weight))
+    n_draws = max(1, round(share * len(alive)))
+    counts = np.zeros((n_trees, n_groups), dtype=np.int64)
+    for t in range(n_trees if len(alive) else 0):
+        drawn = np.random.default_rng((seed, first + t)).integers(0, len(alive), size=n_draws)
+        counts[t, alive] = np.bincount(drawn, minlength=len(alive))
+    return counts.astype(_narrow(counts))[:, groups]
+
+
+def check_group_forest(forest: Any, *, is_fitted: bool) -> None:
+    """Refuse a forest whose bags cannot be drawn by groups."""
+    name = type(forest).__name__
+    if is_fitted:
+        raise ParameterError(
+            f"groups was given with a fitted {name}: its trees drew single rows, so that trees which left a row out "
+            f"have seen others of its group. Pass the forest unfitted.",
+            parameter="groups",
+        )
+    if not (has_bags(forest) and forest.bootstrap):
+        held = f"{name}(bootstrap=False)" if has_bags(forest) else name
+        raise ParameterError(
+            f"groups needs a forest whose trees draw rows, got {held}: nothing is left out of any tree. Pass a random "
+            f"forest with bootstrap=True, or leave groups out.",
+            parameter="groups",
+        )
+
+
+def _narrow(counts: IntArray) -> type[np.unsignedinteger[Any]]:
+    largest = int(counts.max(initial=0))
+    return np.uint8 if largest < 256 else np.uint16 if largest < 65536 else np.uint32
 
 
 def _last_row(drawn: list[IntArray]) -> int:
@@ -36,12 +95,13 @@ def _last_row(drawn: list[IntArray]) -> int:
 
 def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None) -> IntArray:
     """Count how often each of `n_rows` rows was drawn for each tree: an array of shape (trees, rows)."""
-    drawn = draws(forest)
+    own = own_counts(forest)
+    drawn = draws(forest) if own is None else []
     where = None if train_rows is None else np.asarray(train_rows, dtype=np.int64)
     n_trained = n_rows if where is None else where.shape[0]
-    if _last_row(drawn) >= n_trained:
+    if (_last_row(drawn) >= n_trained) if own is None else (own.shape[1] != n_trained):
         raise ValueError(
-            f"the forest was trained on more rows than the {n_trained} given. "
+            f"the forest was trained on {'more' if own is None else 'other'} rows than the {n_trained} given. "
             f"Pass the X that it was fitted on, or relate the rows by train_rows."
         )
     if where is not None and (where.max(initial=-1) >= n_rows or where.min(initial=-1) < -1):
@@ -50,16 +110,20 @@ def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None)
             parameter="train_rows",
         )
 
-    def count(rows: IntArray) -> IntArray:
-        times = np.bincount(rows, minlength=n_trained)
+    if own is not None and where is None:
+        return own
+
+    def moved(times: IntArray) -> IntArray:
         if where is None:
             return times
         kept = where >= 0
         return np.bincount(where[kept], weights=times[kept], minlength=n_rows).astype(np.int64)
 
-    counted = map_blocks(count, drawn)
-    largest = max((int(times.max(initial=0)) for times in counted), default=0)
-    dtype = np.uint8 if largest < 256 else np.uint16 if largest < 65536 else np.uint32
+    def count(rows: IntArray) -> IntArray:
+        return moved(np.bincount(rows, minlength=n_trained))
+
+    counted = map_blocks(count, drawn) if own is None else map_blocks(moved, list(own))
+    dtype = _narrow(np.array([times.max(initial=0) for times in counted]))
     return np.stack([times.astype(dtype) for times in counted])
 
 
@@ -72,7 +136,8 @@ def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if not getattr(forest, "bootstrap", False):  # nothing is drawn: the weights go to the trees as they are
+    # Nothing is drawn, or whole groups by ourselves: the weights go to the trees as they are.
+    if not getattr(forest, "bootstrap", False) or own_counts(forest) is not None:
         return weights
     n_draws = len(draws(forest)[0])
     by_weight = np.isclose(forest.estimators_[0].tree_.weighted_n_node_samples[0], n_draws, rtol=1e-9)

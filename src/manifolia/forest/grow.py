@@ -19,17 +19,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.parallel import current_n_jobs, threads
+from manifolia._core.groups import draw_rows_by_groups, sub_groups
+from manifolia._core.parallel import current_n_jobs, map_blocks, threads
 from manifolia._core.precision import mean_and_spread
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
-from manifolia._core.validate import check_matrix
+from manifolia._core.validate import check_matrix, is_sparse
 from manifolia._core.warnings import LOST_FILTERS
 from manifolia.exceptions import ParameterError
-from manifolia.forest.bags import n_rows_drawn
+from manifolia.forest.bags import check_group_forest, draw_groups, n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target
-from manifolia.forest.trees import check_forest, is_grown, read_trees, single_precision
+from manifolia.forest.trees import check_forest, has_missing, is_grown, read_trees, single_precision
 
 #: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
 _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
@@ -85,14 +86,17 @@ def grow_forest(
     forest: Any = None,
     n_trees: int = 500,
     sample_weight: ArrayLike | None = None,
+    groups: IntArray | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> Grown:
-    """Grow a forest for a target, or take the fitted one that is given."""
+    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given."""
     from sklearn.base import clone
 
     given = check_forest(forest)
+    if given is not None and groups is not None:
+        check_group_forest(given, is_fitted=is_grown(given))
     rows = None if target.labelled.all() else np.flatnonzero(target.labelled)
     if given is not None and is_grown(given):
         n_seen = n_rows_drawn(given)
@@ -105,22 +109,25 @@ def grow_forest(
                     "sample_weight has no meaning for task='unsupervised', whose forest has no target. Drop it.",
                     parameter="sample_weight",
                 )
-            return contrast_forest(X, n_trees=n_trees, forest=given, random_state=random_state, report=report)
+            about: dict[str, Any] = {"groups": groups, "random_state": random_state, "report": report}
+            return contrast_forest(X, n_trees=n_trees, forest=given, **about)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
         train = X if rows is None else X[rows]
+        own = groups if rows is None else sub_groups(groups, rows)
         if given is None and target.task == "classification" and target.y is not None:
-            width = split_width(train, target.y, weight=weight, seed=model.random_state, n_jobs=n_threads)
+            seed = model.random_state
+            width = split_width(train, target.y, weight=weight, seed=seed, n_jobs=n_threads, groups=own)
             model.set_params(max_features=width)
         y: Any = target.y
         scale = _scale_for_trees(y) if given is None and not target.is_classification else None
         if scale is None:
-            fit_forest(model, train, y, weight, report=report if given is None else None)
+            fit_forest(model, train, y, weight, groups=own, report=report if given is None else None)
         else:
             even = ((y.reshape(len(y), -1) - scale.center) / scale.unit).reshape(y.shape)
-            fit_forest(model, train, even, weight, report=report)
+            fit_forest(model, train, even, weight, groups=own, report=report)
             for tree in model.estimators_:
                 values = tree.tree_.value  # (nodes, outputs, 1)
                 values[...] = values * scale.unit + scale.center[:, np.newaxis]
@@ -162,11 +169,21 @@ def _fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         return model.fit(X, y, sample_weight=sample_weight)
 
 
-def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report: Report | None = None) -> Any:
+def fit_forest(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    groups: IntArray | None = None,
+    report: Report | None = None,
+) -> Any:
     """Fit a forest, in parts if someone listens.
 
     A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
     """
+    if groups is not None:
+        return fit_by_groups(model, X, y, groups, sample_weight, report=report)
     if report is None:
         return _fit(model, X, y, sample_weight)
     n_trees, n_threads = model.n_estimators, model.n_jobs or 1
@@ -179,6 +196,93 @@ def fit_forest(model: Any, X: Any, y: Any, sample_weight: Any = None, *, report:
     return model.set_params(warm_start=False)
 
 
+# --- on bags of whole groups -----------------------------------------------------------------------------------------
+
+
+def fit_by_groups(
+    model: Any,
+    X: Any,
+    y: Array,
+    groups: IntArray,
+    sample_weight: FloatArray | None = None,
+    *,
+    report: Report | None = None,
+) -> Any:
+    """Grow the trees of a forest with its parameters, each on a bag of whole groups; weights multiply the counts.
+
+    Trees that are there already stay, so that a forest may be grown on. scikit-learn does the same with bags of rows:
+    the counts are the weights with which a tree is fitted.
+    """
+    n_trees, seed = model.n_estimators, as_seed(model.random_state)
+    if "in_bag_counts_" not in vars(model):
+        # A stump has all that a forest remembers of its data, but for trees.
+        asked = model.get_params(deep=False)
+        _fit(model.set_params(n_estimators=1, max_depth=1, oob_score=False, warm_start=False, random_state=seed), X, y)
+        model.set_params(**{name: asked[name] for name in ("n_estimators", "max_depth", "oob_score", "warm_start")})
+        model.in_bag_counts_ = np.empty((0, len(groups)), dtype=np.uint8)
+        model.estimators_, stump = [], model.estimators_[0]
+    else:
+        stump = model.estimators_[0]
+    trees, first = list(model.estimators_), len(model.estimators_)
+    share = model.max_samples if isinstance(model.max_samples, float) else (model.max_samples or len(y)) / len(y)
+    counts = draw_groups(groups, n_trees - first, seed, first=first, share=share, weight=sample_weight)
+    one_tree = _tree_grower(model, stump, X, y, sample_weight, seed)
+    step = -(-n_trees // _PARTS) if report is not None else n_trees
+    for start in range(first, n_trees, step):
+        if report is not None:
+            report(start, n_trees)
+        parts = [(t, counts[t - first]) for t in range(start, min(start + step, n_trees))]
+        trees += map_blocks(lambda part: one_tree(*part), parts)
+    if report is not None:
+        report(n_trees, n_trees)
+    model.estimators_ = trees
+    model.in_bag_counts_ = np.concatenate([model.in_bag_counts_, counts])
+    return model
+
+
+def _tree_grower(
+    model: Any, stump: Any, X: Any, y: Array, sample_weight: FloatArray | None, seed: int
+) -> Callable[[int, IntArray], Any]:
+    """Make the function that grows tree t of a forest from the counts of its bag."""
+    from sklearn.base import clone, is_classifier
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    rows, gaps = single_precision(X), has_missing(X)
+    if is_sparse(rows):
+        rows = rows.tocsc()  # as trees are grown from; CSR would be turned round for each of them
+        rows.sort_indices()
+    outputs = y.reshape(len(y), -1)
+    asked = model.get_params(deep=False).get("class_weight")
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    if asked is not None and asked != "balanced_subsample":
+        weight = weight * compute_sample_weight(asked, y)
+    if is_classifier(model):  # a forest's trees know codes of classes
+        outputs = np.column_stack([np.unique(column, return_inverse=True)[1].ravel() for column in outputs.T])
+    codes = np.ascontiguousarray(outputs, dtype=np.float64)
+
+    def one_tree(t: int, drawn: IntArray) -> Any:
+        held = drawn * weight
+        if asked == "balanced_subsample":
+            held = held * compute_sample_weight("balanced", codes, indices=np.repeat(np.arange(len(drawn)), drawn))
+        tree_seed = int(np.random.default_rng((seed, t, 1)).integers(np.iinfo(np.int32).max))
+        tree = clone(stump).set_params(max_depth=model.max_depth, random_state=tree_seed)
+        # Its own check finds the columns with gaps; where there are none it is spared, as in a forest.
+        return tree.fit(rows, codes, sample_weight=held, check_input=gaps)
+
+    return one_tree
+
+
+def out_of_bag_right(model: Any, X: Any, y: Array) -> BoolArray:
+    """Tell on which rows the trees that left their group out vote right; not where every tree has seen it."""
+    rows, counts = single_precision(X), model.in_bag_counts_
+    votes = np.zeros((len(y), len(model.classes_)))
+    for tree, drawn in zip(model.estimators_, counts, strict=True):
+        out = np.flatnonzero(drawn == 0)
+        if len(out):
+            votes[out] += tree.predict_proba(rows[out])
+    return np.asarray((model.classes_[np.argmax(votes, axis=1)] == y) & votes.any(axis=1))
+
+
 # --- without a target ------------------------------------------------------------------------------------------------
 
 
@@ -187,10 +291,14 @@ def contrast_forest(
     *,
     n_trees: int = 500,
     forest: Any = None,
+    groups: IntArray | None = None,
     random_state: RandomState = None,
     report: Report | None = None,
 ) -> Grown:
-    """Grow a forest that tells the data, class 1, from a copy whose columns are shuffled independently."""
+    """Grow a forest that tells the data, class 1, from a copy whose columns are shuffled independently.
+
+    With groups, the copy of a row is drawn with it, so that every bag holds as much of the copy as of the data.
+    """
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
 
@@ -201,7 +309,8 @@ def contrast_forest(
     model = RandomForestClassifier(n_trees, n_jobs=current_n_jobs()) if forest is None else clone(forest)
     model.set_params(random_state=as_seed(generator))
     both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
-    fit_forest(model, both, label, report=report if forest is None else None)
+    twice = None if groups is None else np.concatenate([groups, groups])
+    fit_forest(model, both, label, groups=twice, report=report if forest is None else None)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return Grown(model, train_rows)
 
@@ -228,34 +337,54 @@ _TREES, _ROWS = 50, 1000
 _ERRORS = 2.0
 
 
-def split_width(X: Any, y: Array, *, weight: FloatArray | None, seed: int, n_jobs: int | None) -> str | float:
+def split_width(
+    X: Any, y: Array, *, weight: FloatArray | None, seed: int, n_jobs: int | None, groups: IntArray | None = None
+) -> str | float:
     """Choose ``max_features`` of a forest of classes by out-of-bag votes.
 
     Forests of 50 trees on at most 1,000 rows try the square root of the number of columns, a tenth and a third. A
     wider one is taken if the rows that it alone gets right are more than those that it alone gets wrong by two standard
-    errors (McNemar's test), and the next is tried only then.
+    errors (McNemar's test), and the next is tried only then. Of groups, whole ones are drawn and compared: their rows
+    are right or wrong together.
     """
     if X.shape[1] <= MANY_COLUMNS:
         return WIDTHS[0]
     if X.shape[0] > _ROWS:
-        rows = np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:_ROWS])
+        generator = np.random.default_rng(seed)
+        if groups is None:
+            rows = np.sort(generator.permutation(X.shape[0])[:_ROWS])
+        else:
+            rows = draw_rows_by_groups(groups, _ROWS, generator)
         X, y, weight = X[rows], y[rows], None if weight is None else weight[rows]
-    chosen, right = WIDTHS[0], _right(X, y, weight, WIDTHS[0], seed, n_jobs)
+        groups = sub_groups(groups, rows)
+    chosen, right = WIDTHS[0], _right(X, y, weight, WIDTHS[0], seed, n_jobs, groups)
     for wider in WIDTHS[1:]:
         if np.count_nonzero(~right) <= _ERRORS**2:
             break  # even if it got all of these right, that could be luck
-        also = _right(X, y, weight, wider, seed, n_jobs)
-        gained, lost = np.count_nonzero(also & ~right), np.count_nonzero(right & ~also)
-        if gained - lost <= _ERRORS * np.sqrt(gained + lost):
+        also = _right(X, y, weight, wider, seed, n_jobs, groups)
+        gained = also.astype(np.float64) - right
+        by_unit = gained if groups is None else np.bincount(groups, gained)
+        if by_unit.sum() <= _ERRORS * np.sqrt((by_unit**2).sum()):
             break
         chosen, right = wider, also
     return chosen
 
 
-def _right(X: Any, y: Array, weight: FloatArray | None, width: Any, seed: int, n_jobs: int | None) -> BoolArray:
-    """Which rows the trees that have not seen them vote right on."""
+def _right(
+    X: Any,
+    y: Array,
+    weight: FloatArray | None,
+    width: Any,
+    seed: int,
+    n_jobs: int | None,
+    groups: IntArray | None = None,
+) -> BoolArray:
+    """Which rows the trees that have not seen them, or their group, vote right on."""
     from sklearn.ensemble import RandomForestClassifier
 
+    if groups is not None:
+        small = RandomForestClassifier(_TREES, max_features=width, random_state=seed)
+        return out_of_bag_right(fit_by_groups(small, X, y, groups, weight), X, y)
     forest = RandomForestClassifier(_TREES, max_features=width, oob_score=True, random_state=seed, n_jobs=n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen: its vote is NaN, and not right
@@ -290,10 +419,11 @@ def grow_until_stable(
     *,
     tol: float = 0.01,
     max_trees: int = 1000,
+    groups: IntArray | None = None,
     n_jobs: int | None = None,
     report: Callable[..., None] | None = None,
 ) -> SizedForest:
-    """Grow a forest by warm start until the Gram matrix of held-out rows stands still."""
+    """Grow a forest, on bags of rows or of groups, until the Gram matrix of held-out rows stands still."""
     rows = single_precision(held_out)
     kernel = np.zeros((rows.shape[0], rows.shape[0]))
     curve: list[float] = []
@@ -303,7 +433,8 @@ def grow_until_stable(
         model.set_params(warm_start=True, n_jobs=n_threads)
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)
-            _fit(model.set_params(n_estimators=size), X, y)
+            model.set_params(n_estimators=size)
+            _fit(model, X, y) if groups is None else fit_by_groups(model, X, y, groups)
             kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
             length = np.sqrt(np.diagonal(kernel))
             now = kernel / np.outer(length, length)

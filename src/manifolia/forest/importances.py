@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core import memory
+from manifolia._core.groups import draw_rows_by_groups, n_units
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
@@ -163,22 +164,36 @@ class GroupedImportance(NamedTuple):
 
 
 def importance_by_group(
-    forest: Any, X: Any, y: Array, counts: IntArray, *, trees: Trees | None = None, random_state: RandomState = None
+    forest: Any,
+    X: Any,
+    y: Array,
+    counts: IntArray,
+    *,
+    trees: Trees | None = None,
+    groups: IntArray | None = None,
+    random_state: RandomState = None,
 ) -> GroupedImportance | None:
     """Measure importance on groups of rows; None of fewer than 20 rows, or where too few trees left them out.
 
     All trees are asked about the same rows, so that their spread does not tell how much hangs on these: a column that
-    means nothing may look telling in every tree. How far groups of rows differ tells.
+    means nothing may look telling in every tree. How far groups of rows differ tells. Rows that belong together (the
+    user's `groups`) are put into one of them.
     """
     n = X.shape[0]
-    n_groups = min(_GROUPS, n // _GROUP_ROWS)
+    n_groups = min(_GROUPS, n // _GROUP_ROWS, n_units(groups, n) // 2)
     if n_groups < 2:
         return None
     seed = as_seed(random_state)
-    rows = np.random.default_rng(seed).permutation(n)[:_GROUPED_ROWS]
+    generator = np.random.default_rng(seed)
+    if groups is None:
+        rows = generator.permutation(n)[:_GROUPED_ROWS]
+        parts = [np.sort(rows[g::n_groups]) for g in range(n_groups)]
+    else:
+        rows = draw_rows_by_groups(groups, _GROUPED_ROWS, generator)
+        part_of = generator.permutation(int(groups.max()) + 1) % n_groups
+        parts = [rows[part_of[groups[rows]] == g] for g in range(n_groups)]
     found = []
-    for g in range(n_groups):
-        own = np.sort(rows[g::n_groups])
+    for own in parts:
         if np.count_nonzero(counts[:, own] == 0, axis=1).max() < 2:
             return None
         measured = importance_from_counts(forest, X[own], y[own], counts[:, own], trees=trees, random_state=seed)

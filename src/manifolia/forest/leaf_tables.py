@@ -86,6 +86,20 @@ def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) ->
         )
 
 
+def with_sisters(
+    table: LeafTable, weight: FloatArray | None, labelled: BoolArray, groups: IntArray
+) -> tuple[LeafTable, FloatArray]:
+    """Let rows without a label be in the bags of their group, where their weight is 0.
+
+    No tree was trained on them, but trees that were trained on others of their group would recognise them.
+    """
+    member = np.full(int(groups.max()) + 1, -1)
+    member[groups[labelled]] = np.flatnonzero(labelled)
+    like = member[groups]
+    counts = np.where(like >= 0, table.counts[:, like], 0).astype(table.counts.dtype)
+    return table._replace(counts=counts), np.where(labelled, 1.0 if weight is None else weight, 0.0)
+
+
 def parts_every(table: LeafTable) -> IntArray:
     """Let every row take part in every tree once."""
     return np.ones_like(table.counts)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from manifolia._core.groups import read_groups
 from manifolia._core.messages import Argument, Message
 from manifolia._core.precision import mean_and_spread
-from manifolia._core.types import Array, ArrayLike, BoolArray
+from manifolia._core.types import Array, ArrayLike, BoolArray, IntArray
 from manifolia._core.validate import check_option, label_array, missing_labels
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
@@ -73,6 +74,12 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
             f"class. If these are numbers, use task='regression'."
         )
     return Target(values, labelled, task)
+
+
+def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:
+    """Read groups of rows, and refuse those by which nothing of a target could be learned."""
+    classes = target.y if target.is_classification else None
+    return read_groups(groups, len(target.labelled), y=classes, labelled=target.labelled)
 
 
 def _plain(values: Array) -> Array:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from manifolia._core.groups import sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
@@ -33,11 +34,11 @@ from manifolia.forest.importances import (
     importance_by_group,
     importance_from_counts,
 )
-from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights
+from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights, with_sisters
 from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
 from manifolia.forest.operators import build_operator
 from manifolia.forest.proximities import KINDS, proximity_from_leaves
-from manifolia.forest.targets import Target, read_target, taken_as
+from manifolia.forest.targets import Target, read_target, taken_as, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_forest,
@@ -47,6 +48,7 @@ from manifolia.forest.trees import (
     is_grown,
     read_trees,
 )
+from manifolia.metrics.near_copies import suspect_near_copies
 from manifolia.metrics.separation import judge_separation
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
@@ -81,9 +83,10 @@ class FittedForest:
 
     def __init__(
         self, forest: Any, table: LeafTable, target: Target, weight: FloatArray | None, rows: Any, *,
-        permutation_seed: int, contrast_seed: int | None,
+        permutation_seed: int, contrast_seed: int | None, groups: IntArray | None = None,
     ) -> None:  # fmt: skip
         self.forest = forest
+        self.groups = groups  # (n,): rows that belong together; None: each row on its own
         self.leaf, self.counts = table.leaf, table.counts
         self.weight = weight
         self.permutation_seed, self.contrast_seed = permutation_seed, contrast_seed
@@ -92,7 +95,8 @@ class FittedForest:
         self._trees: Trees | None = table.trees
         self._training: tuple[Any, Target] | None = (rows, target)
         single = check_forest_input(forest, rows)
-        self.ranges: NodeRanges = read_ranges(table.trees, single, table.counts)
+        trained = table.counts if groups is None else table.counts * target.labelled  # others count for their group
+        self.ranges: NodeRanges = read_ranges(table.trees, single, trained)
         self.excess: FloatArray = path_excess(table.trees, single, self.ranges, counts=table.counts)
 
     @classmethod
@@ -105,11 +109,16 @@ class FittedForest:
         n_trees: int,
         seeds: Sequence[int],
         reporter: Reporter,
+        groups: ArrayLike | None = None,
     ) -> FittedForest:
         """Grow a forest, or take the fitted one that is given, and read its leaves.
 
         The first seed is of the forest, the last one of the permutations by which importance is measured.
         """
+        together = target_groups(groups, target)
+        given = check_forest(forest)
+        if groups is None and not (given is not None and is_grown(given)) and not is_sparse(rows):
+            suspect_near_copies(rows, target)
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
             rows,
@@ -117,6 +126,7 @@ class FittedForest:
             forest=forest,
             n_trees=n_trees,
             sample_weight=sample_weight,
+            groups=together,
             random_state=seeds[0],
             report=partial(reporter.step, "forest") if reporter.is_heard else None,
         )
@@ -125,10 +135,12 @@ class FittedForest:
         reporter.step("leaves", 0, 1)
         table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
         weight = training_weights(grown.forest, sample_weight)
+        if together is not None and not target.labelled.all():
+            table, weight = with_sisters(table, weight, target.labelled, together)
         contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
         fitted = cls(
             grown.forest, table, target, weight, rows,
-            permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None,
+            permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None, groups=together,
         )  # fmt: skip
         reporter.step("leaves", 1, 1)
         return fitted
@@ -173,7 +185,7 @@ class FittedForest:
 
     def votes(self) -> Votes | None:
         """Ask the trees that left a training row out of their bag for its target; None without a target."""
-        return out_of_bag_votes(self.table, self._training_data()[1], row_weight=self.weight)
+        return out_of_bag_votes(self.table, self.training_data()[1], row_weight=self.weight)
 
     def fill_leaves(
         self,
@@ -189,7 +201,7 @@ class FittedForest:
         if sharpness == 1.0:
             self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         else:
-            target, votes = self._training_data()[1], self.votes() if votes is None else votes
+            target, votes = self.training_data()[1], self.votes() if votes is None else votes
             self.leaves = guided_leaves(
                 self.table, Y, target, votes, sharpness, row_weight=self.weight, spread_out=spread_out
             )
@@ -200,14 +212,16 @@ class FittedForest:
 
     def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
         """Compare what the map shows of the target with what the forest knows of it."""
-        table, (_, target) = self.table, self._training_data()
+        table, (_, target) = self.table, self.training_data()
         judged = Judged(float("nan"), float("nan"), None)
         if target.y is not None and table.bootstrap:
             y, known = target.y, target.labelled
             task: dict[str, bool] = {"classification": target.is_classification}
             predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
             left_out = (self.counts == 0).any(axis=0)[known]
-            judged = Judged(*judge_separation(places[known], y, predicted[known], left_out, **task), predicted)
+            groups = sub_groups(self.groups, known)
+            scores = judge_separation(places[known], y, predicted[known], left_out, groups=groups, **task)
+            judged = Judged(*scores, predicted)
         reporter.update("placement", 1, 1)
         return judged
 
@@ -277,7 +291,7 @@ class FittedForest:
         return self.importance
 
     def _measure_importance(self) -> Importance:
-        rows, target = self._training_data()
+        rows, target = self.training_data()
         if not np.array_equal(self.leaves_of(rows), self.leaf):
             raise ValueError(
                 "feature_importances_: the array that was given to fit has been changed in place since. "
@@ -304,9 +318,10 @@ class FittedForest:
         if y is None:
             return None
         about: dict[str, Any] = {"trees": self.trees, "random_state": self.permutation_seed}
+        about["groups"] = sub_groups(self.groups, known)
         return importance_by_group(self.forest, rows[known], y, self.counts[:, known], **about)
 
-    def _training_data(self) -> tuple[Any, Target]:
+    def training_data(self) -> tuple[Any, Target]:
         """Return the rows and the target given to ``fit``, unless they are gone."""
         if self._training is None:
             raise AttributeError(
@@ -324,6 +339,7 @@ class FittedForest:
     def check_restored(self) -> None:
         """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
         self._training = self._trees = None
+        self.__dict__.setdefault("groups", None)  # which the first files do not name
         if check_forest(self.forest) is not self.forest:
             raise ValueError("the model holds a wrapped forest.")
         check_leaves(self.leaf, self.counts, self.trees)
@@ -331,6 +347,9 @@ class FittedForest:
         fits = self.excess.shape == (n,) and self.excess.dtype == np.float64
         if self.weight is not None:
             fits = fits and self.weight.shape == (n,) and self.weight.dtype == np.float64
+        if self.groups is not None:
+            fits = fits and self.groups.shape == (n,) and self.groups.dtype == np.int64
+            fits = fits and bool(((self.groups >= 0) & (self.groups < n)).all())
         if self.leaves is not None:
             fits = fits and self.leaves.fits(self.trees.n_leaves)
         low, high, span = self.ranges
@@ -346,11 +365,21 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     @abstractmethod
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow the forest and make the map."""
 
     def fit_transform(
-        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> FloatArray:
         """Make the map and return it.
 
@@ -362,6 +391,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Target.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together, as in ``fit``.
 
         Returns
         -------
@@ -371,7 +402,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
             ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
         """
-        return self.fit(X, y, sample_weight=sample_weight).embedding_
+        return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.

@@ -26,14 +26,15 @@ from sklearn.utils import get_tags
 
 from manifolia._core import memory
 from manifolia._core.fitting import all_or_nothing
+from manifolia._core.groups import draw_rows_by_groups, sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator, as_key, spawn_seeds
-from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, ParameterTypeError
-from manifolia.forest.bags import has_bags
+from manifolia.forest.bags import check_group_forest, has_bags
 from manifolia.forest.grow import foresee_size, grow_forest, grow_until_stable, shuffled_columns
 from manifolia.forest.node_paths import (
     HASHES,
@@ -44,7 +45,7 @@ from manifolia.forest.node_paths import (
     node_hash,
 )
 from manifolia.forest.path_kernels import path_kernel
-from manifolia.forest.targets import Target, read_target
+from manifolia.forest.targets import Target, read_target, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_ensemble,
@@ -183,7 +184,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> ForestFeatures:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> ForestFeatures:
         """Grow the forest.
 
         Parameters
@@ -193,6 +194,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             columns (the paper) or by their order of frequency; `manifolia.tables.TablePreparer` does the former.
         y : array-like of shape (n,) or (n, n_outputs), default=None
             Target. Rows whose label is missing are not trained on.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's. Trees draw whole groups, and whole groups are
+            held out where the number of trees is chosen. A missing label is a group of its own.
 
         Returns
         -------
@@ -206,6 +210,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             rows = check_rows(self, X, reset=True)
             forest_seed, held_out_seed, missing_seed, hash_seed = spawn_seeds(self.random_state, 4)
             curve: FloatArray = np.empty(0)
+            if given is not None and groups is not None:
+                check_group_forest(given, is_fitted=is_grown(given))
             if given is not None and is_grown(given):
                 _check_columns(given, rows)
                 forest, task = given, "given"
@@ -217,12 +223,13 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                     remedy="Use fewer trees (n_trees, max_trees), or smaller ones (max_depth, min_samples_leaf).",
                 )
                 task = target.task
+                together = target_groups(groups, target)
                 _log.info("task: %s", task)
                 model = self._unfitted(given, target, rows.shape[1], forest_seed)
                 if given is None and self.n_trees == "auto":
-                    curve, n_trees = self._size(clone(model), rows, target, held_out_seed, reporter)  # (M)
+                    curve, n_trees = self._size(clone(model), rows, target, together, held_out_seed, reporter)  # (M)
                     model.set_params(n_estimators=n_trees)
-                forest = self._grow(model, rows, target, forest_seed, reporter)  # 1–4
+                forest = self._grow(model, rows, target, together, forest_seed, reporter)  # 1–4
             nodes = read_trees(forest)  # 5–9: what rows are coded by
             self.forest_, self.task_, self.convergence_ = forest, task, curve
             self.n_trees_, self._nodes = nodes.n_trees, nodes
@@ -436,20 +443,28 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 random_state=seed,
             )
 
-    def _grow(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> Any:
+    def _grow(self, model: Any, X: Any, target: Target, groups: IntArray | None, seed: int, reporter: Reporter) -> Any:
         if not has_bags(model):  # nothing is known of its bags, or needed
             return model.fit(X[target.labelled], target.y)
         reporter.step("forest", 0, 1)
-        forest = grow_forest(X, target, forest=model, random_state=seed).forest
+        forest = grow_forest(X, target, forest=model, groups=groups, random_state=seed).forest
         reporter.step("forest", 1, 1)
         return forest
 
-    def _size(self, model: Any, X: Any, target: Target, seed: int, reporter: Reporter) -> tuple[FloatArray, int]:
+    def _size(
+        self, model: Any, X: Any, target: Target, groups: IntArray | None, seed: int, reporter: Reporter
+    ) -> tuple[FloatArray, int]:
         """Section III-A: the size at which the Gram matrix of held-out rows stands still, and its changes till then."""
         generator = as_generator(seed)
         rows = generator.permutation(np.flatnonzero(target.labelled))
         n_held = min(_MOST_HELD_OUT, max(2, len(rows) // _HELD_OUT))
         held_out, train = (rows, rows) if len(rows) < _FEW_ROWS else (rows[:n_held], np.sort(rows[n_held:]))
+        own = sub_groups(groups, np.sort(rows))
+        if own is not None:
+            labelled = np.sort(rows)
+            held = draw_rows_by_groups(own, n_held, generator)
+            held_out, train = labelled[held][:_MOST_HELD_OUT], np.delete(labelled, held)
+        units = sub_groups(groups, train)
         if target.y is None:
             if is_sparse(X):
                 raise ParameterTypeError(
@@ -457,10 +472,11 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 )
             data = np.vstack([X[train], shuffled_columns(X[train], generator)])
             y = np.repeat([1, 0], len(train))
+            units = None if units is None else np.concatenate([units, units])
         else:
             place = np.cumsum(target.labelled) - 1
             data, y = X[train], target.y[place[train]]
-        settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees}
+        settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees, "groups": units}
         sized = grow_until_stable(model, data, y, X[held_out], report=partial(reporter.step, "size"), **settings)
         if len(sized.curve) and sized.curve[-1] >= self.tol:
             warn(

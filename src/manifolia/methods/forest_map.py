@@ -98,7 +98,7 @@ class ForestMap(ForestBacked):
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `oob_score_`.
+        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -155,7 +155,13 @@ class ForestMap(ForestBacked):
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> ForestMap:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> ForestMap:
         """Grow the forest and make the map.
 
         Parameters
@@ -166,6 +172,9 @@ class ForestMap(ForestBacked):
             Target. Rows whose label is missing (NaN, None or NA) are not trained on, and are placed.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in the forest.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
+            are judged by neighbours of other groups. A missing label is a group of its own.
 
         Returns
         -------
@@ -183,7 +192,7 @@ class ForestMap(ForestBacked):
                 remedy="Use layout='tsne' or 'umap', or RFPHATE with n_landmarks='auto', or fewer rows.",
             )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, —, layout, permutations
-            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups)
             reporter.step("proximities", 0, 1)
             S = similarity(forest.proximities(self.proximity))  # 1, 2
             reporter.step("proximities", 1, 1)

@@ -162,7 +162,13 @@ class GuidedMap(ForestBacked):
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> GuidedMap:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> GuidedMap:
         """Grow the forest and make the map.
 
         Parameters
@@ -173,6 +179,9 @@ class GuidedMap(ForestBacked):
             Target. Rows whose label is missing (NaN, None or NA) are not trained on, and are placed.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in the forest.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
+            are judged by neighbours of other groups. A missing label is a group of its own.
 
         Returns
         -------
@@ -191,7 +200,7 @@ class GuidedMap(ForestBacked):
                 remedy="Set n_landmarks='auto' or a smaller number, or n_trees, or take fewer rows.",
             )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
-            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups)
             reporter.step("proximities", 0, 1)
             P = forest.proximities(self.proximity, top_k=_NEAREST)  # 1
             votes = forest.votes()  # 2

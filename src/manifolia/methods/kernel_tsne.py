@@ -30,6 +30,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from manifolia._core import memory
 from manifolia._core.fitting import all_or_nothing
+from manifolia._core.groups import read_groups, sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
@@ -60,6 +61,7 @@ from manifolia.extension.kernel_formula import importance_from_jacobian, sensiti
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.extension.subset_map import SubsetMap, choose_rows, place_all, seen_rows
 from manifolia.layout.embed import check_embedder, embed, embed_need
+from manifolia.metrics.near_copies import warn_of_near_copies
 from manifolia.metrics.separation import map_score
 from manifolia.neighbors.exact import search_need
 from manifolia.operators.projection import Projection, find_projection
@@ -588,8 +590,27 @@ class FisherKernelTSNE(_KernelMethod):
         self.verbose = verbose
         self.callback = callback
 
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> FloatArray:
+        """Make the map and return it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,), default=None
+            Target, as for ``fit``.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together, as for ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            `embedding_`.
+        """
+        return self.fit(X, y, groups=groups).embedding_
+
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Lay out the training rows by what tells their classes apart, and place all: Algorithm 2.
 
         Parameters
@@ -598,6 +619,9 @@ class FisherKernelTSNE(_KernelMethod):
             Rows without missing values, features on comparable scales.
         y : array-like of shape (n,), default=None
             Classes, or numbers, which are cut into bins; they may be missing for some rows, not for all.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's. The width of the windows is chosen, and rows
+            are judged, with a row's whole group left out. A missing label is a group of its own.
 
         Returns
         -------
@@ -609,6 +633,9 @@ class FisherKernelTSNE(_KernelMethod):
             checked = validate_data(self, X, min_rows=3)
             n = len(checked)
             codes = class_codes(y, n, task=self.task, n_bins=self.n_bins)
+            if groups is None:
+                warn_of_near_copies(checked[codes >= 0], codes[codes >= 0], classes=True)
+            together = read_groups(groups, n, y=codes[codes >= 0], labelled=codes >= 0)
             reporter = Reporter(self.callback, verbose=self.verbose)
             memory.require(self._memory_need(checked, y), step=f"a map of {n} rows", remedy=_REMEDY)
             draw_seed, pca_seed, layout_seed = spawn_seeds(self.random_state, 3)
@@ -622,6 +649,7 @@ class FisherKernelTSNE(_KernelMethod):
                 known,
                 bandwidth=self.fisher_bandwidth,
                 reference=self.fisher_reference,
+                groups=sub_groups(together, rows),
                 random_state=layout_seed,
             )
             guided = says_something(classes)  # ours: labels that say nothing would show a separation that is not there
@@ -640,7 +668,8 @@ class FisherKernelTSNE(_KernelMethod):
                 reporter=reporter,
             )
             labelled = known >= 0
-            shown = map_score(places[labelled], known[labelled], classification=True)
+            left_out = sub_groups(together, rows[labelled])
+            shown = map_score(places[labelled], known[labelled], classification=True, groups=left_out)
             reporter.update("placing", 0, n)
             formula = self._formula("euclidean", layout_seed).fit(train, places)  # lines 7 to 11
             embedding, subset = place_all(checked, Z, rows, projection, formula, places)  # lines 5 and 12 to 15

@@ -129,8 +129,8 @@ class RFPHATE(ForestBacked):
         What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
         without a target, or for a forest without bootstrap.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
-        forest has earned.
+        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`:
+        above 0 the map shows more than the forest has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -193,7 +193,13 @@ class RFPHATE(ForestBacked):
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> RFPHATE:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> RFPHATE:
         """Grow the forest and make the map.
 
         Parameters
@@ -204,6 +210,9 @@ class RFPHATE(ForestBacked):
             Target. Rows whose label is missing (NaN, None or NA) are not trained on, and are placed.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows in the forest.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
+            are judged by neighbours of other groups. A missing label is a group of its own.
 
         Returns
         -------
@@ -217,7 +226,7 @@ class RFPHATE(ForestBacked):
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._check_size(rows, y)  # before the forest is grown
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
-            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter)
+            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups)
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(  # 2–6
                 K, self.t, kind=self.potential, damping=self.damping,

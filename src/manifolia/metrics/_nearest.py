@@ -21,6 +21,8 @@ _TREE_DIMENSIONS = 8
 _EXTRA = 16
 #: Distances held at once by a block, in numbers.
 _BLOCK_NUMBERS = 4_000_000
+#: Rows of a group up to which a row's own are dropped from a longer list; those of larger groups are searched without.
+_LONG_LIST = 128
 
 
 class Nearest(NamedTuple):
@@ -37,10 +39,16 @@ def nearest(
     rows: IntArray | None = None,
     queries: FloatArray | None = None,
     within: float = np.inf,
+    groups: IntArray | None = None,
     n_jobs: int | None = None,
 ) -> Nearest:
-    """Find the k nearest rows of `X`, exactly; one beyond `within` may be missing, its distance being infinite."""
+    """Find the k nearest rows of `X`, exactly; one beyond `within` may be missing, its distance being infinite.
+
+    With `groups`, of which k others must be there for every row, the nearest rows of other groups than its own.
+    """
     data = X.astype(np.float64, copy=False)
+    if groups is not None:
+        return _of_other_groups(data, k, np.arange(data.shape[0]) if rows is None else rows, groups, n_jobs)
     itself = None
     if queries is None:
         itself = np.arange(data.shape[0]) if rows is None else rows
@@ -53,6 +61,30 @@ def nearest(
     else:
         found = _by_blocks(data, points, wanted, n_jobs)
     return found if itself is None else _without_itself(found, itself)
+
+
+def n_others(n: int, groups: IntArray | None) -> int:
+    """How many neighbours every row can have: all rows but itself, or but those of its group."""
+    return n - 1 if groups is None else n - int(np.bincount(groups).max())
+
+
+def _of_other_groups(data: FloatArray, k: int, rows: IntArray, groups: IntArray, n_jobs: int | None) -> Nearest:
+    sizes = np.bincount(groups)
+    out = Nearest(np.empty((len(rows), k), dtype=np.intp), np.empty((len(rows), k)))
+    size = sizes[groups[rows]]
+    for g in np.unique(groups[rows[size > _LONG_LIST]]):
+        own, others = np.flatnonzero(groups[rows] == g), np.flatnonzero(groups != g)
+        found = nearest(data[others], k, queries=data[rows[own]], n_jobs=n_jobs)
+        out.indices[own], out.distances[own] = others[found.indices], found.distances
+    own = np.flatnonzero(size <= _LONG_LIST)
+    if len(own):
+        wanted = min(k + int(size[own].max()), data.shape[0])
+        found = nearest(data, wanted, queries=data[rows[own]], n_jobs=n_jobs)
+        foreign = groups[found.indices] != groups[rows[own], np.newaxis]
+        kept = np.argsort(~foreign, axis=1, kind="stable")[:, :k]  # those of other groups, nearest first
+        out.indices[own] = np.take_along_axis(found.indices, kept, 1)
+        out.distances[own] = np.take_along_axis(found.distances, kept, 1)
+    return out
 
 
 def _by_tree(data: FloatArray, points: FloatArray, k: int, within: float, n_jobs: int | None) -> Nearest:

@@ -67,6 +67,7 @@ def report(
     k: int | Sequence[int] | None = None,
     metric: str = "euclidean",
     task: str = "auto",
+    groups: ArrayLike | None = None,
     gradients: FloatArray | None = None,
     normalized: bool = False,
     sample: int | str | None = "auto",
@@ -96,6 +97,9 @@ def report(
     task : {"auto", "classification", "regression"}, default="auto"
         How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
         different values; all else are classes.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's, for the metrics that take them: those which predict
+        the target of a row from others leave its group out.
     gradients : ndarray of shape (n, d, n_components), default=None
         Arrows of the features in the map, for ``arrow_fidelity``.
     normalized : bool, default=False
@@ -146,6 +150,7 @@ def report(
         options={
             "metric": check_option(metric, "metric", METRICS[:-1]),
             "task": task,
+            "groups": groups,
             "random_state": as_seed(random_state),
             "n_jobs": n_jobs,
         },

@@ -7,13 +7,16 @@ outputs).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from manifolia._core.groups import n_units
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
-from manifolia.metrics._nearest import nearest
+from manifolia.metrics._nearest import n_others, nearest
 
 _K = 10
 _MORE_THAN_EARNED = 0.02  # over-separation that is not noise, beyond two standard errors
@@ -60,13 +63,15 @@ def map_score(
     *,
     classification: bool,
     k: int = _K,
+    groups: IntArray | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> float:
-    """Score the target's prediction from a row's neighbours in the map, the row itself left out."""
+    """Score the target's prediction from a row's neighbours in the map, the row itself, or its group, left out."""
     if len(Y) < 2:
         return float("nan")
-    rows, predicted = map_prediction(Y, y, classification=classification, k=k, random_state=random_state, n_jobs=n_jobs)
+    about: dict[str, Any] = {"groups": groups, "random_state": random_state, "n_jobs": n_jobs}
+    rows, predicted = map_prediction(Y, y, classification=classification, k=k, **about)
     return target_score(y[rows], predicted, classification=classification)
 
 
@@ -76,13 +81,15 @@ def map_prediction(
     *,
     classification: bool,
     k: int = _K,
+    groups: IntArray | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> tuple[IntArray, Array]:
     """Predict the target of rows, a sample if there are very many, from their neighbours in the map."""
     n = len(Y)
     rows = np.arange(n) if n <= _ROWS else np.sort(as_generator(random_state).choice(n, _ROWS, replace=False))
-    neighbors = nearest(np.asarray(Y, dtype=np.float64), min(k, n - 1), rows=rows, n_jobs=n_jobs).indices
+    k = min(k, n_others(n, groups))
+    neighbors = nearest(np.asarray(Y, dtype=np.float64), k, rows=rows, groups=groups, n_jobs=n_jobs).indices
     if not classification:
         return rows, np.asarray(y, dtype=np.float64)[neighbors].mean(axis=1)
     voted = []
@@ -93,26 +100,33 @@ def map_prediction(
 
 
 def judge_separation(
-    Y: FloatArray, y: Array, predicted: Array, left_out: BoolArray, *, classification: bool
+    Y: FloatArray,
+    y: Array,
+    predicted: Array,
+    left_out: BoolArray,
+    *,
+    classification: bool,
+    groups: IntArray | None = None,
 ) -> tuple[float, float]:
     """Set a forest's score on rows out of bag beside the map's, and warn where the map shows more."""
     if not left_out.any():
         return float("nan"), float("nan")
     score = target_score(y[left_out], predicted[left_out], classification=classification)
-    shown = map_score(Y, y, classification=classification)
-    if is_unearned(shown, score, y, classification=classification):
-        k = min(_K, len(y) - 1)
+    shown = map_score(Y, y, classification=classification, groups=groups)
+    if is_unearned(shown, score, y, classification=classification, groups=groups):
+        k = min(_K, n_others(len(y), groups))
+        near = "rows" if groups is None else "rows of other groups"
         warn(
-            f"the map separates the target better ({shown:.3f}, by the {k} nearest rows) than the forest can tell "
+            f"the map separates the target better ({shown:.3f}, by the {k} nearest {near}) than the forest can tell "
             f"it on rows it was not trained on ({score:.3f}): part of the separation is not earned.",
             HonestyWarning,
         )
     return score, shown - score
 
 
-def is_unearned(shown: float, score: float, y: Array, *, classification: bool) -> bool:
+def is_unearned(shown: float, score: float, y: Array, *, classification: bool, groups: IntArray | None = None) -> bool:
     """Tell whether a map shows more of a target than was learned of it, by more than chance."""
     # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
     earned = max(score, blind_score(y, classification=classification))
     deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
-    return bool(shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(len(y)))
+    return bool(shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(n_units(groups, len(y))))

@@ -25,13 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core.blocks import row_blocks
+from manifolia._core.groups import draw_rows_by_groups, n_units, read_groups
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_matrix, check_number, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.metrics._labels import Classes, classes, vote
-from manifolia.metrics._nearest import Nearest, nearest
+from manifolia.metrics._nearest import Nearest, n_others, nearest
 from manifolia.metrics._sampling import check_sample, draw_rows
 from manifolia.metrics._spaces import near_one
 from manifolia.metrics._statistics import correlation, mean_interval, share_interval
@@ -192,6 +193,7 @@ def knn_accuracy(
     k: int | Sequence[int] = 10,
     *,
     test: tuple[ArrayLike, ArrayLike] | None = None,
+    groups: ArrayLike | None = None,
     pointwise: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
@@ -211,6 +213,9 @@ def knn_accuracy(
     test : tuple (Y_test, y_test), default=None
         Coordinates and labels of other rows, placed in the same map: these are then predicted from the rows of `Y`.
         A label that `y` does not have can only be wrong.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's: neighbours of a row's own group have no vote, since
+        rows of one patient lie together even in an honest map. A missing label is a group of its own.
     pointwise : bool, default=False
         Return a value per point, 1.0 where the vote is right, in place of their mean.
     n_jobs : int or None, default=None
@@ -226,11 +231,19 @@ def knn_accuracy(
     coordinates = check_map(Y)
     n = coordinates.shape[0]
     labels = classes(y, n_rows=n, purpose="knn_accuracy")
-    limit = n - 1 if test is None else n
+    together = read_groups(groups, n, at_least=2)
+    if together is not None and test is not None:
+        raise ParameterError(
+            "groups says whose neighbours have no vote, and rows of test= are in no group of Y. Leave one of them out.",
+            parameter="groups",
+        )
+    limit = n_others(n, together) if test is None else n
     reason = f"The map has {n} points" + (", one of which is predicted." if test is None else " to learn from.")
+    if together is not None:
+        reason = f"The map has {n} points, of which at least {limit} are of other groups than the one predicted."
     ks = _check_ks(k, limit, reason)
     if test is None:
-        neighbors = nearest(coordinates, max(ks), n_jobs=n_jobs).indices
+        neighbors = nearest(coordinates, max(ks), groups=together, n_jobs=n_jobs).indices
         truth = labels.codes
     else:
         neighbors, truth = _test_neighbors(coordinates, labels, test, max(ks), n_jobs)
@@ -283,6 +296,7 @@ def classification_error(
     y: ArrayLike,
     *,
     test_size: float = 0.2,
+    groups: ArrayLike | None = None,
     random_state: RandomState = 0,
     return_ci: bool = False,
 ) -> Any:
@@ -300,10 +314,13 @@ def classification_error(
         Labels of at least two classes.
     test_size : float, default=0.2
         Share of points to predict.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's: whole groups are predicted, as near to `test_size`
+        as they allow, whatever their classes. A missing label is a group of its own.
     random_state : int, RandomState, Generator or None, default=0
         Draws the split. The default is a fixed one, so that several maps are judged on the same points.
     return_ci : bool, default=False
-        Also return the 95 % interval (Wilson) that comes from the finite number of test points.
+        Also return the 95 % interval (Wilson) that comes from the finite number of test points, or of their groups.
 
     Returns
     -------
@@ -322,14 +339,26 @@ def classification_error(
     coordinates = check_map(Y).astype(np.float64)
     labels = classes(y, n_rows=coordinates.shape[0], purpose="classification_error")
     check_number(test_size, "test_size", low=0.0, high=0.9, open_low=True)
-    learn, predict = _stratified_split(labels, test_size, as_generator(random_state))
+    together = read_groups(groups, coordinates.shape[0], at_least=2)
+    if together is None:
+        learn, predict = _stratified_split(labels, test_size, as_generator(random_state))
+    else:
+        predict = draw_rows_by_groups(together, round(test_size * len(together)), as_generator(random_state))
+        learn = np.setdiff1d(np.arange(len(together)), predict)
+        if len(np.unique(labels.codes[learn])) < 2:
+            raise ParameterError(
+                "groups leave one class to learn from where some of them are held out. Pass smaller groups, or a "
+                "smaller test_size.",
+                parameter="groups",
+            )
     with threads(1):
         scaler = StandardScaler().fit(coordinates[learn])
         model = LogisticRegression(max_iter=_MAX_ITER)
         model.fit(scaler.transform(coordinates[learn]), labels.codes[learn])
         wrong = model.predict(scaler.transform(coordinates[predict])) != labels.codes[predict]
     error = float(wrong.mean())
-    return (error, share_interval(error, predict.shape[0])) if return_ci else error
+    n_judged = predict.shape[0] if together is None else n_units(together[predict], 0)
+    return (error, share_interval(error, n_judged)) if return_ci else error
 
 
 def _stratified_split(labels: Classes, test_size: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:

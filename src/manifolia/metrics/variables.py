@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.groups import group_folds, read_groups
 from manifolia._core.parallel import map_blocks, resolve_n_jobs, threads
 from manifolia._core.random import as_seed, spawn_seeds
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
@@ -112,6 +113,7 @@ def variable_preservation(
     categorical: str | Sequence[Any] = "auto",
     n_neighbors: int | None = None,
     n_folds: int = 10,
+    groups: ArrayLike | None = None,
     task: str = "auto",
     random_state: RandomState = 0,
     n_jobs: int | None = None,
@@ -139,6 +141,9 @@ def variable_preservation(
         Neighbours; None takes √n, rounded, as in the paper.
     n_folds : int, default=10
         Folds.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's: folds are made of whole groups. A missing label is a
+        group of its own.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read `y`.
     random_state : int, RandomState, Generator or None, default=0
@@ -167,6 +172,9 @@ def variable_preservation(
     check_number(n_folds, "n_folds", low=2, high=n, integer=True, hint=f"The map has {n} points.")
     k = round(math.sqrt(n)) if n_neighbors is None else n_neighbors
     smallest = n - math.ceil(n / n_folds)
+    together = read_groups(groups, n, at_least=n_folds)
+    if together is not None:
+        smallest = min(n - len(rows) for _, rows in _folds(n, n_folds, as_seed(random_state), together))
     k = check_number(
         k, "n_neighbors", low=1, high=smallest, integer=True, hint="It is limited by a fold's training rows."
     )
@@ -179,11 +187,13 @@ def variable_preservation(
             )
     ranks = None
     if y is not None:
-        ranks = variable_ranking(V, y, categorical=categorical, task=task, random_state=random_state, n_jobs=n_jobs)
+        about: dict[str, Any] = {"categorical": categorical, "task": task, "groups": groups}
+        ranks = variable_ranking(V, y, **about, random_state=random_state, n_jobs=n_jobs)
         ranks = ranks.sort_values("forest_rank", kind="stable").head(len(variables) if top is None else top)
         by_name = {variable.name: variable for variable in variables}
         variables = [by_name[name] for name in ranks["variable"]]
-    errors, baselines = _fold_errors(coordinates, variables, k, n_folds, as_seed(random_state), n_jobs)
+    folds = _folds(n, n_folds, as_seed(random_state), together)
+    errors, baselines = _fold_errors(coordinates, variables, k, folds, n_jobs)
     table = pd.DataFrame(
         {
             "variable": [variable.name for variable in variables],
@@ -203,10 +213,13 @@ def variable_preservation(
 
 
 def _fold_errors(
-    Y: FloatArray, variables: list[_Variable], k: int, n_folds: int, seed: int, n_jobs: int | None
+    Y: FloatArray,
+    variables: list[_Variable],
+    k: int,
+    folds: list[tuple[IntArray, IntArray]],
+    n_jobs: int | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Errors of the neighbours' prediction and of a prediction without the map, each (n_folds, n_variables)."""
-    from sklearn.model_selection import KFold
 
     def fold(learn: IntArray, predict: IntArray) -> list[tuple[float, float]]:
         neighbors = learn[nearest(Y[learn], k, queries=Y[predict], n_jobs=n_jobs).indices]
@@ -222,8 +235,18 @@ def _fold_errors(
 
         return map_blocks(run, variables, n_jobs=n_jobs)
 
-    pairs = np.array([fold(*rows) for rows in KFold(n_folds, shuffle=True, random_state=seed).split(Y)])
+    pairs = np.array([fold(*rows) for rows in folds])
     return pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
+
+
+def _folds(n: int, n_folds: int, seed: int, groups: IntArray | None) -> list[tuple[IntArray, IntArray]]:
+    """Cut rows, or whole groups of them, into folds: what is learned from and what is predicted."""
+    from sklearn.model_selection import KFold
+
+    if groups is None:
+        return list(KFold(n_folds, shuffle=True, random_state=seed).split(np.empty(n)))
+    parts = group_folds(groups, n_folds, np.random.default_rng(seed))
+    return [(np.setdiff1d(np.arange(n), rows), rows) for rows in parts]
 
 
 def _rmse(guess: FloatArray, truth: FloatArray) -> float:
@@ -239,6 +262,7 @@ def variable_ranking(
     n_trees: int = 100,
     n_folds: int = 5,
     n_permutations: int = 3,
+    groups: ArrayLike | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
@@ -269,6 +293,9 @@ def variable_ranking(
         Folds of the forest's importance.
     n_permutations : int, default=3
         Permutations per variable and fold.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's: folds are made of whole groups. A missing label is a
+        group of its own.
     random_state : int, RandomState, Generator or None, default=0
         Draws folds, forest, permutations and the tiny noise of the mutual-information estimate.
     n_jobs : int or None, default=None
@@ -294,7 +321,8 @@ def variable_ranking(
     check_number(n_folds, "n_folds", low=2, high=n, integer=True)
     check_number(n_permutations, "n_permutations", low=1, integer=True)
     seeds = spawn_seeds(random_state, 2)
-    drops = _forest_drops(variables, target, labels, n_trees, n_folds, n_permutations, seeds[0], n_jobs)
+    folds = _folds(n, n_folds, seeds[0], read_groups(groups, n, at_least=n_folds))
+    drops = _forest_drops(variables, target, labels, n_trees, folds, n_permutations, seeds[0], n_jobs)
     alone = [_roc(variable, labels) if labels is not None else _r2(variable, target) for variable in variables]
     columns = {
         "forest": drops.mean(axis=0),
@@ -313,14 +341,13 @@ def _forest_drops(
     target: Array,
     labels: Classes | None,
     n_trees: int,
-    n_folds: int,
+    folds: list[tuple[IntArray, IntArray]],
     n_permutations: int,
     seed: int,
     n_jobs: int | None,
 ) -> FloatArray:
     """Fall of the held-out score when a variable is permuted, (n_folds, n_variables), mean over permutations."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-    from sklearn.model_selection import KFold
 
     parts = [variable.encoded() for variable in variables]
     starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
@@ -348,7 +375,6 @@ def _forest_drops(
 
         return map_blocks(run, range(len(variables)), n_jobs=n_jobs, anywhere=True)
 
-    folds = KFold(n_folds, shuffle=True, random_state=seed).split(encoded)
     return np.array([drops(fold, *rows) for fold, rows in enumerate(folds)])
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from manifolia._version import __version__
 from manifolia.explorer.build import importance_purpose
 from manifolia.explorer.context import Context
-from manifolia.runs.target import Labels
+from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table
 
 _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
@@ -38,7 +38,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def coordinates_of(table: Table, labels: Labels, context: Context) -> pd.DataFrame:
+def coordinates_of(table: Table, labels: Labels, context: Context, groups: RowGroups | None = None) -> pd.DataFrame:
     """Make the table of coordinates."""
     columns: dict[str, Any] = {"row": table.row_names}
     columns.update(zip(column_names(context.Y.shape[1]), context.Y.T, strict=True))
@@ -51,7 +51,14 @@ def coordinates_of(table: Table, labels: Labels, context: Context) -> pd.DataFra
             columns[f"{said} (forest)" if said in columns else said] = values
     if context.novelty is not None:
         columns["novelty"] = context.novelty
+    if groups is not None:
+        columns[group_column(groups.name)] = groups.labels.to_numpy()
     return pd.DataFrame(columns)
+
+
+def group_column(name: str) -> str:
+    """Name the column of groups in the table of coordinates, where no other can be called so."""
+    return f"{name} (groups)"
 
 
 def report_of(
@@ -68,6 +75,7 @@ def report_of(
             "roles": dict(list(preparer.roles_.items())[:_MOST_ROLES]),
         },
         "target": {"columns": list(target), "task": task},
+        "groups": None if context.row_groups is None else {"column": context.group_name, "count": context.n_groups},
         "excluded": list(excluded),
         "axes": column_names(context.Y.shape[1]),
         "method": card.name,

@@ -29,9 +29,10 @@ from manifolia.explorer.context import Context, Known, PageOptions, context_of, 
 from manifolia.explorer.parts.images import check_shape
 from manifolia.forest.targets import read_target, taken_as
 from manifolia.runs.report import coordinates_of, report_of
-from manifolia.runs.scores import score_model
-from manifolia.runs.target import Labels, read_labels, take_column
+from manifolia.runs.scores import prediction_by_rows, score_model
+from manifolia.runs.target import Labels, RowGroups, read_group_column, read_labels, take_column
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.repeated import group_notes
 
 #: Hears every event; returning True stops the work.
 Listener = Callable[[ProgressEvent], bool | None]
@@ -49,6 +50,7 @@ class Request:
     method: str | None = None  # Name in `manifolia.registry`; None chooses by task
     task: str = "auto"  # What the target asks for, if the method has a choice
     exclude: tuple[str, ...] = ()  # Columns that are shown and do not take part
+    groups: str | None = None  # Column that says which rows belong together; it does not take part
     roles: Mapping[str, Any] = field(default_factory=dict)  # Column to role, for `manifolia.tables.TablePreparer`
     settings: Mapping[str, Any] = field(default_factory=dict)  # Parameters of the method
     title: str | None = None  # Heading of the page
@@ -69,8 +71,18 @@ class Request:
                 f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway.",
                 parameter="exclude",
             )
+        if self.groups in self.target:
+            raise ParameterError(
+                f"{self.groups} is both target and groups. Choose another column for one of them.", parameter="groups"
+            )
         check_number(self.max_mb, "max_mb", low=0.0, open_low=True)
         check_number(self.random_state, "random_state", low=0, integer=True)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns other than the target that are no features."""
+        own = () if self.groups is None or self.groups in self.exclude else (self.groups,)
+        return (*self.exclude, *own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +100,16 @@ class Run:
 def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
     """Make a map of a table, with all that belongs to it."""
     stages = _Stages(listener)
-    labels = _check(table, request)
+    labels, groups = _check(table, request)
     stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
     card, estimator = choose_method(request, labels)
     task, taken = read_task(estimator, labels)
     with collected_warnings() as warned:
         with stages.stage("prepare"):
             preparer, X = prepare(table, request, card)
-        Y = _fit(estimator, X, labels, card, stages)
+        Y = _fit(estimator, X, labels, groups, card, stages)
         model = Pipeline([("prepare", preparer), ("map", estimator)])
-        known = _measure(model, X, Y, labels, task, request, stages)
+        known = _measure(model, X, Y, labels, groups, task, request, stages)
         importances, said = _importances(model, X, request, stages)
         with stages.stage("explanations"):
             context = context_of(
@@ -115,26 +127,27 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 known,
             )
             describe(context)
-    notes = [*table.notes, *preparer.notes_, *taken, *said, *warned]
+    suspected = _suspected(table, labels, known.task) if groups is None else _of_groups(groups, card)
+    notes = [*table.notes, *preparer.notes_, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
-    coordinates = coordinates_of(table, labels, context)
-    report = report_of(table, context, task=known.task, target=request.target, excluded=request.exclude)
+    coordinates = coordinates_of(table, labels, context, groups)
+    report = report_of(table, context, task=known.task, target=request.target, excluded=request.left_out)
     report["notes"], report["left_out_of_page"] = notes, list(payload.left_out)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = is_sparse(X) or X.size * 8 <= _KEPT_BYTES
     return Run(model, coordinates, payload, report, X if small and request.keep_rows else None, context)
 
 
-def _check(table: Table, request: Request) -> Labels:
+def _check(table: Table, request: Request) -> tuple[Labels, RowGroups | None]:
     """Take the target out of the table, and refuse what cannot be mapped."""
     if table.n_rows < _MIN_ROWS:
         rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
         raise TableError(f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}.")
     for name in request.exclude:
         take_column(table, name, "exclude")  # a misspelt one is reported
-    return read_labels(table, request.target)
+    return read_labels(table, request.target), read_group_column(table, request.groups)
 
 
 def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]:
@@ -181,7 +194,7 @@ def read_task(estimator: Any, labels: Labels) -> tuple[str, list[str]]:
 
 def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TablePreparer, Any]:
     """Turn the columns that take part into numbers, as a method needs them."""
-    features = table.without({*request.target, *request.exclude} & set(table.feature_names))
+    features = table.without({*request.target, *request.left_out} & set(table.feature_names))
     missing = "keep" if card.takes_missing else "impute"
     preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=card.needs_scale)
     X = preparer.fit_transform(features)
@@ -190,7 +203,31 @@ def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TableP
     return preparer, X
 
 
-def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _Stages) -> FloatArray:
+def _suspected(table: Table, labels: Labels, task: str) -> list[str]:
+    """Name columns that seem to say which rows belong together, if nobody said so."""
+    if labels.y is None or labels.y.ndim > 1 or task not in ("classification", "regression"):
+        return []
+    known = list(table.meta.columns) if is_sparse(table.features) else table.names  # counts name nobody
+    others = (str(name) for name in known if name not in labels.frame.columns)
+    return group_notes(((name, table.column(name)) for name in others), labels.y, classes=task == "classification")
+
+
+def _of_groups(groups: RowGroups, card: registry.Card) -> list[str]:
+    """Say what groups do not do."""
+    if groups.codes is None:
+        return [f"{groups.name} is different in every row: no rows belong together, and it changes nothing."]
+    if card.takes_groups or not card.supervised:
+        return []
+    return [
+        f"{card.label} is not told that rows of one {groups.name} belong together, so that its map may show what it "
+        f"recognises. Only the scores leave a row's own {groups.name} out."
+    ]
+
+
+def _fit(
+    estimator: Any, X: Any, labels: Labels, groups: RowGroups | None, card: registry.Card, stages: _Stages
+) -> FloatArray:
+    more = {} if groups is None or groups.codes is None or not card.takes_groups else {"groups": groups.codes}
     if "callback" not in estimator.get_params():
         with stages.stage("map"), _said_by(card):
             return np.asarray(estimator.fit_transform(X, labels.y) if card.supervised else estimator.fit_transform(X))
@@ -198,7 +235,7 @@ def _fit(estimator: Any, X: Any, labels: Labels, card: registry.Card, stages: _S
     try:
         with warnings.catch_warnings():  # the preparer's notes name the columns that the method knows by number
             warnings.filterwarnings("ignore", message="single precision, in which trees compare")
-            return np.asarray(estimator.fit_transform(X, labels.y))
+            return np.asarray(estimator.fit_transform(X, labels.y, **more))
     finally:
         estimator.set_params(callback=None)
         stages.end()
@@ -220,7 +257,14 @@ def _said_by(card: registry.Card) -> Iterator[None]:
 
 
 def _measure(
-    model: Pipeline, X: Any, Y: FloatArray, labels: Labels, task: str, request: Request, stages: _Stages
+    model: Pipeline,
+    X: Any,
+    Y: FloatArray,
+    labels: Labels,
+    groups: RowGroups | None,
+    task: str,
+    request: Request,
+    stages: _Stages,
 ) -> Known:
     """Ask the model and the metrics what the report and the page say."""
     card, y = registry.card_of(model), labels.y
@@ -229,8 +273,10 @@ def _measure(
         with stages.stage("novelty"):
             novelty = model[-1].novelty()
     task = card.task or task
+    codes = None if groups is None else groups.codes
     with stages.stage("quality"):
-        scores = score_model(model, X, Y, y if y is not None and y.ndim == 1 else None, task=task)
+        scores = score_model(model, X, Y, y if y is not None and y.ndim == 1 else None, task=task, groups=codes)
+        by_rows = prediction_by_rows(model[-1]) if card.predicts and card.takes_groups and codes is not None else None
     return Known(
         X,
         Y,
@@ -238,8 +284,11 @@ def _measure(
         task,
         scores=[score._asdict() for score in scores],
         novelty=novelty,
-        hidden={*request.target, *request.exclude},
+        hidden={*request.target, *request.left_out},
         random_state=request.random_state,
+        groups=codes,
+        group_name="" if groups is None else groups.name,
+        by_rows=by_rows,
     )
 
 

@@ -12,16 +12,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.groups import sub_groups
+from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
+from manifolia.extension.leaf_map import out_of_bag_prediction
+from manifolia.forest.grow import grow_forest
+from manifolia.forest.leaf_tables import leaf_table
 from manifolia.metrics import registry
 from manifolia.metrics import report as metrics_report
 from manifolia.registry import card_of
+from manifolia.runs.report import group_column
+from manifolia.runs.target import group_codes
 from manifolia.tables import Table
 from manifolia.tables.preparer import PlainRows
 
+_SMALL = 100  # trees of the forest that shows what is recognised
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
 
 
@@ -42,6 +50,7 @@ def score_map(
     *,
     metric: str = "euclidean",
     classes: bool = True,
+    groups: IntArray | None = None,
     all_scores: bool = False,
 ) -> list[Score]:
     """Score a map against plain rows; scores of the target are of the rows whose target is known."""
@@ -61,19 +70,27 @@ def score_map(
     about = [name for name in wanted if "y" in registry.get(name).needs]
     about = [name for name in about if classes or not registry.get(name).classes_only]
     task = "classification" if classes else "regression"
-    return [*scores, *_scores(X[known], Y[known], labels, about, metric, task)]
+    return [*scores, *_scores(X[known], Y[known], labels, about, metric, task, sub_groups(groups, known))]
 
 
-def _scores(X: Any, Y: FloatArray, y: Array | None, names: list[str], metric: str, task: str) -> list[Score]:
+def _scores(
+    X: Any,
+    Y: FloatArray,
+    y: Array | None,
+    names: list[str],
+    metric: str,
+    task: str,
+    groups: IntArray | None = None,
+) -> list[Score]:
     """Compute scores together; each on its own if one of them cannot be had, of few rows or rare classes."""
     if not names:
         return []
     try:
-        table = metrics_report(X, Y, y, metrics=names, metric=metric, task=task)
+        table = metrics_report(X, Y, y, metrics=names, metric=metric, task=task, groups=groups)
     except ValueError as error:
         if len(names) == 1:
             return [Score(names[0], None, registry.get(names[0]).direction, "", str(error))]
-        return [score for name in names for score in _scores(X, Y, y, [name], metric, task)]
+        return [score for name in names for score in _scores(X, Y, y, [name], metric, task, groups)]
     return [
         Score(
             str(line["metric"]),
@@ -94,7 +111,21 @@ def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str
         )
     axes, target = report["axes"], report["target"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target["columns"]) == 1 else None
-    return score_model(model, rows, coordinates[axes].to_numpy(), y, task=target["task"], all_scores=True)
+    groups = _groups_of(coordinates, report)
+    about: dict[str, Any] = {"task": target["task"], "groups": groups, "all_scores": True}
+    return score_model(model, rows, coordinates[axes].to_numpy(), y, **about)
+
+
+def _groups_of(table: pd.DataFrame | Table, report: dict[str, Any]) -> IntArray | None:
+    """Which rows of a table belong together, by the column that the run was told; None if it was told none."""
+    name = (report.get("groups") or {}).get("column")
+    if name is None:
+        return None
+    if isinstance(table, Table):
+        column = table.column(name) if name in table.names else None
+    else:
+        column = table.get(group_column(name))
+    return None if column is None else group_codes(column, at_least=1)
 
 
 def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: bool = False) -> list[Score]:
@@ -104,14 +135,36 @@ def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: 
     Y = np.asarray(model[-1].transform(X))
     target = [name for name in report["target"]["columns"] if name in table.names]
     y = table.column(target[0]).to_numpy(dtype=object) if len(target) == 1 else None
-    return score_model(model, X, Y, y, task=report["target"]["task"], all_scores=all_scores)
+    about: dict[str, Any] = {"task": report["target"]["task"], "groups": _groups_of(table, report)}
+    return score_model(model, X, Y, y, all_scores=all_scores, **about)
 
 
 def score_model(
-    model: Any, X: Any, Y: FloatArray, y: Array | None, *, task: str, all_scores: bool = False
+    model: Any,
+    X: Any,
+    Y: FloatArray,
+    y: Array | None,
+    *,
+    task: str,
+    groups: IntArray | None = None,
+    all_scores: bool = False,
 ) -> list[Score]:
     """Score a map against its prepared rows, by the method's own distance where metrics have it."""
     own = card_of(model).metric
     metric = own if own in ("cosine", "manhattan") else "euclidean"
     plain = PlainRows(model[0]).fit_transform(X)
-    return score_map(plain, Y, y, metric=metric, classes=task == "classification", all_scores=all_scores)
+    about: dict[str, Any] = {"metric": metric, "groups": groups, "all_scores": all_scores}
+    return score_map(plain, Y, y, classes=task == "classification", **about)
+
+
+def prediction_by_rows(method: Any) -> Array:
+    """Predict the target of rows by a small forest like the map's whose trees draw single rows.
+
+    Its trees left a row out and have seen others of its group: what they know beyond the map's forest is who is who.
+    """
+    held = method._fitted_forest
+    rows, target = held.training_data()
+    small = clone(held.forest).set_params(n_estimators=min(_SMALL, len(held.forest.estimators_)))
+    grown = grow_forest(rows, target, forest=small, n_jobs=method.n_jobs)
+    table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
+    return out_of_bag_prediction(table, target.y, target.labelled, classification=target.is_classification)

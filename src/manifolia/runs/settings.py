@@ -8,7 +8,7 @@ from typing import Any
 
 from manifolia._core.warnings import collected_warnings
 from manifolia.runs.run import Listener, Request, choose_method, prepare, read_task
-from manifolia.runs.target import read_labels
+from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table
 from manifolia.tables.preparer import PlainRows
 
@@ -36,6 +36,7 @@ def tune_table(
     from manifolia.tune.presets import preset
 
     labels = read_labels(table, request.target)
+    groups = read_group_column(table, request.groups)
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
     read_task(estimator, labels)  # the run that is made with the settings says what was chosen
     preparer, X = prepare(table, request, card)
@@ -52,6 +53,7 @@ def tune_table(
         **options,
     )
     with collected_warnings() as notes:
-        tuner.fit(X, labels.y, metric_X=PlainRows(preparer).fit_transform(X))
+        codes = None if groups is None else groups.codes
+        tuner.fit(X, labels.y, metric_X=PlainRows(preparer).fit_transform(X), groups=codes)
     settings = {**request.settings, **tuner.best_params_}
     return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from manifolia._core.types import Array
+from manifolia._core.groups import read_groups
+from manifolia._core.types import Array, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables import Table
 
@@ -53,6 +54,33 @@ def read_labels(table: Table, names: Sequence[str]) -> Labels:
             parameter="target",
         )
     return Labels(frame, np.column_stack([_codes(array) for array in arrays]))
+
+
+class RowGroups(NamedTuple):
+    """Rows that belong together, by a column."""
+
+    name: str  # The column
+    labels: pd.Series  # As they were read
+    codes: IntArray | None  # (n,): for ``fit``; None where no two rows belong together
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups; a missing label is one of its own."""
+        return len(self.labels) if self.codes is None else int(self.codes.max()) + 1
+
+
+def read_group_column(table: Table, name: str | None) -> RowGroups | None:
+    """Take the column that says which rows belong together; None if there is none."""
+    if name is None:
+        return None
+    column = take_column(table, name, "groups")
+    return RowGroups(name, column, group_codes(column))
+
+
+def group_codes(column: pd.Series, *, at_least: int = 3) -> IntArray | None:
+    """Read which rows belong together, by what is written in a column."""
+    keys = np.array([None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)], object)
+    return read_groups(keys, len(keys), at_least=at_least)
 
 
 def take_column(table: Table, name: str, parameter: str) -> pd.Series:

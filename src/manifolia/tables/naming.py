@@ -46,6 +46,18 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
+def group_words(name: str) -> tuple[str, str]:
+    """Call one and several groups by the column that names them: "patient" and "patients", "groups (x2)"."""
+    if name.isascii() and name.isalpha() and name[-1:] not in "sS":
+        return name, f"{name}s"
+    return (f"group ({name})", f"groups ({name})") if name else ("group", "groups")
+
+
+def of_groups(count: int, name: str) -> str:
+    """Say how many groups there are: "200 patients"."""
+    return f"{count:,} {group_words(name)[count != 1]}"
+
+
 def place_of_row(row: int) -> str:
     """Write where a row is, the same way in every message."""
     return f"row {row + 1:,} (counting from 1)"

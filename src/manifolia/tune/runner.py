@@ -57,6 +57,7 @@ class Bench:
     metrics: Sequence[Metric] = ()
     pass_target: bool | str = "auto"  # Whether the estimator gets `y`; "auto" is by its card
     sample: int = _METRIC_ROWS  # Rows that metrics look at
+    groups: IntArray | None = None  # Rows that belong together
 
     @property
     def passes_target(self) -> bool:
@@ -71,7 +72,10 @@ class Bench:
         model.set_params(**dict.fromkeys(states, job.seed))
         data = take_rows(self.X, job.rows)
         check_limits(model, data.shape[0])
-        Y = model.fit_transform(data, take_rows(self.y, job.rows)) if self.passes_target else model.fit_transform(data)
+        given = [take_rows(self.y, job.rows)] if self.passes_target else []
+        groups = take_rows(self.groups, job.rows)
+        more = {} if groups is None or not card_of(self.estimator).takes_groups else {"groups": groups}
+        Y = model.fit_transform(data, *given, **more)
         check_used(model)
         return model, np.asarray(Y)
 
@@ -100,6 +104,8 @@ class Bench:
         given: dict[str, Any] = {"random_state": job.seed} if metric.accepts("random_state") else {}
         if self.sample < len(Y) and metric.accepts("sample"):
             given["sample"] = self.sample
+        if self.groups is not None and metric.accepts("groups"):
+            given["groups"] = take_rows(self.groups, job.rows)
         X = self.X if self.metric_X is None else self.metric_X
         return float(metric(take_rows(X, job.rows), Y, take_rows(self.y, job.rows), **given))
 
@@ -118,7 +124,8 @@ class Runner:
         if self._tuner.sampling == "leverage":
             data = data if self.bench.metric_X is None else self.bench.metric_X
             data = data.to_numpy() if hasattr(data, "iloc") else data
-        return sample_rows(data, size, sampling=self._tuner.sampling, y=self.bench.y, random_state=seed)
+        about: dict[str, Any] = {"sampling": self._tuner.sampling, "y": self.bench.y, "groups": self.bench.groups}
+        return sample_rows(data, size, **about, random_state=seed)
 
     def _rows_for(self, stage: str, repeat: int) -> IntArray | None:
         if stage == "full" or len(self.rows) == self.n_rows:

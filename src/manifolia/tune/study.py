@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from manifolia._core.optional import import_extra
 from manifolia._core.random import as_seed
-from manifolia._core.types import FloatArray
+from manifolia._core.types import FloatArray, IntArray
 from manifolia.exceptions import ManifoliaError, ParameterError, ParameterTypeError
 from manifolia.tune.parameters import label_of
 from manifolia.tune.space import SearchSpace, Setting
@@ -383,7 +383,9 @@ def _opened(optuna: Any, storage: Any) -> Any:
     return storage
 
 
-def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[str, Any]:
+def study_signature(
+    tuner: Any, X: Any, y: Any, metric_X: Any, n: int, groups: IntArray | None = None
+) -> dict[str, Any]:
     """Collect what has to be the same for a stored study to go on."""
     rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int))
     same = ("pass_target", "subsample", "sampling", "resample", "n_repeats", "n_pilot", "surrogate", "design", "race",
@@ -392,6 +394,7 @@ def study_signature(tuner: Any, X: Any, y: Any, metric_X: Any, n: int) -> dict[s
         "data": _print_of((X.shape, _rows_of(X, rows))),
         "y": None if y is None else _print_of(_rows_of(y, rows)),
         "metric_X": None if metric_X is None else _print_of(_rows_of(metric_X, rows)),
+        **({} if groups is None else {"groups": _print_of(groups.tolist())}),
         **{name: getattr(tuner, name) for name in same},
         **{name: repr(getattr(tuner, name)) for name in ("estimator", "pilot_params", "aggregate")},
         # Points of a larger grid lie elsewhere, so that one cannot be made of the other.

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
+from manifolia._core.groups import rows_of_first
 from manifolia._core.random import as_generator, as_seed, draw_by_class
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_labels, check_number, check_option
@@ -69,9 +70,10 @@ def sample_rows(
     *,
     sampling: str = "uniform",
     y: ArrayLike | None = None,
+    groups: IntArray | None = None,
     random_state: RandomState = None,
 ) -> IntArray:
-    """Draw rows without replacement."""
+    """Draw rows without replacement; of groups whole ones, as many as fit."""
     check_option(sampling, "sampling", SAMPLINGS)
     n = X.shape[0]
     check_number(size, "size", low=1, high=n, integer=True)
@@ -84,12 +86,30 @@ def sample_rows(
                 "sampling='stratified' needs y. Pass the classes, or take sampling='uniform'.", parameter="sampling"
             )
         labels = check_labels(y, n_rows=n)
-        return draw_by_class(np.unique(labels.astype(str), return_inverse=True)[1], size, rng)
+        codes = np.unique(labels.astype(str), return_inverse=True)[1].ravel()
+        if groups is None:
+            return draw_by_class(codes, size, rng)
+        return rows_of_first(groups, _by_class_in_turn(codes, groups, rng), size)
     chances = None
     if sampling == "leverage":
         scores = leverage_scores(X, random_state=rng)
         chances = (scores + 1e-12) / (scores + 1e-12).sum()  # rows at the mean have leverage 0 and must stay drawable
+    if groups is not None:
+        chances = None if chances is None else np.bincount(groups, chances)
+        n_groups = int(groups.max()) + 1
+        return rows_of_first(groups, rng.choice(n_groups, n_groups, replace=False, p=chances), size)
     return np.sort(rng.choice(n, size, replace=False, p=chances))
+
+
+def _by_class_in_turn(codes: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
+    """Order groups so that any number of the first have the classes, of their first rows, in proportion."""
+    order = rng.permutation(int(groups.max()) + 1)
+    own = codes[np.unique(groups, return_index=True)[1]][order]
+    counts = np.bincount(own)
+    place = np.empty(len(order))
+    for code in np.unique(own):
+        place[own == code] = (np.arange(counts[code]) + 0.5) / counts[code]
+    return order[np.argsort(place, kind="stable")]
 
 
 def take_rows(values: Any, rows: Any) -> Any:

@@ -28,6 +28,7 @@ from sklearn.base import BaseEstimator, clone
 
 from manifolia._core.cells import as_array
 from manifolia._core.fitting import all_or_nothing
+from manifolia._core.groups import read_groups
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.random import as_seed
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
@@ -277,7 +278,14 @@ class Tuner(BaseEstimator):
         return cls(known, {**space, **forest_space(known), **options.pop("space", {})}, **options)
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, metric_X: ArrayLike | None = None) -> Tuner:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        metric_X: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Tuner:
         """Search, confirm, and fit the recommended setting.
 
         Parameters
@@ -289,6 +297,9 @@ class Tuner(BaseEstimator):
         metric_X : array-like of shape (n, p), default=None
             The same rows as metrics are to see them, where the estimator takes what they cannot: gaps, categories.
             None: as `X`.
+        groups : array-like of shape (n,), default=None
+            Labels of rows that belong together, such as one patient's: subsamples are made of whole groups, and they
+            are passed to the estimator, if it is one of manifolia's that takes them, and to the metrics that do.
 
         Returns
         -------
@@ -305,17 +316,21 @@ class Tuner(BaseEstimator):
                 f"X must have rows and columns, got shape {X.shape}. Reshape it to (n, d).", parameter="X"
             )
         estimator, space, metrics = _checked(self, n, y)
-        space = cut_to_limits(space, estimator, (sample_size(self.subsample, n), X.shape[1]))
+        together, fewest = read_groups(groups, n), sample_size(self.subsample, n)
+        if together is not None and fewest < n:  # the next group would not fit
+            fewest = max(2, fewest - int(np.bincount(together).max()) + 1)
+        space = cut_to_limits(space, estimator, (fewest, X.shape[1]))
         store = TrialStore(
             space,
             [metric.name for metric in metrics],
             storage=self.storage,
             study_name=self.study_name,
-            signature=study_signature(self, X, y, metric_X, n),
+            signature=study_signature(self, X, y, metric_X, n, together),
             seed=None if self.random_state is None else as_seed(self.random_state),
         )
         seen = {} if self.metric_sample is None else {"sample": self.metric_sample}
-        runner = Runner(self, Bench(estimator, X, y, metric_X, metrics, self.pass_target, **seen), store.seed)
+        bench = Bench(estimator, X, y, metric_X, metrics, self.pass_target, groups=together, **seen)
+        runner = Runner(self, bench, store.seed)
         self.rows_ = runner.rows
         search = Search(self, space, store, runner.run, begun)
         self._space, self._metrics, self._search_seed = space, metrics, store.seed
@@ -334,7 +349,7 @@ class Tuner(BaseEstimator):
         self._warn(trials)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> FloatArray:
         """Tune, and return the map of the recommended setting.
 
         Parameters
@@ -343,6 +358,8 @@ class Tuner(BaseEstimator):
             Data.
         y : array-like of shape (n,), default=None
             Target.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together, as for ``fit``.
 
         Returns
         -------
@@ -351,7 +368,7 @@ class Tuner(BaseEstimator):
         """
         if self.refit is False:
             raise ValueError("fit_transform needs refit=True: without it no map of all rows is made.")
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, groups=groups).embedding_
 
     # -- what a fitted tuner is asked
 

@@ -14,7 +14,9 @@ from manifolia._core.sparse import largest_entries
 from manifolia._core.types import IntArray
 from manifolia.explorer.parts.effects import plane_of
 from manifolia.explorer.parts.part import Part
+from manifolia.metrics._nearest import n_others, nearest
 from manifolia.neighbors import NeighborIndex
+from manifolia.tables.naming import group_words
 
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
@@ -37,16 +39,33 @@ def make(context: Context) -> Part | None:
         data = _strongest(context.method.proximity_matrix(), k, own=False)
     else:
         data = context.nearest.indices
-    around = _map_index(context).neighbors(k, n_jobs=context.n_jobs).indices
+    # A forest that left groups out finds a row's neighbours among others, and so they are compared with others.
+    groups = context.row_groups if by_forest else None
+    around = _around(context, k, groups)
     kept = np.empty(n)
     for rows in row_blocks(n, _BLOCK):
-        kept[rows] = (data[rows, :, None] == around[rows, None, :]).sum(axis=(1, 2)) / k
+        same = (data[rows, :, None] == around[rows, None, :]) & (data[rows, :, None] >= 0)
+        kept[rows] = same.sum(axis=(1, 2)) / k
     context.kept = kept
     space = FOREST_SPACE if by_forest else context.space.words
     note = f"The {k} nearest rows by {space}, and the {k} nearest in the map."
+    if groups is not None:
+        one, several = group_words(context.group_name)
+        note += f" Both are rows of other {several}: those of one {one} lie together in any map."
     if by_forest:
         note += " The map also brings together rows that have many rows near them in common, so it keeps few of these."
     return _part({"k": k, "metric": space, "note": note}, data, around)
+
+
+def _around(context: Context, k: int, groups: IntArray | None) -> IntArray:
+    """Neighbours in the map, of other groups where rows belong together; −1 where there are fewer."""
+    if groups is None:
+        return np.asarray(_map_index(context).neighbors(k, n_jobs=context.n_jobs).indices)
+    found = np.full((context.n, k), -1, dtype=np.int64)
+    fewer = min(k, n_others(context.n, groups))
+    plane = np.asarray(context.plane, dtype=np.float64)
+    found[:, :fewer] = nearest(plane, fewer, groups=groups, n_jobs=context.n_jobs).indices
+    return found
 
 
 def uses_forest(context: Context) -> bool:

@@ -82,8 +82,9 @@ def _scores(context: Context, X: FloatArray, metric: str) -> list[dict[str, Any]
     labels = None if context.classes is None else np.asarray(context.classes).astype(str)
     names = registry.shown("page", ["X", "Y", "y"], n_classes=0 if labels is None else len(set(labels)))
     table = metrics_report(
-        X, context.Y, labels, metrics=names, metric=metric, task="classification", n_jobs=context.n_jobs
-    )
+        X, context.Y, labels, metrics=names, metric=metric, task="classification", groups=context.row_groups,
+        n_jobs=context.n_jobs,
+    )  # fmt: skip
     return table.to_dict("records")
 
 
