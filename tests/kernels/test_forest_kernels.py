@@ -191,7 +191,6 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
     leaf, counts, offsets, generator = random_table(7)
     parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
     columns = np.array([[0, 3], [1, 3], [2, 4]], dtype=np.int32)  # two labels, three combinations
-    label_of = np.array([0, 0, 0, 1, 1])
     spread = np.column_stack([[1.0, 3.0, 20.0], [np.inf, 0.5, 2.0], generator.normal(size=(3, 4))])
     spread[0, 2:] = 0.0  # as it is
     size = generator.integers(0, 4, offsets[-1])  # some leaves are empty
@@ -204,9 +203,7 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
         sums, asked = np.zeros((17, 3)), parts if role != "new" else np.ones_like(counts)
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
-            module.place_by_votes(
-                leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out
-            )
+            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out)
             module.own_group_sums(leaf, asked, starts, group, content, np.arange(17) % 3, first, last, sums)
         results.append((votes, n_asked, out, sums))
     for got, expected in zip(*results, strict=True):
@@ -221,21 +218,8 @@ def test_a_high_cut_leaves_the_groups_with_most_votes(votes, place):
     content = np.array([[1.0, 8.0], [1.0, 2.0], [1.0, 4.0]])
     columns, out = np.array([[0], [1]], dtype=np.int32), np.zeros((1, 1))
     every = np.empty((0, 0), dtype=np.uint8)
-    kernels.place_by_votes(
-        leaf,
-        every,
-        starts,
-        group,
-        content,
-        columns,
-        np.array([votes]),
-        np.zeros(2, dtype=np.int64),
-        1.0,
-        AS_IT_IS,
-        0,
-        1,
-        out,
-    )
+    votes = np.array([votes])
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 1.0, AS_IT_IS, 0, 1, out)
     assert out[0, 0] == pytest.approx(place, rel=1e-9)
 
 
@@ -246,8 +230,7 @@ def test_combinations_of_labels_without_a_contender_in_every_label_are_placed_by
     columns = np.array([[1, 2, 4], [1, 3, 4]], dtype=np.int32)
     votes = np.array([[0.9, 0.1, 0.9, 0.1, 0.9, 0.1]])
     out, every = np.zeros((1, 1)), np.empty((0, 0), dtype=np.uint8)
-    label_of = np.repeat([0, 1, 2], 2)
-    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, label_of, 0.5, AS_IT_IS, 0, 1, out)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 0.5, AS_IT_IS, 0, 1, out)
     assert out[0, 0] == pytest.approx(6.0, abs=1e-9)
 
 

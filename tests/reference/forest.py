@@ -140,7 +140,8 @@ def say(votes, label_of, cut):
     return np.maximum(weights, np.exp(-27.0))
 
 
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out):
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out):
+    label_of = np.array([np.argmax((columns == k).any(axis=0)) for k in range(votes.shape[1])])
     for i in range(first, last):
         entries = [e for where in _asked(leaf, parts, i) for e in range(starts[where], starts[where + 1])]
         if entries:

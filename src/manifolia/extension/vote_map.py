@@ -117,12 +117,10 @@ class VotedLeaves(NamedTuple):
         votes = self.votes(leaf, parts)
         warn_of_lost_rows(int((votes.max(axis=1) == 0.0).sum()), len(votes))
         out = np.zeros((leaf.shape[1], self.content.shape[1] - 1))
-        label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column of votes, the label that it is about
-        label_of[self.columns] = np.arange(self.columns.shape[1])
 
         def run(rows: slice) -> None:
             place_by_votes(
-                leaf, parts, self.starts, self.group, self.content, self.columns, votes, label_of, self.cut,
+                leaf, parts, self.starts, self.group, self.content, self.columns, votes, self.cut,
                 self.spread, rows.start, rows.stop, out,
             )  # fmt: skip
 

@@ -312,15 +312,19 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
 
 
 @kernel()
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, label_of, cut, spread, first, last, out):
+def place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out):
     """For rows first … last − 1: the mean of their groups' places, each weighted by f(r) / r of its labels' votes.
 
     ``content`` is a group's share of the leaf, then that share times the group's mean place. r is a label's share of
-    the leader's votes, among the columns of ``votes`` with the same ``label_of``, and f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴)
+    the leader's votes, among the columns of ``votes`` that are about the same label, and f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴)
     above the ``cut`` c. Weights are relative to the largest of the groups that a row meets: of combinations of labels,
     none may have contenders only. A group's place is the mean m over leaves, spread out: with ``spread`` its factor a,
     its reach R and the centres b, c that are moved onto one another, c + d / √(1 + |d|² / R²) where d = a (m − b).
     """
+    label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column of votes, the label that it is about
+    for g in range(columns.shape[0]):
+        for label in range(columns.shape[1]):
+            label_of[columns[g, label]] = label
     leaders = np.empty(columns.shape[1])
     log_weights = np.empty(votes.shape[1])
     weights = np.empty(columns.shape[0])
