@@ -107,8 +107,8 @@ def test_a_run_and_its_model_show_the_same(forest_map):
     """Both roads: `manifolia map` on a table, and `mf.explore` of a model that was fitted by hand."""
     _, X, y = forest_map
     table = X.assign(kind=np.where(y > 0, "high", "low"))
-    run = make_run(read(table), Request(target=("kind",), settings={"n_trees": 30}, title="RF-PHATE"))
-    model = mf.RFPHATE(n_trees=30, random_state=0).fit(X, table["kind"])
+    run = make_run(read(table), Request(target=("kind",), settings={"n_trees": 30}, title="Guided map"))
+    model = mf.GuidedMap(n_trees=30, random_state=0).fit(X, table["kind"])
     page = payload_of_model(model, X, table["kind"], importances=True)
     for part, told in run.payload.meta["parts"].items():
         if part != "quality":  # where a run has more scores

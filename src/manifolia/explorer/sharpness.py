@@ -35,7 +35,7 @@ _CANNOT = (ArithmeticError, LookupError, MemoryError, TypeError, ValueError)  # 
 def trials_of(context: Context, y: Array, predicted: Array, learned: Learned) -> list[Trial]:
     """Try what would show more of a target where a map shows much less than the forest knows; else there is none."""
     known = np.asarray(~pd.isna(y).reshape(len(y), -1).any(axis=1))
-    truth, guesses = (_comparable(values[known], classes=learned.classes) for values in (y, predicted))
+    truth, guesses = _comparable(y[known], predicted[known], classes=learned.classes)
     groups = sub_groups(learned.groups, known)
     errors = _errors(context.Y[known], truth, learned, groups)
     if errors is None or not more_than_chance(y, predicted, classes=learned.classes, groups=learned.groups):
@@ -74,10 +74,29 @@ def trials_of(context: Context, y: Array, predicted: Array, learned: Learned) ->
     return trials
 
 
-def _comparable(values: Array, *, classes: bool) -> Array:
-    """Targets as columns of texts, the same for 1 and "1", or of numbers."""
-    columns = values.reshape(len(values), -1).T
-    return np.column_stack([as_keys(column) if classes else column.astype(np.float64) for column in columns])
+def _comparable(y: Array, predicted: Array, *, classes: bool) -> tuple[Array, Array]:
+    """Targets and predictions as columns of numbers; classes as codes, the same for 1 and "1".
+
+    Codes are in the order of the classes' own values: of equally many neighbours the first class wins, as in the score
+    that the model has of its map.
+    """
+    truth, guesses = (values.reshape(len(values), -1).T for values in (y, predicted))
+    if not classes:
+        return truth.T.astype(np.float64), guesses.T.astype(np.float64)
+    columns = []
+    for own, guess in zip(truth, guesses, strict=True):
+        names = list(dict.fromkeys(as_keys(_in_order(own)).tolist()))
+        code = {name: k for k, name in enumerate(names)}
+        columns.append([[code.get(name, -1) for name in as_keys(labels).tolist()] for labels in (own, guess)])
+    first, second = np.array(columns).transpose(1, 2, 0)
+    return first, second
+
+
+def _in_order(labels: Array) -> Array:
+    try:
+        return np.unique(labels)
+    except TypeError:  # of several kinds, which have no order
+        return np.unique(as_keys(labels))
 
 
 def _errors(Y: FloatArray, truth: Array, learned: Learned, groups: IntArray | None) -> tuple[Array, FloatArray] | None:
