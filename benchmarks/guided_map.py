@@ -26,7 +26,7 @@ def compare(n, n_trees):
     from manifolia import RFPHATE, GuidedMap
 
     X, y = made(n)
-    few = RandomForestClassifier(5, random_state=0).fit(X[:500], y[:500])
+    few = RandomForestClassifier(20, random_state=0).fit(X[:500], y[:500])
     for method in (RFPHATE, GuidedMap):  # compiles
         method(forest=few, n_landmarks=100, random_state=0).fit(X[:500], y[:500]).transform(X[:5])
     wall, cpu, forest = clock(lambda: RandomForestClassifier(n_trees, random_state=0, n_jobs=-1).fit(X, y))
