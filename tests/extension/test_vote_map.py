@@ -147,7 +147,10 @@ def test_classes_of_few_rows_and_wide_ones_stay_as_they_are():
     labels = Labels(np.array([0] * 4 + [1] * 6, dtype=np.int32), np.array([[0], [1]]))
     Y = np.random.default_rng(0).normal(size=(10, 2))
     spread = spread_of_groups(labels, Y, Y)
-    np.testing.assert_array_equal(spread, [[1.0, np.inf, 0, 0, 0, 0]] * 2)
+    for rows, kept in zip((slice(4), slice(4, 10)), spread, strict=True):
+        np.testing.assert_array_equal(kept, [1.0, np.inf, *np.median(Y[rows], axis=0), *np.median(Y[rows], axis=0)])
+        for place in Y[rows]:
+            np.testing.assert_allclose(naive.spread_out(place, *kept), place, atol=1e-12)
     assert spread_of_groups(labels, Y, 0.01 * Y)[1, 0] == pytest.approx(50.0)  # at most
 
 

@@ -187,7 +187,8 @@ def test_into_the_leaves_and_out_again(role):
 
 @pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])
 @pytest.mark.parametrize("cut", [0.0, 0.5, 0.9])
-def test_votes_and_the_places_that_they_weigh(role, cut):
+@pytest.mark.parametrize("prior", [0.0, 0.5])
+def test_votes_and_the_places_that_they_weigh(role, cut, prior):
     leaf, counts, offsets, generator = random_table(7)
     parts = np.empty((0, 0), dtype=np.uint8) if role == "new" else parts_of(counts)[role]
     columns = np.array([[0, 3], [1, 3], [2, 4]], dtype=np.int32)  # two labels, three combinations
@@ -197,18 +198,23 @@ def test_votes_and_the_places_that_they_weigh(role, cut):
     starts = np.concatenate([[0], np.cumsum(size)])
     group = generator.integers(0, 3, starts[-1]).astype(np.int32)
     content = generator.uniform(0.1, 1.0, size=(starts[-1], 3))
+    guide = generator.uniform(size=(17, 5)) if prior else None
     results = []
     for module in (kernels, naive):
         votes, n_asked, out = np.zeros((17, 5)), np.zeros(17, dtype=np.int64), np.zeros((17, 2))
+        say = np.zeros((17, 5))
         sums, asked = np.zeros((17, 3)), parts if role != "new" else np.ones_like(counts)
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
-            module.place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out)
+            module.weigh_votes(votes, votes if guide is None else guide, columns, cut, first, last, say)
+            module.place_by_votes(
+                leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out
+            )
             module.own_group_sums(leaf, asked, starts, group, content, np.arange(17) % 3, first, last, sums)
-        results.append((votes, n_asked, out, sums))
+        results.append((votes, n_asked, say, out, sums))
     for got, expected in zip(*results, strict=True):
-        np.testing.assert_allclose(got, expected, rtol=1e-12)
-    assert np.abs(results[0][2]).max() > 0.1
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+    assert np.abs(results[0][3]).max() > 0.1
 
 
 @pytest.mark.parametrize(("votes", "place"), [([1 / 3, 2 / 3], 3.0), ([0.5, 0.5], 14 / 3)])
@@ -218,8 +224,9 @@ def test_a_high_cut_leaves_the_groups_with_most_votes(votes, place):
     content = np.array([[1.0, 8.0], [1.0, 2.0], [1.0, 4.0]])
     columns, out = np.array([[0], [1]], dtype=np.int32), np.zeros((1, 1))
     every = np.empty((0, 0), dtype=np.uint8)
-    votes = np.array([votes])
-    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 1.0, AS_IT_IS, 0, 1, out)
+    votes, say = np.array([votes]), np.zeros((1, 2))
+    kernels.weigh_votes(votes, votes, columns, 1.0, 0, 1, say)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, say, 0.0, AS_IT_IS, 0, 1, out)
     assert out[0, 0] == pytest.approx(place, rel=1e-9)
 
 
@@ -229,9 +236,22 @@ def test_combinations_of_labels_without_a_contender_in_every_label_are_placed_by
     content = np.array([[0.5, 3.0], [0.5, 0.0]])
     columns = np.array([[1, 2, 4], [1, 3, 4]], dtype=np.int32)
     votes = np.array([[0.9, 0.1, 0.9, 0.1, 0.9, 0.1]])
-    out, every = np.zeros((1, 1)), np.empty((0, 0), dtype=np.uint8)
-    kernels.place_by_votes(leaf, every, starts, group, content, columns, votes, 0.5, AS_IT_IS, 0, 1, out)
+    out, every, say = np.zeros((1, 1)), np.empty((0, 0), dtype=np.uint8), np.zeros((1, 6))
+    kernels.weigh_votes(votes, votes, columns, 0.5, 0, 1, say)
+    kernels.place_by_votes(leaf, every, starts, group, content, columns, say, 0.0, AS_IT_IS, 0, 1, out)
     assert out[0, 0] == pytest.approx(6.0, abs=1e-9)
+
+
+def test_a_group_that_no_leaf_holds_is_placed_at_its_centre_if_the_guide_names_it():
+    leaf, starts, group = np.zeros((1, 1), dtype=np.int32), np.array([0, 1]), np.zeros(1, dtype=np.int32)
+    content, columns = np.array([[1.0, 5.0]]), np.array([[0], [1]], dtype=np.int32)
+    spread = np.array([[1.0, np.inf, 0.0, 0.0], [1.0, np.inf, 7.0, 7.0]])
+    guide, votes, every = np.array([[0.1, 0.9]]), np.array([[1.5, 0.5]]), np.empty((0, 0), dtype=np.uint8)
+    for prior, place in ((0.5, 7.0), (0.0, 5.0)):
+        out, say = np.zeros((1, 1)), np.zeros((1, 2))
+        kernels.weigh_votes(votes, guide, columns, 0.5, 0, 1, say)
+        kernels.place_by_votes(leaf, every, starts, group, content, columns, say, prior, spread, 0, 1, out)
+        assert out[0, 0] == pytest.approx(place, rel=1e-9)
 
 
 @pytest.mark.parametrize("role", ["every", "out-of-bag", "new"])

@@ -208,7 +208,7 @@ def test_the_layout_can_be_stopped_and_is_placed(iris):
 
     model = guided(callback=listen).fit(X, y)
     stages = list(dict.fromkeys(heard))
-    assert stages == ["forest", "leaves", "proximities", "walk", "distances", "layout", "placement"]
+    assert stages == ["forest", "leaves", "walk", "distances", "proximities", "layout", "placement"]
     assert heard.count("layout") == 1
     assert not np.array_equal(model.embedding_, whole.embedding_)
     assert map_score(model.embedding_, y, classification=True) > 0.85

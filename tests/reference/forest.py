@@ -129,25 +129,34 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
                     votes[i, column] += content[e, 0]
 
 
-def say(votes, label_of, cut):
-    """f(r) / r of every vote, with r its share of the largest vote on the same label."""
+def say(votes, label_of, cut, guide=None):
+    """f(r) / vote of every vote, with r the label's share of the guide's largest vote on the same label."""
+    guide = votes if guide is None else guide
     weights = np.empty(len(votes))
     for k, vote in enumerate(votes):
-        share = vote / votes[label_of == label_of[k]].max()
-        weights[k] = 1.0 if share == 1.0 else 0.0
+        share = guide[k] / max(guide[label_of == label_of[k]].max(), 1e-300)
+        fade = 1.0 if share == 1.0 else 0.0
         if cut < share < 1.0:
-            weights[k] = ((share**4 - cut**4) / (1 - cut**4)) ** 0.25 / share
-    return np.maximum(weights, np.exp(-27.0))
+            fade = ((share**4 - cut**4) / (1 - cut**4)) ** 0.25
+        weights[k] = max(fade, np.exp(-27.0)) / vote if vote > 0 else 1.0
+    return weights
 
 
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out):
+def weigh_votes(votes, guide, columns, cut, first, last, out):
     label_of = np.array([np.argmax((columns == k).any(axis=0)) for k in range(votes.shape[1])])
     for i in range(first, last):
+        out[i] = np.log(say(votes[i], label_of, cut, guide[i]))
+
+
+def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out):
+    c = out.shape[1]
+    for i in range(first, last):
         entries = [e for where in _asked(leaf, parts, i) for e in range(starts[where], starts[where + 1])]
-        if entries:
-            weight_of = say(votes[i], label_of, cut)
-            held = {g: sum(content[e] for e in entries if group[e] == g) for g in {group[e] for e in entries}}
-            weights = {g: np.prod(weight_of[columns[g]]) * total[0] for g, total in held.items()}
+        held = {g: prior * np.array([1.0, *spread[g, 2 : 2 + c]]) for g in range(len(columns))} if prior else {}
+        for e in entries:
+            held[group[e]] = held.get(group[e], 0.0) + content[e]
+        if held:
+            weights = {g: np.exp(say[i, columns[g]].sum()) * total[0] for g, total in held.items()}
             places = {g: spread_out(total[1:] / total[0], *spread[g]) for g, total in held.items()}
             out[i] = sum(weights[g] * places[g] for g in held) / sum(weights.values())
 

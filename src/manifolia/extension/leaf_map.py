@@ -25,8 +25,8 @@ EVERY_TREE: IntArray = np.empty((0, 0), dtype=np.uint8)  # parts of new rows, wh
 class Leaves(Protocol):
     """What leaves can hold: something by which rows are placed, each alone."""
 
-    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
-        """Place rows by the trees that they may ask."""
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
+        """Place rows by the trees that they may ask, and by what a guide says of their target, if there is one."""
 
     def fits(self, n_leaves: int) -> bool:
         """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
@@ -38,8 +38,8 @@ class LeafValues(NamedTuple):
     values: FloatArray  # (n_leaves, k): mean of the in-bag rows of each leaf; 0 where there is none
     filled: BoolArray  # (n_leaves,): whether a leaf has a say
 
-    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
-        """Average the leaves of rows over the trees that they may ask."""
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
+        """Average the leaves of rows over the trees that they may ask; without a target there is nothing to guide."""
         from manifolia.kernels.forest import walk_out
 
         check_leaves(leaf, min(len(self.values), len(self.filled)))
@@ -92,14 +92,14 @@ def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | Non
     return LeafValues(values, mass[:, 0] > 0)
 
 
-def place_training(table: LeafTable, leaves: Leaves) -> FloatArray:
+def place_training(table: LeafTable, leaves: Leaves, guide: FloatArray | None = None) -> FloatArray:
     """Place every training row by the trees that left it out of their bag."""
-    return leaves.place(table.leaf, parts_out_of_bag(table))
+    return leaves.place(table.leaf, parts_out_of_bag(table), guide)
 
 
-def place_new(leaf: IntArray, leaves: Leaves) -> FloatArray:
+def place_new(leaf: IntArray, leaves: Leaves, guide: FloatArray | None = None) -> FloatArray:
     """Place new rows by all trees."""
-    return leaves.place(leaf)
+    return leaves.place(leaf, guide=guide)
 
 
 def out_of_bag_prediction(

@@ -17,6 +17,10 @@ Means over leaves shrink a class to its centre, the more the better the trees kn
 dot. So `GuidedMap` spreads each class out again, to three quarters of its extent in the layout (`spread_of_groups`),
 which keeps the order of its rows.
 
+The votes may be another model's, a *guide*'s: f then takes its votes, the leaves still say where inside a class a row
+belongs. A class that the guide names and no leaf of the row holds counts by its centre, as if one more tree had put the
+row there.
+
 Several labels: a class is a combination of them, and its weight the product of the weights for each. Numbers: a tree
 counts by exp(−(s − 1) (a − ŷ)² / e²), with a the mean of its leaf, ŷ the mean over trees, e the forest's error out of
 bag.
@@ -44,6 +48,7 @@ _FEWEST = 5  # rows of a class whose extent is known
 _MOST = 50.0  # times that a class is spread out at most
 #: Pairs of rows with different labels attract one another less in the layout, by sharpness to this power.
 _APART = 4.0
+_ONE_TREE = 1.0  # which puts a row at the centre of each class, where a guide decides
 
 
 class Labels(NamedTuple):
@@ -96,11 +101,15 @@ class VotedLeaves(NamedTuple):
     spread: FloatArray  # (n_groups, 2 + 2 c): how a group is spread out: factor, reach, centre of the means, centre
 
     def votes(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
-        """Count how the trees of every row vote."""
+        """Count how the trees of every row vote, as shares."""
+        counts, n_asked = self._count(leaf, parts)
+        return counts / np.maximum(n_asked, 1)[:, np.newaxis]
+
+    def _count(self, leaf: IntArray, parts: IntArray) -> tuple[FloatArray, IntArray]:
         from manifolia.kernels.forest import vote_out
 
         n = leaf.shape[1]
-        votes, n_asked = np.zeros((n, int(self.columns.max()) + 1)), np.zeros(n, dtype=np.int64)
+        votes, n_asked = np.zeros((n, self.n_votes)), np.zeros(n, dtype=np.int64)
 
         def run(rows: slice) -> None:
             vote_out(
@@ -108,21 +117,33 @@ class VotedLeaves(NamedTuple):
             )
 
         map_blocks(run, row_blocks(n, ROWS))
-        return votes / np.maximum(n_asked, 1)[:, np.newaxis]
+        return votes, n_asked
 
-    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
-        """Place rows by the trees that they may ask."""
-        from manifolia.kernels.forest import place_by_votes
+    @property
+    def n_votes(self) -> int:
+        """Columns of a table of votes: the classes of all labels."""
+        return int(self.columns.max()) + 1
+
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
+        """Place rows by the trees that they may ask; the votes of a `guide` count in place of the trees'."""
+        from manifolia.kernels.forest import place_by_votes, weigh_votes
 
         check_leaves(leaf, len(self.starts) - 1)
-        votes = self.votes(leaf, parts)
-        warn_of_lost_rows(int((votes.max(axis=1) == 0.0).sum()), len(votes))
-        out = np.zeros((leaf.shape[1], self.content.shape[1] - 1))
+        votes, n_asked = self._count(leaf, parts)
+        prior = 0.0
+        if guide is None:
+            warn_of_lost_rows(int((n_asked == 0).sum()), len(votes))
+        elif self.columns.shape[1] == 1:  # of several labels there are too many combinations
+            prior = _ONE_TREE
+        votes += prior
+        decides = votes if guide is None else np.ascontiguousarray(guide, dtype=np.float64)
+        say, out = np.zeros_like(votes), np.zeros((leaf.shape[1], self.content.shape[1] - 1))
 
         def run(rows: slice) -> None:
+            weigh_votes(votes, decides, self.columns, self.cut, rows.start, rows.stop, say)
             place_by_votes(
-                leaf, parts, self.starts, self.group, self.content, self.columns, votes, self.cut,
-                self.spread, rows.start, rows.stop, out,
+                leaf, parts, self.starts, self.group, self.content, self.columns, say, prior, self.spread,
+                rows.start, rows.stop, out,
             )  # fmt: skip
 
         map_blocks(run, row_blocks(leaf.shape[1], ROWS))
@@ -161,11 +182,13 @@ class ValuedLeaves(NamedTuple):
     n_outputs: int
     power: float  # of a tree's agreement with all others: 2 (sharpness − 1)
 
-    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE) -> FloatArray:
-        """Place rows by the trees that they may ask."""
+    def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
+        """Place rows by the trees that they may ask; what a `guide` expects counts in place of what all trees do."""
         from manifolia.kernels.forest import place_by_values
 
-        guess = LeafValues(np.ascontiguousarray(self.values[:, : self.n_outputs]), self.filled).place(leaf, parts)
+        guess = guide
+        if guess is None:
+            guess = LeafValues(np.ascontiguousarray(self.values[:, : self.n_outputs]), self.filled).place(leaf, parts)
         out = np.zeros((leaf.shape[1], self.values.shape[1] - self.n_outputs))
 
         def run(rows: slice) -> None:
@@ -254,7 +277,10 @@ def spread_of_groups(labels: Labels, Y: FloatArray, means: FloatArray) -> FloatA
     """
     spread = _as_it_is(len(labels.columns), Y.shape[1])
     for g in range(len(labels.columns)):
-        rows = np.flatnonzero((labels.group == g) & ~np.isnan(means[:, 0]))
+        rows = np.flatnonzero(labels.group == g)
+        center = np.median(Y[rows], axis=0)
+        spread[g, 2:] = *center, *center
+        rows = rows[~np.isnan(means[rows, 0])]
         if len(rows) < _FEWEST:
             continue
         middle, center = np.median(means[rows], axis=0), np.median(Y[rows], axis=0)
@@ -287,12 +313,16 @@ def sharpened(P: Sparse, votes: Votes | None, sharpness: float) -> Sparse:
     them when they are placed, without their own label. For numbers, what is expected of both rows out of bag.
     """
     W = P.copy()
-    row = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
-    if votes is not None and sharpness > 1.0:
-        agreement = votes.log_agreement(row, W.indices, sharpness)
-        largest = np.maximum.reduceat(agreement, W.indptr[:-1])
-        W.data = W.data * np.exp(agreement - largest[row])
-    W.data /= np.bincount(row, W.data, minlength=W.shape[0])[row]
+    for rows in row_blocks(W.shape[0], ROWS):  # all pairs at once would take several times the memory of P
+        first, last = W.indptr[rows.start], W.indptr[rows.stop]
+        sizes = np.diff(W.indptr[rows.start : rows.stop + 1])
+        row, weights = np.repeat(np.arange(len(sizes)), sizes), W.data[first:last]  # a view, changed in place
+        if votes is not None and sharpness > 1.0:
+            agreement = votes.log_agreement(rows.start + row, W.indices[first:last], sharpness)
+            largest = np.full(len(sizes), -np.inf)
+            np.maximum.at(largest, row, agreement)
+            weights *= np.exp(agreement - largest[row])
+        weights /= np.bincount(row, weights, minlength=len(sizes))[row]
     return W
 
 

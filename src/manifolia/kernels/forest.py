@@ -312,47 +312,70 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
 
 
 @kernel()
-def place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spread, first, last, out):
-    """For rows first … last − 1: the mean of their groups' places, each weighted by f(r) / r of its labels' votes.
+def weigh_votes(votes, guide, columns, cut, first, last, say):
+    """For rows first … last − 1: the logarithm of what each unit of ``votes`` for a label counts, f(r) / vote.
 
-    ``content`` is a group's share of the leaf, then that share times the group's mean place. r is a label's share of
-    the leader's votes, among the columns of ``votes`` that are about the same label, and f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴)
-    above the ``cut`` c. Weights are relative to the largest of the groups that a row meets: of combinations of labels,
-    none may have contenders only. A group's place is the mean m over leaves, spread out: with ``spread`` its factor a,
-    its reach R and the centres b, c that are moved onto one another, c + d / √(1 + |d|² / R²) where d = a (m − b).
+    r is the label's share of the leader's votes by the ``guide``, among the columns that are about the same label, and
+    f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴) above the ``cut`` c. Below it a label has next to no say.
     """
-    label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column of votes, the label that it is about
+    label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column, the label that it is about
     for g in range(columns.shape[0]):
         for label in range(columns.shape[1]):
             label_of[columns[g, label]] = label
     leaders = np.empty(columns.shape[1])
-    log_weights = np.empty(votes.shape[1])
-    weights = np.empty(columns.shape[0])
-    sums = np.empty((columns.shape[0], content.shape[1]))
-    met = np.empty(columns.shape[0], dtype=np.int64)  # there may be many groups, of which a row meets few
-    met_by = np.full(columns.shape[0], -1)
     for i in range(first, last):
         leaders[:] = 0.0
         for column in range(votes.shape[1]):
-            leaders[label_of[column]] = max(leaders[label_of[column]], votes[i, column])
+            leaders[label_of[column]] = max(leaders[label_of[column]], guide[i, column])
         for column in range(votes.shape[1]):
-            log_weights[column] = _log_say(votes[i, column], leaders[label_of[column]], cut)
+            if votes[i, column] > 0.0:
+                say[i, column] = _log_fade(guide[i, column], leaders[label_of[column]], cut) - np.log(votes[i, column])
+            else:  # nobody meets it
+                say[i, column] = 0.0
+
+
+@kernel()
+def _log_fade(vote, leader, cut):
+    """Logarithm of f(r) for r = vote / leader; at or below the cut as good as nothing."""
+    if vote >= leader:
+        return 0.0
+    share = vote / leader
+    if share <= cut:
+        return _NO_SAY
+    return max(0.25 * np.log((share**4 - cut**4) / (1.0 - cut**4)), _NO_SAY)
+
+
+@kernel()
+def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out):
+    """For rows first … last − 1: the mean of their groups' places, each weighted by what its labels' votes count.
+
+    ``content`` is a group's share of the leaf, then that share times the group's mean place. Weights are relative to
+    the largest of the groups that a row meets: of combinations of labels, none may have contenders only. A group's
+    place is the mean m over leaves, spread out: with ``spread`` its factor a, its reach R and the centres b, c that are
+    moved onto one another, c + d / √(1 + |d|² / R²) where d = a (m − b). With a ``prior`` every group has that much at
+    b to begin with, whether a row meets it or not.
+    """
+    n_groups = columns.shape[0]
+    weights = np.empty(n_groups)
+    sums = np.empty((n_groups, content.shape[1]))
+    met = np.empty(n_groups, dtype=np.int64)  # there may be many groups, of which a row meets few
+    met_by = np.full(n_groups, -1)
+    for i in range(first, last):
         n_met = 0
         largest = -np.inf
+        if prior > 0.0:
+            for g in range(n_groups):
+                n_met, largest = _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest)
+                sums[g, 0] = prior
+                for c in range(out.shape[1]):
+                    sums[g, c + 1] = prior * spread[g, 2 + c]
         for t in range(leaf.shape[0]):
             if parts.shape[0] == 0 or parts[t, i] != 0:
                 where = np.uint64(leaf[t, i])
                 for e in range(starts[where], starts[where + _ONE]):
                     g = group[e]
                     if met_by[g] != i:
-                        met_by[g] = i
-                        met[n_met] = g
-                        n_met += 1
-                        weights[g] = 0.0
-                        sums[g] = 0.0
-                        for label in range(columns.shape[1]):
-                            weights[g] += log_weights[columns[g, label]]
-                        largest = max(largest, weights[g])
+                        n_met, largest = _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest)
                     for c in range(content.shape[1]):
                         sums[g, c] += content[e, c]
         total = 0.0
@@ -366,6 +389,18 @@ def place_by_votes(leaf, parts, starts, group, content, columns, votes, cut, spr
         if total > 0.0:
             for c in range(out.shape[1]):
                 out[i, c] /= total
+
+
+@kernel()
+def _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest):
+    """Begin the sums of a group that row i meets for the first time."""
+    met_by[g] = i
+    met[n_met] = g
+    weights[g] = 0.0
+    sums[g] = 0.0
+    for label in range(columns.shape[1]):
+        weights[g] += say[i, columns[g, label]]
+    return n_met + 1, max(largest, weights[g])
 
 
 @kernel()
@@ -389,17 +424,6 @@ def own_group_sums(leaf, parts, starts, group, content, own, first, last, out):
                     if group[e] == own[i]:
                         for c in range(content.shape[1]):
                             out[i, c] += content[e, c]
-
-
-@kernel()
-def _log_say(vote, leader, cut):
-    """Logarithm of f(r) / r for r = vote / leader; at or below the cut as good as nothing."""
-    if vote >= leader:
-        return 0.0
-    share = vote / leader
-    if share <= cut:
-        return _NO_SAY
-    return max(0.25 * np.log((share**4 - cut**4) / (1.0 - cut**4)) - np.log(share), _NO_SAY)
 
 
 @kernel()

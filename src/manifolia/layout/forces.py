@@ -26,13 +26,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from manifolia._core import memory
+from manifolia._core.blocks import row_blocks
 from manifolia._core.progress import Reporter
 from manifolia._core.team import Team, team
 from manifolia._core.types import ArrayLike, Callback, FloatArray, Sparse
-from manifolia._core.validate import check_map
+from manifolia._core.validate import check_map, to_csr
 from manifolia.exceptions import ParameterError
 from manifolia.layout.edge_sgd import check_graph, padded
 from manifolia.layout.grid import WIDEST, PotentialGrid
@@ -48,6 +48,7 @@ _STEP = 4.0
 # While a map is this small its forces are linear, so that its axes may be mixed and scaled freely. Every few iterations
 # one looks whether exaggerated attraction has shrunk an axis to almost nothing; all are then made wide again.
 _LINEAR, _SHRUNK, _REVIVED, _LOOK = 1e-2, 1e-8, 1e-4, 10
+_ROWS = 4096  # whose pairs are looked at together
 _NOTHING = 1e-12  # Z of points that are infinitely far apart
 
 
@@ -183,13 +184,15 @@ def bearable_exaggeration(W: Sparse, start: FloatArray, *, most: float) -> float
     grows if ρ times its Rayleigh quotient, Σ w_ij (y_i − y_j)² / 2 Σ y_i², is below 1. Half of that is taken. The graph
     of a small table, in which nearly all pairs are joined, bears no exaggeration at all.
     """
-    pairs = sp.coo_array(W)
-    total = float(pairs.data.sum())
-    largest = 0.0
-    for axis in start.T:
-        size = float(np.sum((axis - axis.mean()) ** 2)) * total / len(axis)
-        if size > 0.0:
-            largest = max(largest, float(np.sum(pairs.data * (axis[pairs.row] - axis[pairs.col]) ** 2)) / 2.0 / size)
+    W = to_csr(W)
+    stretched = np.zeros(start.shape[1])
+    for rows in row_blocks(W.shape[0], _ROWS):
+        block = W[rows]
+        row = np.repeat(np.arange(rows.start, rows.stop), np.diff(block.indptr))
+        for c, axis in enumerate(start.T):
+            stretched[c] += np.sum(block.data * (axis[row] - axis[block.indices]) ** 2)
+    sizes = np.sum((start - start.mean(axis=0)) ** 2, axis=0) * float(W.data.sum()) / max(len(start), 1)
+    largest = max((s / 2.0 / size for s, size in zip(stretched, sizes, strict=True) if size > 0.0), default=0.0)
     return float(np.clip(0.5 / largest, 1.0, most)) if largest > 0.0 else most
 
 

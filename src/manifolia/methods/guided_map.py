@@ -3,19 +3,19 @@
 =====  =====================================================  ===================================================
 step   what                                                   here
 =====  =====================================================  ===================================================
-1      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
+1      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
 2      votes v_i of the trees that left row i out             `extension.vote_map.out_of_bag_votes`
-3      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
-4      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
+3      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
+4      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 5      t-SNE's forces on the affinities, from there           `layout.forces`
 6      each row placed by votes through the leaves, classes   `extension.vote_map.guided_leaves`
        spread out to most of their extent in the layout
 =====  =====================================================  ===================================================
 
-The global arrangement comes from diffusion (step 4; Rhodes et al. 2021), the local one from proximities. The layout may
+The global arrangement comes from diffusion (step 1; Rhodes et al. 2021), the local one from proximities. The layout may
 know the labels: it is what other rows are placed by, never the row itself. A row's place is the mean of the layout
 under its proximities, weighted by its votes, and RF-GAP's vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag
-(Rhodes, Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 3 cost accuracy,
+(Rhodes, Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 4 cost accuracy,
 0.01 to 0.02 on letter, and leave no more rows between their classes: only step 6 decides that.)
 """
 
@@ -201,15 +201,16 @@ class GuidedMap(ForestBacked):
             )
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups)
-            reporter.step("proximities", 0, 1)
-            P = forest.proximities(self.proximity, top_k=_NEAREST)  # 1
-            votes = forest.votes()  # 2
-            W = sharpened(P, votes, self.sharpness)  # 3
-            reporter.step("proximities", 1, 1)
-            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 4
+            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
-            layout = _lay_out((W + W.T) / 2.0, start, reporter)  # 5
+            del K, walk  # before the pairs of rows come
+            reporter.step("proximities", 0, 1)
+            votes = forest.votes()  # 2
+            W = sharpened(forest.proximities(self.proximity, top_k=_NEAREST), votes, self.sharpness)  # 3, 4
+            reporter.step("proximities", 1, 1)
+            layout = _lay_out(W, start, reporter)  # 5
+            del W
             forest.fill_leaves(layout.Y, reporter, sharpness=self.sharpness, votes=votes, spread_out=True)  # 6
             places = forest.place_training()
             judged = forest.judge(places, reporter)
@@ -235,7 +236,9 @@ class GuidedMap(ForestBacked):
 
 
 def _lay_out(W: Sparse, start: FloatArray, reporter: Reporter) -> ForceLayout:
-    """Let the forces sort a start that is a map already."""
+    """Let the forces sort a start that is a map already, by weights that are made equal both ways."""
     begin = resized(start, _SPREAD)
-    schedule = _SCHEDULE._replace(exaggeration=bearable_exaggeration(W, begin, most=_EXAGGERATION))
-    return neighbor_forces(W, begin, schedule=schedule, symmetric=True, callback=reporter)
+    both = W + W.T
+    both.data *= 0.5
+    schedule = _SCHEDULE._replace(exaggeration=bearable_exaggeration(both, begin, most=_EXAGGERATION))
+    return neighbor_forces(both, begin, schedule=schedule, symmetric=True, callback=reporter)
