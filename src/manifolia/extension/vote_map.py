@@ -33,6 +33,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
@@ -307,23 +308,23 @@ def read_labels(target: Target) -> Labels:
 
 
 def sharpened(P: Sparse, votes: Votes | None, sharpness: float) -> Sparse:
-    """Multiply proximities by how far two rows agree on the target; rows add up to 1.
+    """Multiply proximities by how far two rows agree on the target; rows add up to 1, in single precision.
 
     For classes that is s⁻⁴ for other labels than one's own: classes are parted here, and rows in doubt are put between
     them when they are placed, without their own label. For numbers, what is expected of both rows out of bag.
     """
-    W = P.copy()
-    for rows in row_blocks(W.shape[0], ROWS):  # all pairs at once would take several times the memory of P
-        first, last = W.indptr[rows.start], W.indptr[rows.stop]
-        sizes = np.diff(W.indptr[rows.start : rows.stop + 1])
-        row, weights = np.repeat(np.arange(len(sizes)), sizes), W.data[first:last]  # a view, changed in place
+    data = np.empty(P.nnz, dtype=np.float32)
+    for rows in row_blocks(P.shape[0], ROWS):  # all pairs at once would take several times the memory of P
+        first, last = P.indptr[rows.start], P.indptr[rows.stop]
+        sizes = np.diff(P.indptr[rows.start : rows.stop + 1])
+        row, weights = np.repeat(np.arange(len(sizes)), sizes), P.data[first:last]
         if votes is not None and sharpness > 1.0:
-            agreement = votes.log_agreement(rows.start + row, W.indices[first:last], sharpness)
+            agreement = votes.log_agreement(rows.start + row, P.indices[first:last], sharpness)
             largest = np.full(len(sizes), -np.inf)
             np.maximum.at(largest, row, agreement)
-            weights *= np.exp(agreement - largest[row])
-        weights /= np.bincount(row, weights, minlength=len(sizes))[row]
-    return W
+            weights = weights * np.exp(agreement - largest[row])
+        data[first:last] = weights / np.bincount(row, weights, minlength=len(sizes))[row]
+    return sp.csr_array((data, P.indices, P.indptr), P.shape)
 
 
 def _labelled_weight(target: Target, row_weight: FloatArray | None) -> FloatArray:

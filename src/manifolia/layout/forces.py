@@ -190,8 +190,8 @@ def bearable_exaggeration(W: Sparse, start: FloatArray, *, most: float) -> float
         block = W[rows]
         row = np.repeat(np.arange(rows.start, rows.stop), np.diff(block.indptr))
         for c, axis in enumerate(start.T):
-            stretched[c] += np.sum(block.data * (axis[row] - axis[block.indices]) ** 2)
-    sizes = np.sum((start - start.mean(axis=0)) ** 2, axis=0) * float(W.data.sum()) / max(len(start), 1)
+            stretched[c] += np.sum(block.data * (axis[row] - axis[block.indices]) ** 2, dtype=np.float64)
+    sizes = np.sum((start - start.mean(axis=0)) ** 2, axis=0) * float(W.data.sum(dtype=np.float64)) / max(len(start), 1)
     largest = max((s / 2.0 / size for s, size in zip(stretched, sizes, strict=True) if size > 0.0), default=0.0)
     return float(np.clip(0.5 / largest, 1.0, most)) if largest > 0.0 else most
 

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from manifolia._core import memory
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
@@ -43,7 +45,7 @@ _NEAREST = 90
 _SCHEDULE = Schedule(early=100, late=250)
 _EXAGGERATION = 4.0
 _SPREAD = 2.0  # standard deviation of the start along its first axis
-_BYTES_PER_PAIR = 80.0  # of a stored proximity, its sharpened copy, and both in the symmetric graph
+_BYTES_PER_PAIR = 60.0  # of a stored proximity, its weight, both ways, and their sum
 _DAMPING = 0.9  # of the walk, as in RF-PHATE
 _TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
 
@@ -207,7 +209,7 @@ class GuidedMap(ForestBacked):
             del K, walk  # before the pairs of rows come
             reporter.step("proximities", 0, 1)
             votes = forest.votes()  # 2
-            W = sharpened(forest.proximities(self.proximity, top_k=_NEAREST), votes, self.sharpness)  # 3, 4
+            W = _both_ways(sharpened(forest.proximities(self.proximity, top_k=_NEAREST), votes, self.sharpness))  # 3, 4
             reporter.step("proximities", 1, 1)
             layout = _lay_out(W, start, reporter)  # 5
             del W
@@ -235,10 +237,15 @@ class GuidedMap(ForestBacked):
         return self._forest_need(X, y) + max(8.0 * n * d, self._layout_need(n))  # as in RFPHATE
 
 
-def _lay_out(W: Sparse, start: FloatArray, reporter: Reporter) -> ForceLayout:
-    """Let the forces sort a start that is a map already, by weights that are made equal both ways."""
-    begin = resized(start, _SPREAD)
+def _both_ways(W: Sparse) -> Sparse:
+    """Make weights equal both ways."""
     both = W + W.T
-    both.data *= 0.5
-    schedule = _SCHEDULE._replace(exaggeration=bearable_exaggeration(both, begin, most=_EXAGGERATION))
-    return neighbor_forces(both, begin, schedule=schedule, symmetric=True, callback=reporter)
+    both.data *= np.float32(0.5)
+    return both
+
+
+def _lay_out(W: Sparse, start: FloatArray, reporter: Reporter) -> ForceLayout:
+    """Let the forces sort a start that is a map already."""
+    begin = resized(start, _SPREAD)
+    schedule = _SCHEDULE._replace(exaggeration=bearable_exaggeration(W, begin, most=_EXAGGERATION))
+    return neighbor_forces(W, begin, schedule=schedule, symmetric=True, callback=reporter)

@@ -1,0 +1,477 @@
+"""A model whose votes place the rows of a guided map: cross-fitted, so that no row is judged by one that has seen it.
+
+The rows with a label are dealt into five folds, whole groups where there are any. Each fold is judged by a model that
+was trained on the other four: these are the votes of the training rows, so that a row's own label has no part in them.
+New rows, and rows without a label, ask all five models and take the mean. (A sixth model, trained on all rows, was no
+better: on six tables its held-out Brier score differed from that of the mean by −0.004 to +0.010, and it would have to
+be trained.)
+
+``"auto"`` compares the models of `manifolia.extension.guide_models` with the forest, by the Brier score of their votes
+on rows that they have not seen, for numbers by the squared error. The forest stays unless another one is better by more
+than a standard error: a tie is no reason to grow a second model, and of several that know nothing the luckiest must not
+win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils.validation import has_fit_parameter
+
+from manifolia._core.blocks import BLOCK_HEIGHT, row_blocks
+from manifolia._core.groups import group_folds
+from manifolia._core.parallel import map_blocks
+from manifolia._core.pipelines import last_step
+from manifolia._core.progress import Reporter
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
+from manifolia._core.validate import check_option, is_sparse
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning, ParameterError, ParameterTypeError
+from manifolia.extension.guide_models import (
+    Nearest,
+    Output,
+    fit_linear,
+    fit_machines,
+    fit_nearest,
+    holds_back,
+)
+from manifolia.forest.targets import Target
+
+FOREST = "forest"
+_FOLDS = 5
+_MOST_NUMBERS = 2.5e7  # rows × columns up to which other models than the forest are tried
+_MOST_COLUMNS = 2_000  # of which the linear model needs a matrix
+_MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
+_MOST_NEAREST = 20_000  # rows that are searched for neighbours
+_SUM = 1e-3  # by how much shares may miss 1
+_FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
+
+
+class Candidate(NamedTuple):
+    """A model that the library can train as a guide."""
+
+    fit: Callable[..., Any]
+    classes: str  # What it is called in a sentence where it votes on classes
+    numbers: str  # The same for numbers
+
+
+CANDIDATES: Mapping[str, Candidate] = {
+    "lda": Candidate(fit_linear, "discriminant analysis", "ridge regression"),
+    "svm": Candidate(fit_machines, "an RBF SVM", "RBF support vector regression"),
+    "knn": Candidate(fit_nearest, "the 10 nearest rows", "the 10 nearest rows"),
+}
+
+
+class Borrowed:
+    """A user's estimator, trained on some of the rows, that answers in blocks of one height."""
+
+    def __init__(self, estimator: Any, found: list[Array], names: Array | None, *, by_row: bool = False) -> None:
+        self.estimator, self.found, self.names, self.by_row = estimator, found, names, by_row
+
+    def predict(self, X: Any) -> list[FloatArray]:
+        """Predict each output of rows: shares of classes, or a column of numbers."""
+        height = 1 if self.by_row else BLOCK_HEIGHT
+        parts = []
+        for rows in row_blocks(X.shape[0], height):
+            taken = np.minimum(np.arange(rows.start, rows.start + height), rows.stop - 1)  # filled up by the last row
+            parts.append([values[: rows.stop - rows.start] for values in self._ask(X[taken])])
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+    def treats_rows_equally(self, X: Any) -> bool:
+        """Tell whether equal rows get equal bits, wherever in a block they are."""
+        answers = self._ask(X[np.zeros(BLOCK_HEIGHT, dtype=np.int64)])
+        return all(bool((values == values[0]).all()) for values in answers)
+
+    def _ask(self, X: Any) -> list[FloatArray]:
+        rows = framed(X, self.names)
+        if not self.found:
+            predicted = np.asarray(self.estimator.predict(rows), dtype=np.float64)
+            return list(predicted.reshape(len(predicted), -1).T[:, :, np.newaxis])
+        told = self.estimator.predict_proba(rows)
+        if isinstance(told, list):
+            known = self.estimator.classes_
+        elif len(self.found) == 1:
+            told, known = [told], [self.estimator.classes_]
+        else:  # of several labels, the share of the second class each
+            told, known = [np.column_stack([1.0 - p, p]) for p in np.asarray(told).T], self.found
+        return [
+            _in_columns(np.asarray(shares, dtype=np.float64), classes, found)
+            for shares, classes, found in zip(told, known, self.found, strict=True)
+        ]
+
+
+def _in_columns(shares: FloatArray, classes: Array, found: Array) -> FloatArray:
+    """Put shares into the columns of all classes; one that a model has not seen has none."""
+    out = np.zeros((len(shares), len(found)))
+    out[:, np.searchsorted(found, classes)] = shares
+    return out
+
+
+def framed(X: Any, names: Array | None) -> Any:
+    """Give rows the names of their columns, which a pipeline may choose by."""
+    if names is None or is_sparse(X):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names)
+
+
+class FittedGuide:
+    """A guide: what it says of the training rows, and the models that are asked about new ones."""
+
+    def __init__(self, name: str, votes: FloatArray, models: tuple[Any, ...], *, losses: dict[str, float]) -> None:
+        self.name = name  # what it is called in a sentence
+        self.votes = votes  # (n, n_votes): shares of the classes of each output, or (n, n_outputs) numbers
+        self.models = models  # one for each fold; none where votes were given
+        self.losses = losses  # Brier score, or squared error, of every model that was compared
+
+    def ask(self, X: Any) -> FloatArray:
+        """Ask all models about rows and take the mean, each row alone."""
+        answers = [np.column_stack(model.predict(X)) for model in self.models]
+        return np.asarray(sum(answers[1:], start=answers[0]) / len(answers))
+
+    def check_restored(self, n: int, d: int) -> None:
+        """Check arrays that came from a file: the search for neighbours does not look."""
+        fits = self.votes.ndim == 2 and len(self.votes) == n and self.votes.dtype == np.float64
+        for model in self.models:
+            if isinstance(model, Nearest):
+                rows = model.rows
+                fits = fits and rows.ndim == 2 and rows.shape[1] == d and rows.dtype == np.float64
+                fits = fits and rows.flags.c_contiguous and all(len(values) == len(rows) for values in model.values)
+        if not fits:
+            raise ValueError("the guide of the model does not fit its forest.")
+
+
+class Question(NamedTuple):
+    """What models are asked to learn."""
+
+    rows: Any  # (n, d)
+    target: Target
+    groups: IntArray | None  # (n,)
+    weight: FloatArray | None  # (n,)
+    names: Array | None  # of columns
+    seed: int
+
+    @property
+    def outputs(self) -> list[tuple[Array, Array]]:
+        """Of each output: its classes (none for numbers), and codes or numbers of the labelled rows."""
+        y: Any = self.target.y
+        lines = y.reshape(len(y), -1).T
+        if self.target.is_classification:
+            return [np.unique(line, return_inverse=True) for line in lines]
+        return [(np.empty(0), line.astype(np.float64)) for line in lines]
+
+    @property
+    def truth(self) -> FloatArray:
+        """Of the labelled rows: indicators of classes, side by side for all outputs, or numbers."""
+        return np.column_stack([np.eye(len(found))[values] if len(found) else values for found, values in self.outputs])
+
+    def row_losses(self, votes: FloatArray) -> FloatArray:
+        """Brier score of each labelled row, the mean over outputs; for numbers squared errors, of their variance."""
+        truth = self.truth
+        wrong = (votes[self.target.labelled] - truth) ** 2
+        if self.target.is_classification:
+            return np.asarray(wrong.sum(axis=1) / len(self.outputs))
+        return np.asarray((wrong / np.maximum(truth.var(axis=0), 1e-300)).mean(axis=1))
+
+    def folds(self) -> list[IntArray]:
+        """Deal the labelled rows into folds: whole groups, or the rows of each class in turn."""
+        known = np.flatnonzero(self.target.labelled)
+        generator = np.random.default_rng(self.seed)
+        if self.groups is not None:
+            codes = np.unique(self.groups[known], return_inverse=True)[1]
+            n_folds = min(_FOLDS, int(codes.max()) + 1)
+            return [known[part] for part in group_folds(codes, n_folds, generator)]
+        order = generator.permutation(len(known))
+        if self.target.is_classification:
+            order = order[np.argsort(self.outputs[0][1][order], kind="stable")]
+        n_folds = min(_FOLDS, len(known))
+        return [known[np.sort(order[f::n_folds])] for f in range(n_folds)]
+
+
+def check_guide(guide: Any, target: Target) -> None:
+    """Refuse a guide that cannot be fitted anew, or not for this target."""
+    if guide is None:
+        return
+    if target.y is None:
+        raise ParameterError("guide needs a target to predict. Pass y, or leave guide out.", parameter="guide")
+    if isinstance(guide, str):
+        check_option(guide, "guide", ("auto", *CANDIDATES))
+        return
+    if not hasattr(guide, "fit") or not hasattr(guide, "get_params"):
+        raise ParameterTypeError(
+            f"guide must be None, 'auto', {', '.join(map(repr, CANDIDATES))} or an estimator with fit and get_params, "
+            f"got {type(guide).__name__}.",
+            parameter="guide",
+        )
+    name = name_of(guide)
+    if _is_frozen(guide):
+        raise ParameterError(
+            f"guide is frozen: {name} cannot be fitted anew, and as it is it has seen the labels of these rows. Pass "
+            f"the estimator itself, which is then cross-fitted, or votes that were made out of fold.",
+            parameter="guide",
+        )
+    if target.is_classification and not hasattr(guide, "predict_proba"):
+        remedy = "Wrap it in CalibratedClassifierCV." if is_classifier(guide) else "Pass a classifier that has it."
+        raise ParameterError(
+            f"guide must have predict_proba to vote on classes, and {name} has none. {remedy}", parameter="guide"
+        )
+    if not target.is_classification and not is_regressor(guide):
+        raise ParameterError(
+            f"guide must be a regressor, because the target is numbers, and {name} is none. Pass a regressor, or "
+            f"task='classification' if the numbers are codes of classes.",
+            parameter="guide",
+        )
+
+
+def _is_frozen(guide: Any) -> bool:
+    steps = [step for _, step in guide.steps] if hasattr(guide, "steps") else [guide]
+    inner = [step.get_params(deep=False).get("estimator") for step in steps if hasattr(step, "get_params")]
+    return any(type(step).__name__ == "FrozenEstimator" for step in (*steps, *inner))
+
+
+def name_of(guide: Any) -> str:
+    """Name an estimator in a sentence; of a pipeline the last step counts."""
+    return type(last_step(guide)).__name__
+
+
+def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide | None:
+    """Cross-fit a guide; `forest` holds the forest's votes out of bag. None: the forest is the best there is."""
+    classes = question.target.is_classification
+    if isinstance(guide, str):
+        tried = CANDIDATES if guide == "auto" else {guide: CANDIDATES[guide]}
+        found, left_out = {}, {}
+        for key, candidate in tried.items():
+            name = candidate.classes if classes else candidate.numbers
+            reason = _too_large(key, question)
+            if reason:
+                left_out[name] = reason
+            else:
+                found[name] = _cross_fit(candidate.fit, name, question, reporter, together=True)
+        if guide != "auto" and left_out:
+            name, reason = next(iter(left_out.items()))
+            raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")
+        return _best(found, left_out, question, forest if guide == "auto" else None)
+    name = name_of(guide)
+    if hasattr(last_step(guide), "n_features_in_"):
+        warn(
+            f"guide: {name} is fitted already, and is not used as it is, because it may have seen the labels of these "
+            f"rows: a clone of it is fitted on each fold."
+        )
+    weight = question.weight
+    if weight is not None and not has_fit_parameter(guide, "sample_weight"):
+        warn(f"guide: {name} takes no sample_weight. The weights count in the forest, not in the guide.")
+        weight = None
+    found_classes = [found for found, _ in question.outputs] if classes else []
+
+    def fit(X: Any, _outputs: list[Output], _hold: Any, rows: IntArray, y: Array) -> Borrowed:
+        more = {} if weight is None else {"sample_weight": weight[rows]}
+        fitted = clone(guide).fit(framed(X, question.names), y, **more)
+        model = Borrowed(fitted, found_classes, question.names)
+        model.by_row = not model.treats_rows_equally(X)
+        return model
+
+    votes, models = _cross_fit(fit, name, question, reporter, together=False)
+    loss = float(question.row_losses(votes).mean())
+    return FittedGuide(name, votes, models, losses={name: loss})
+
+
+def _too_large(key: str, question: Question) -> str:
+    n, d = question.rows.shape
+    if float(n) * d > _MOST_NUMBERS:
+        return f"tables of up to {_MOST_NUMBERS:,.0f} numbers"
+    if key == "lda" and d > _MOST_COLUMNS:
+        return f"tables of up to {_MOST_COLUMNS:,} columns"
+    if key == "svm" and n * len(question.outputs) > _MOST_VECTORS:
+        several = " with one target" if len(question.outputs) > 1 else ""
+        return f"tables of up to {_MOST_VECTORS:,} rows{several}"
+    if key == "knn" and n > _MOST_NEAREST:
+        return f"tables of up to {_MOST_NEAREST:,} rows"
+    return ""
+
+
+def _cross_fit(
+    fit: Callable[..., Any], name: str, question: Question, reporter: Reporter, *, together: bool
+) -> tuple[FloatArray, tuple[Any, ...]]:
+    """Train a model without each fold, and ask it about that fold; rows without a label ask all models."""
+    X, target = question.rows, question.target
+    place = np.cumsum(target.labelled) - 1  # of a labelled row in the target
+    folds = question.folds()
+    y: Any = target.y
+
+    def run(f: int) -> tuple[Any, FloatArray]:
+        train = np.setdiff1d(np.flatnonzero(target.labelled), folds[f])
+        own = place[train]
+        outputs = [Output(values[own], len(found)) for found, values in question.outputs]
+        strata = outputs[0].values if outputs[0].n_classes else np.zeros(len(train), dtype=np.int64)
+        if question.groups is not None:
+            units, first = np.unique(question.groups[train], return_index=True)
+            hold = np.isin(question.groups[train], units[holds_back(len(units), strata[first], question.seed)])
+        else:
+            hold = holds_back(len(train), strata, question.seed)
+        try:
+            model = fit(X[train], outputs, hold) if together else fit(X[train], outputs, hold, train, y[own])
+            told = np.column_stack(model.predict(X[folds[f]]))
+        except (ParameterError, MemoryError):
+            raise
+        except Exception as error:
+            several = " For several targets, wrap it in MultiOutputClassifier or MultiOutputRegressor."
+            raise ParameterError(
+                f"guide: {name} failed on fold {f + 1} of {len(folds)}. It says: {str(error).rstrip('.') or error!r}."
+                f"{several if len(question.outputs) > 1 else ''}",
+                parameter="guide",
+            ) from error
+        _check_told(told, name, question)
+        return model, told
+
+    reporter.step("guide", 0, len(folds))
+    if together:  # our own are known to work on threads
+        made = map_blocks(run, range(len(folds)))
+    else:
+        made = []
+        for f in range(len(folds)):
+            made.append(run(f))
+            reporter.step("guide", f + 1, len(folds))
+    reporter.step("guide", len(folds), len(folds))
+    models = tuple(model for model, _ in made)
+    votes = np.zeros((X.shape[0], made[0][1].shape[1]))
+    for fold, (_, told) in zip(folds, made, strict=True):
+        votes[fold] = told
+    if not target.labelled.all():
+        unknown = np.flatnonzero(~target.labelled)
+        votes[unknown] = FittedGuide(name, votes, models, losses={}).ask(X[unknown])
+    return votes, models
+
+
+def _check_told(told: FloatArray, name: str, question: Question) -> None:
+    if not np.isfinite(told).all():
+        n_bad = int((~np.isfinite(told)).any(axis=1).sum())
+        raise ParameterError(
+            f"guide: {name} says NaN or infinity of {n_bad} of {len(told)} rows. Fill in missing values before it, in "
+            f"a pipeline.",
+            parameter="guide",
+        )
+    if question.target.is_classification:
+        _check_sums(told, question, f"guide: the shares that {name} gives", "guide")
+
+
+def _check_sums(votes: FloatArray, question: Question, what: str, parameter: str) -> None:
+    """Refuse what are no shares of classes."""
+    ends = np.cumsum([len(found) for found, _ in question.outputs])
+    for part in np.split(votes, ends[:-1], axis=1):
+        sums = part.sum(axis=1)
+        wrong = np.flatnonzero((np.abs(sums - 1.0) > _SUM) | (part < -_SUM).any(axis=1))
+        if len(wrong):
+            raise ParameterError(
+                f"{what} must be at least 0 and add up to 1 in every row, and in {len(wrong)} of {len(part)} rows they "
+                f"do not: in row {wrong[0]} they add up to {sums[wrong[0]]:.4g}.",
+                parameter=parameter,
+            )
+
+
+def _best(
+    found: dict[str, tuple[FloatArray, tuple[Any, ...]]],
+    left_out: dict[str, str],
+    question: Question,
+    forest: FloatArray | None,
+) -> FittedGuide | None:
+    """Take the model with the smallest loss, the forest if none is better than it by more than a standard error."""
+    losses = {name: question.row_losses(votes) for name, (votes, _) in found.items()}
+    if forest is not None:
+        losses = {FOREST: question.row_losses(forest), **losses}
+    means = {name: float(loss.mean()) for name, loss in losses.items()}
+    best = min(means, key=lambda name: means[name])
+    if forest is not None:
+        measure = "Brier score" if question.target.is_classification else "squared error, of the variance,"
+        listed = ", ".join(f"{name} {mean:.3f}" for name, mean in sorted(means.items(), key=lambda item: item[1]))
+        skipped = "".join(f" Not tried: {name}, which is for {reason}." for name, reason in left_out.items())
+        gain = losses[FOREST] - losses[best]
+        if best != FOREST and gain.mean() <= _standard_error(gain, question):
+            best = FOREST
+        kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
+        warn(f"guide: {kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
+    if best == FOREST:
+        return None
+    return FittedGuide(best, *found[best], losses=means)
+
+
+def _standard_error(values: FloatArray, question: Question) -> float:
+    """Standard error of a mean over rows, or over groups of rows."""
+    centred = values - values.mean()
+    if question.groups is None:
+        return float(np.sqrt(np.sum(centred**2))) / max(len(values), 1)
+    groups = question.groups[question.target.labelled]
+    return float(np.linalg.norm(np.bincount(groups, centred))) / max(len(values), 1)
+
+
+# --- votes that somebody already has ---
+
+
+def read_votes(votes: Any, question: Question, n: int) -> FloatArray:
+    """Read votes that are given: shares of classes, or numbers, for each of n rows."""
+    outputs = question.outputs
+    classes = question.target.is_classification
+    sizes = [len(found) if classes else 1 for found, _ in outputs]
+    parts = votes if isinstance(votes, list | tuple) and len(outputs) > 1 else [votes]
+    arrays = [_as_numbers(part) for part in parts]
+    if len(arrays) == 1 and len(outputs) > 1 and classes and arrays[0].shape[1:] == (len(outputs),):
+        if all(size == 2 for size in sizes):  # of several labels, the share of the second class each
+            arrays = [np.column_stack([1.0 - p, p]) for p in arrays[0].T]
+    elif len(arrays) == 1 and classes and sizes == [2] and arrays[0].ndim == 1:
+        arrays = [np.column_stack([1.0 - arrays[0], arrays[0]])]
+    table = np.column_stack(arrays) if all(len(array) == len(arrays[0]) for array in arrays) else np.empty((0, 0))
+    if table.shape != (n, sum(sizes)):
+        kind = "a share of each class" if classes else "a number"
+        raise ParameterError(
+            f"votes must have {kind} for each of the {n} rows, {sum(sizes)} columns in all, got shape {table.shape}.",
+            parameter="votes",
+        )
+    if not np.isfinite(table).all():
+        raise ParameterError("votes must be finite, and some are NaN or infinite.", parameter="votes")
+    if classes:
+        _check_sums(table, question, "votes", "votes")
+    return table
+
+
+def _as_numbers(part: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(part, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterTypeError("votes must be numbers: shares of classes, or predictions.", parameter="votes") from None
+
+
+def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide:
+    """Take votes that somebody has; warn that they are believed, and doubt what is too good."""
+    told = read_votes(votes, question, question.rows.shape[0])
+    warn(
+        "votes are taken as made out of fold, by models that had not seen the rows that they vote on. This cannot be "
+        "checked: if it is not so, the map separates classes better than anything has earned.",
+        HonestyWarning,
+    )
+    loss = question.row_losses(told)
+    losses = {"votes": loss, FOREST: question.row_losses(forest)}
+    if _far_better(loss, losses[FOREST], question):  # what else knows so much?
+        for key, candidate in CANDIDATES.items():
+            if not _too_large(key, question):
+                name = candidate.classes if question.target.is_classification else candidate.numbers
+                losses[name] = question.row_losses(_cross_fit(candidate.fit, name, question, reporter, together=True)[0])
+        best = min((name for name in losses if name != "votes"), key=lambda name: losses[name].mean())
+        if _far_better(loss, losses[best], question):
+            measure = "Brier score" if question.target.is_classification else "squared error, of the variance"
+            what = "the forest" if best == FOREST else best
+            warn(
+                f"votes are far better than anything that was tried out of fold: a {measure} of {loss.mean():.3f}, "
+                f"against {losses[best].mean():.3f} of {what}. Had the model that made them seen these rows?",
+                HonestyWarning,
+            )
+    return FittedGuide("the votes given", told, (), losses={name: float(one.mean()) for name, one in losses.items()})
+
+
+def _far_better(loss: FloatArray, other: FloatArray, question: Question) -> bool:
+    """Tell whether a loss is less than half of another, by more than a margin and four standard errors."""
+    gain = other - loss
+    margin = _FAR_ABOVE + 4.0 * _standard_error(gain, question)
+    return bool(gain.mean() > margin and loss.mean() < 0.5 * other.mean())

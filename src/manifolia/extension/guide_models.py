@@ -1,0 +1,296 @@
+"""Models that may guide a map beside its forest: a linear one, a support vector machine, nearest neighbours.
+
+Each is trained by scikit-learn, or by search, and keeps plain arrays, from which it predicts row by row: the same bits
+in any batch, and a file that holds nothing but numbers. They are small on purpose, and have no settings: they are there
+to be compared with the forest. What a user knows better is passed as an estimator (`manifolia.extension.guide`).
+
+==========  =================================================  ====================================================
+name        classes                                            numbers
+==========  =================================================  ====================================================
+lda         discriminant analysis, shrunken (Ledoit, Wolf)     ridge regression, strength by leaving rows out
+svm         RBF kernel, one against one; each class's margin   support vector regression with the same kernel
+            becomes a share by Platt's sigmoid, which is
+            fitted on a quarter of the rows that is held back
+knn         shares among the ten nearest rows                  their mean
+==========  =================================================  ====================================================
+
+References
+----------
+Platt, J. (1999). Probabilistic outputs for support vector machines. Advances in Large Margin Classifiers.
+Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices. JMVA 88.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.blocks import fixed_gemm
+from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.validate import is_sparse
+
+_K = 10  # neighbours
+_C = 10.0  # of support vector machines, on columns of unit variance
+_HELD_BACK = 4  # one row in so many shows how far a margin can be trusted
+_NEWTON_STEPS = 50
+_RIDGES = np.logspace(-2, 6, 17)
+
+
+class Output(NamedTuple):
+    """One target of the rows that a model is trained on."""
+
+    values: Any  # (n,): codes of classes, or numbers
+    n_classes: int  # 0 for numbers
+
+
+class Scale(NamedTuple):
+    """How columns are filled in and standardised."""
+
+    fill: FloatArray  # (d,): medians
+    center: FloatArray  # (d,)
+    width: FloatArray  # (d,)
+
+    def rows(self, X: Any) -> FloatArray:
+        """Fill in and standardise."""
+        dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        return (np.where(np.isnan(dense), self.fill, dense) - self.center) / self.width
+
+
+def read_scale(X: Any) -> Scale:
+    """Read medians, means and widths of the columns."""
+    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column without values
+        fill = np.nan_to_num(np.nanmedian(dense, axis=0))
+    filled = np.where(np.isnan(dense), fill, dense)
+    width = filled.std(axis=0)
+    return Scale(fill, filled.mean(axis=0), np.where(width > 0.0, width, 1.0))
+
+
+class Linear(NamedTuple):
+    """Discriminant analysis, or ridge regression, of every output."""
+
+    scale: Scale
+    weights: tuple[FloatArray, ...]  # of each output: (d, n_columns)
+    offsets: tuple[FloatArray, ...]  # of each output: (n_columns,)
+    classes: bool
+
+    def predict(self, X: Any) -> list[FloatArray]:
+        """Predict each output of rows: shares of classes, or a column of numbers."""
+        Z = self.scale.rows(X)
+        lines = [fixed_gemm(Z, W) + b for W, b in zip(self.weights, self.offsets, strict=True)]
+        return [_softmax(line) for line in lines] if self.classes else lines
+
+
+def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
+    """Train discriminant analysis or ridge regression."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.linear_model import RidgeCV
+
+    scale = read_scale(X)
+    Z, weights, offsets = scale.rows(X), [], []
+    for values, n_classes in outputs:
+        if not n_classes:
+            ridge = RidgeCV(_RIDGES).fit(Z, values)
+            weights.append(ridge.coef_.reshape(-1, 1))
+            offsets.append(np.array([float(ridge.intercept_)]))
+            continue
+        present = np.unique(values)
+        W, b = np.zeros((Z.shape[1], n_classes)), np.full(n_classes, -np.inf)
+        b[present] = 0.0
+        if len(present) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a class of one row has no covariance
+                lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z, values)
+            two = len(present) == 2  # scikit-learn keeps the difference alone
+            W[:, present[1:] if two else present] = lda.coef_.T
+            b[present[1:] if two else present] = lda.intercept_
+        weights.append(W)
+        offsets.append(b)
+    return Linear(scale, tuple(weights), tuple(offsets), outputs[0].n_classes > 0)
+
+
+class Machine(NamedTuple):
+    """A support vector machine for one output."""
+
+    vectors: FloatArray  # (n_vectors, d)
+    weights: FloatArray  # (n_vectors, n_pairs): of each pair of classes, or one column for numbers
+    offsets: FloatArray  # (n_pairs,)
+    present: IntArray  # classes that it was trained on
+    n_classes: int
+    sigmoid: FloatArray  # (n_present, 2): slope and offset of each class's margin; of numbers, unit and centre
+
+    def predict(self, Z: FloatArray, gamma: float) -> FloatArray:
+        """Predict shares of classes, or a column of numbers."""
+        if self.n_classes and len(self.present) == 1:
+            return np.eye(self.n_classes)[np.full(len(Z), self.present[0])]
+        margins = _kernel(Z, self.vectors, gamma, self.weights) + self.offsets
+        if not self.n_classes:
+            return margins * self.sigmoid[:, 0] + self.sigmoid[:, 1]
+        shares = np.zeros((len(Z), self.n_classes))
+        shares[:, self.present] = _platt_shares(_one_against_rest(margins, len(self.present)), self.sigmoid)
+        return shares
+
+
+class Machines(NamedTuple):
+    """Support vector machines with an RBF kernel, one for every output."""
+
+    scale: Scale
+    gamma: float
+    machines: tuple[Machine, ...]
+
+    def predict(self, X: Any) -> list[FloatArray]:
+        """Predict each output of rows: shares of classes, or a column of numbers."""
+        Z = self.scale.rows(X)
+        return [machine.predict(Z, self.gamma) for machine in self.machines]
+
+
+def fit_machines(X: Any, outputs: list[Output], hold: BoolArray) -> Machines:
+    """Train support vector machines; `hold` marks the rows on which margins become shares."""
+    scale = read_scale(X)
+    Z = scale.rows(X)
+    gamma = 1.0 / max(Z.shape[1], 1)
+    return Machines(scale, gamma, tuple(_fit_machine(Z, output, hold, gamma) for output in outputs))
+
+
+def _fit_machine(Z: FloatArray, output: Output, hold: BoolArray, gamma: float) -> Machine:
+    from sklearn.svm import SVC, SVR
+
+    values, n_classes = output
+    if not n_classes:
+        unit = float(values.std()) or 1.0
+        svr = SVR(C=_C, gamma=gamma).fit(Z, (values - values.mean()) / unit)
+        scaled = np.array([[unit, float(values.mean())]])
+        return Machine(svr.support_vectors_, svr.dual_coef_.T, svr.intercept_, np.empty(0, np.int64), 0, scaled)
+    present, codes = np.unique(values, return_inverse=True)
+    if len(present) == 1:
+        nothing = np.zeros((0, 0))
+        return Machine(np.zeros((0, Z.shape[1])), nothing, np.zeros(0), present, n_classes, np.zeros((1, 2)))
+    fit = SVC(C=_C, gamma=gamma, decision_function_shape="ovo").fit
+    sigmoid = _calibrated(fit, Z, codes, hold, gamma)
+    return Machine(*_pair_weights(fit(Z, codes)), present, n_classes, sigmoid)
+
+
+def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Write libsvm's coefficients out, one column for each pair of classes, positive for the first of the two."""
+    k, ends = len(svc.n_support_), np.cumsum(svc.n_support_)
+    pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
+    weights = np.zeros((len(svc.support_vectors_), len(pairs)))
+    for p, (a, b) in enumerate(pairs):
+        first, second = (slice(ends[c] - svc.n_support_[c], ends[c]) for c in (a, b))
+        weights[first, p] = svc.dual_coef_[b - 1, first]
+        weights[second, p] = svc.dual_coef_[a, second]
+    sign = -1.0 if k == 2 else 1.0  # scikit-learn turns the one pair of two classes round
+    return svc.support_vectors_, sign * weights, sign * svc.intercept_
+
+
+def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma: float) -> FloatArray:
+    """Learn, from rows that a machine has not seen, how each class's margin becomes a share."""
+    k = int(codes.max()) + 1
+    train = ~hold
+    if len(np.unique(codes[train])) < k:  # a class of few rows is needed to train on
+        train = train | ~np.isin(codes, codes[train])
+        if len(np.unique(codes[train])) < k or train.all():
+            return np.tile([1.0, 0.0], (k, 1))
+    vectors, weights, offsets = _pair_weights(fit(Z[train], codes[train]))
+    seen = Z[hold]
+    margins = _one_against_rest(_kernel(seen, vectors, gamma, weights) + offsets, k)
+    return np.array([_platt(margins[:, c], codes[hold] == c) for c in range(k)])
+
+
+def _kernel(Z: FloatArray, vectors: FloatArray, gamma: float, weights: FloatArray) -> FloatArray:
+    """Compute Σ_v exp(−γ |z − v|²) w_v for blocks of rows, each row alone."""
+    out = np.empty((len(Z), weights.shape[1]))
+    squares = np.sum(vectors**2, axis=1)
+    for start in range(0, len(Z), 1024):  # 1,024 rows × 5,000 vectors are 40 MB
+        block = Z[start : start + 1024]
+        D = np.sum(block**2, axis=1)[:, np.newaxis] + squares - 2.0 * fixed_gemm(block, vectors.T)
+        out[start : start + 1024] = fixed_gemm(np.exp(-gamma * np.maximum(D, 0.0)), weights)
+    return out
+
+
+def _one_against_rest(margins: FloatArray, k: int) -> FloatArray:
+    """Turn margins of pairs into one number for each class: pairs won, and by how much, squeezed to less than a win."""
+    if k == 2:
+        return np.column_stack([margins[:, 0], -margins[:, 0]])
+    won, confidence = np.zeros((len(margins), k)), np.zeros((len(margins), k))
+    p = 0
+    for a in range(k):
+        for b in range(a + 1, k):
+            margin = margins[:, p]
+            confidence[:, a] += margin
+            confidence[:, b] -= margin
+            won[:, a] += margin > 0.0
+            won[:, b] += margin <= 0.0
+            p += 1
+    return won + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+def _platt(margin: FloatArray, positive: BoolArray) -> tuple[float, float]:
+    """Fit 1 / (1 + exp(−(a m + b))) by Newton's method, with Platt's targets; a is never negative.
+
+    Platt's targets, (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), keep shares from 0 and 1. A negative slope would turn a
+    machine that knows nothing into one that guesses by what it got wrong.
+    """
+    n_positive = int(positive.sum())
+    wanted = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (len(positive) - n_positive + 2.0))
+    slope, offset = 0.0, float(np.log((n_positive + 1.0) / (len(positive) - n_positive + 1.0)))
+    for _ in range(_NEWTON_STEPS):
+        share = 1.0 / (1.0 + np.exp(-np.clip(slope * margin + offset, -500.0, 500.0)))
+        off, bend = share - wanted, share * (1.0 - share)
+        gradient = np.array([np.sum(off * margin), np.sum(off)]) + 1e-3 * np.array([slope, 0.0])
+        cross = np.sum(bend * margin)
+        hessian = np.array([[np.sum(bend * margin**2) + 1e-3, cross], [cross, np.sum(bend) + 1e-9]])
+        step = np.linalg.solve(hessian, gradient)
+        step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        slope, offset = slope - float(step[0]), offset - float(step[1])
+        if np.abs(step).max() < 1e-10:
+            break
+    if slope < 0.0:
+        return 0.0, float(np.log((n_positive + 1.0) / (len(positive) - n_positive + 1.0)))
+    return slope, offset
+
+
+def _platt_shares(margins: FloatArray, sigmoid: FloatArray) -> FloatArray:
+    shares = 1.0 / (1.0 + np.exp(-np.clip(margins * sigmoid[:, 0] + sigmoid[:, 1], -500.0, 500.0)))
+    return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+
+
+class Nearest(NamedTuple):
+    """The rows themselves: the nearest are asked."""
+
+    scale: Scale
+    rows: FloatArray  # (n, d)
+    values: tuple[FloatArray, ...]  # of each output: (n, n_columns), indicators of classes or numbers
+
+    def predict(self, X: Any) -> list[FloatArray]:
+        """Predict each output of rows: shares of classes, or a column of numbers."""
+        from manifolia.neighbors.exact import exact_neighbors
+
+        Z = self.scale.rows(X)
+        k = min(_K, len(self.rows))
+        near, _ = exact_neighbors(Z, self.rows, k, metric="euclidean", own=np.full(len(Z), -1))
+        return [sum(values[near[:, j]] for j in range(k)) / k for values in self.values]
+
+
+def fit_nearest(X: Any, outputs: list[Output], hold: BoolArray) -> Nearest:
+    """Keep the rows."""
+    scale = read_scale(X)
+    values = tuple(np.eye(k)[v] if k else np.asarray(v, dtype=np.float64).reshape(-1, 1) for v, k in outputs)
+    return Nearest(scale, scale.rows(X), values)
+
+
+def _softmax(lines: FloatArray) -> FloatArray:
+    shares = np.exp(lines - lines.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def holds_back(n: int, strata: IntArray, seed: int) -> BoolArray:
+    """Mark one row in four of every stratum at random, and none of a stratum with a single row."""
+    order = np.random.default_rng(seed).permutation(n)
+    order = order[np.argsort(strata[order], kind="stable")]
+    hold = np.zeros(n, dtype=bool)
+    hold[order[_HELD_BACK - 1 :: _HELD_BACK]] = True
+    return hold
