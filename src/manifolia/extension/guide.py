@@ -38,6 +38,7 @@ from manifolia.extension.guide_models import (
     fit_nearest,
     holds_back,
 )
+from manifolia.extension.vote_map import number_votes
 from manifolia.forest.targets import Target
 
 FOREST = "forest"
@@ -122,16 +123,43 @@ def framed(X: Any, names: Array | None) -> Any:
 class FittedGuide:
     """A guide: what it says of the training rows, and the models that are asked about new ones."""
 
-    def __init__(self, name: str, votes: FloatArray, models: tuple[Any, ...], *, losses: dict[str, float]) -> None:
+    def __init__(
+        self, name: str, votes: FloatArray, models: tuple[Any, ...], question: Question, losses: dict[str, float]
+    ) -> None:
+        target = question.target
         self.name = name  # what it is called in a sentence
         self.votes = votes  # (n, n_votes): shares of the classes of each output, or (n, n_outputs) numbers
         self.models = models  # one for each fold; none where votes were given
         self.losses = losses  # Brier score, or squared error, of every model that was compared
+        self.classes: list[Array] = [found for found, _ in question.outputs] if target.is_classification else []
+        self.one_output = np.ndim(target.y) == 1
+        #: (n_outputs,): by which numbers are divided in the leaves: their error. Of classes 1.
+        self.units = np.ones(1) if self.classes else number_votes(votes, target).error
+
+    @property
+    def predicted(self) -> Array:
+        """What it says of the training rows: (n,) or (n, n_outputs)."""
+        return self.decide(self.votes)
+
+    def decide(self, votes: FloatArray) -> Array:
+        """Turn votes into predictions: of each output, the class with most votes, or the number."""
+        told = votes
+        if self.classes:
+            pairs = zip(self.classes, self.shares(votes), strict=True)
+            told = np.column_stack([found[np.argmax(part, axis=1)] for found, part in pairs])
+        return told[:, 0] if self.one_output else told
+
+    def shares(self, votes: FloatArray) -> list[FloatArray]:
+        """Take votes on classes apart, by output."""
+        return list(np.split(votes, np.cumsum([len(found) for found in self.classes])[:-1], axis=1))
+
+    def read_new(self, votes: Any, n: int) -> FloatArray:
+        """Read given votes on n new rows."""
+        return read_votes(votes, [len(found) for found in self.classes] or [0] * self.votes.shape[1], n)
 
     def ask(self, X: Any) -> FloatArray:
         """Ask all models about rows and take the mean, each row alone."""
-        answers = [np.column_stack(model.predict(X)) for model in self.models]
-        return np.asarray(sum(answers[1:], start=answers[0]) / len(answers))
+        return mean_answer(self.models, X)
 
     def check_restored(self, n: int, d: int) -> None:
         """Check arrays that came from a file: the search for neighbours does not look."""
@@ -143,6 +171,12 @@ class FittedGuide:
                 fits = fits and rows.flags.c_contiguous and all(len(values) == len(rows) for values in model.values)
         if not fits:
             raise ValueError("the guide of the model does not fit its forest.")
+
+
+def mean_answer(models: tuple[Any, ...], X: Any) -> FloatArray:
+    """Average what models say of rows."""
+    answers = [np.column_stack(model.predict(X)) for model in models]
+    return np.asarray(sum(answers[1:], start=answers[0]) / len(answers))
 
 
 class Question(NamedTuple):
@@ -163,6 +197,11 @@ class Question(NamedTuple):
         if self.target.is_classification:
             return [np.unique(line, return_inverse=True) for line in lines]
         return [(np.empty(0), line.astype(np.float64)) for line in lines]
+
+    @property
+    def n_classes(self) -> list[int]:
+        """Classes of each output; 0 for numbers."""
+        return [len(found) for found, _ in self.outputs]
 
     @property
     def truth(self) -> FloatArray:
@@ -276,7 +315,7 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
 
     votes, models = _cross_fit(fit, name, question, reporter, together=False)
     loss = float(question.row_losses(votes).mean())
-    return FittedGuide(name, votes, models, losses={name: loss})
+    return FittedGuide(name, votes, models, question, {name: loss})
 
 
 def _too_large(key: str, question: Question) -> str:
@@ -342,7 +381,7 @@ def _cross_fit(
         votes[fold] = told
     if not target.labelled.all():
         unknown = np.flatnonzero(~target.labelled)
-        votes[unknown] = FittedGuide(name, votes, models, losses={}).ask(X[unknown])
+        votes[unknown] = mean_answer(models, X[unknown])
     return votes, models
 
 
@@ -354,14 +393,14 @@ def _check_told(told: FloatArray, name: str, question: Question) -> None:
             f"a pipeline.",
             parameter="guide",
         )
-    if question.target.is_classification:
-        _check_sums(told, question, f"guide: the shares that {name} gives", "guide")
+    _check_sums(told, question.n_classes, f"guide: the shares that {name} gives", "guide")
 
 
-def _check_sums(votes: FloatArray, question: Question, what: str, parameter: str) -> None:
+def _check_sums(votes: FloatArray, n_classes: list[int], what: str, parameter: str) -> None:
     """Refuse what are no shares of classes."""
-    ends = np.cumsum([len(found) for found, _ in question.outputs])
-    for part in np.split(votes, ends[:-1], axis=1):
+    if not n_classes[0]:
+        return
+    for part in np.split(votes, np.cumsum(n_classes)[:-1], axis=1):
         sums = part.sum(axis=1)
         wrong = np.flatnonzero((np.abs(sums - 1.0) > _SUM) | (part < -_SUM).any(axis=1))
         if len(wrong):
@@ -395,7 +434,7 @@ def _best(
         warn(f"guide: {kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
     if best == FOREST:
         return None
-    return FittedGuide(best, *found[best], losses=means)
+    return FittedGuide(best, *found[best], question, means)
 
 
 def _standard_error(values: FloatArray, question: Question) -> float:
@@ -410,29 +449,26 @@ def _standard_error(values: FloatArray, question: Question) -> float:
 # --- votes that somebody already has ---
 
 
-def read_votes(votes: Any, question: Question, n: int) -> FloatArray:
-    """Read votes that are given: shares of classes, or numbers, for each of n rows."""
-    outputs = question.outputs
-    classes = question.target.is_classification
-    sizes = [len(found) if classes else 1 for found, _ in outputs]
-    parts = votes if isinstance(votes, list | tuple) and len(outputs) > 1 else [votes]
+def read_votes(votes: Any, n_classes: list[int], n: int) -> FloatArray:
+    """Read votes that are given for n rows: of every output shares of its classes, or a number where it has none."""
+    several = len(n_classes) > 1
+    parts = votes if several and isinstance(votes, list | tuple) else [votes]
     arrays = [_as_numbers(part) for part in parts]
-    if len(arrays) == 1 and len(outputs) > 1 and classes and arrays[0].shape[1:] == (len(outputs),):
-        if all(size == 2 for size in sizes):  # of several labels, the share of the second class each
-            arrays = [np.column_stack([1.0 - p, p]) for p in arrays[0].T]
-    elif len(arrays) == 1 and classes and sizes == [2] and arrays[0].ndim == 1:
-        arrays = [np.column_stack([1.0 - arrays[0], arrays[0]])]
-    table = np.column_stack(arrays) if all(len(array) == len(arrays[0]) for array in arrays) else np.empty((0, 0))
-    if table.shape != (n, sum(sizes)):
-        kind = "a share of each class" if classes else "a number"
+    only = arrays[0]
+    if len(arrays) == 1 and set(n_classes) == {2} and (only.ndim == 1 or (several and only.shape[1] == len(n_classes))):
+        arrays = [np.column_stack([1.0 - p, p]) for p in only.reshape(len(only), -1).T]  # of the second class each
+    width = sum(max(k, 1) for k in n_classes)
+    matched = all(array.ndim in (1, 2) and len(array) == n for array in arrays)
+    table = np.column_stack(arrays) if matched else np.empty((len(only) if only.ndim else 0, 0))
+    if table.shape != (n, width):
+        kind = "a share of each class" if n_classes[0] else "a number"
+        got = f"{table.shape[1]} columns" if len(table) == n and matched else f"shape {np.shape(only)}"
         raise ParameterError(
-            f"votes must have {kind} for each of the {n} rows, {sum(sizes)} columns in all, got shape {table.shape}.",
-            parameter="votes",
+            f"votes must have {kind} for each of the {n} rows, {width} columns in all, got {got}.", parameter="votes"
         )
     if not np.isfinite(table).all():
-        raise ParameterError("votes must be finite, and some are NaN or infinite.", parameter="votes")
-    if classes:
-        _check_sums(table, question, "votes", "votes")
+        raise ParameterError("votes must be finite, and some are NaN or infinite. Fill them in.", parameter="votes")
+    _check_sums(table, n_classes, "votes", "votes")
     return table
 
 
@@ -440,12 +476,14 @@ def _as_numbers(part: ArrayLike) -> FloatArray:
     try:
         return np.asarray(part, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ParameterTypeError("votes must be numbers: shares of classes, or predictions.", parameter="votes") from None
+        raise ParameterTypeError(
+            "votes must be numbers: shares of classes, or predictions.", parameter="votes"
+        ) from None
 
 
 def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide:
     """Take votes that somebody has; warn that they are believed, and doubt what is too good."""
-    told = read_votes(votes, question, question.rows.shape[0])
+    told = read_votes(votes, question.n_classes, question.rows.shape[0])
     warn(
         "votes are taken as made out of fold, by models that had not seen the rows that they vote on. This cannot be "
         "checked: if it is not so, the map separates classes better than anything has earned.",
@@ -457,7 +495,9 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
         for key, candidate in CANDIDATES.items():
             if not _too_large(key, question):
                 name = candidate.classes if question.target.is_classification else candidate.numbers
-                losses[name] = question.row_losses(_cross_fit(candidate.fit, name, question, reporter, together=True)[0])
+                losses[name] = question.row_losses(
+                    _cross_fit(candidate.fit, name, question, reporter, together=True)[0]
+                )
         best = min((name for name in losses if name != "votes"), key=lambda name: losses[name].mean())
         if _far_better(loss, losses[best], question):
             measure = "Brier score" if question.target.is_classification else "squared error, of the variance"
@@ -467,7 +507,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
                 f"against {losses[best].mean():.3f} of {what}. Had the model that made them seen these rows?",
                 HonestyWarning,
             )
-    return FittedGuide("the votes given", told, (), losses={name: float(one.mean()) for name, one in losses.items()})
+    return FittedGuide("the votes given", told, (), question, {name: float(one.mean()) for name, one in losses.items()})
 
 
 def _far_better(loss: FloatArray, other: FloatArray, question: Question) -> bool:

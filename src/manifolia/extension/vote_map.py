@@ -65,6 +65,18 @@ class ClassVotes(NamedTuple):
     votes: FloatArray  # (n, n_votes): for each label, shares that add up to 1
     labels: Labels
 
+    def as_table(self) -> FloatArray:
+        """The votes as shares."""
+        return self.votes
+
+    def for_leaves(self) -> FloatArray:
+        """The votes as leaves compare them."""
+        return self.votes
+
+    def by_guide(self, votes: FloatArray, target: Target) -> ClassVotes:
+        """Let a guide's votes take the place of the trees'."""
+        return self._replace(votes=votes)
+
     def log_agreement(self, row: IntArray, other: IntArray, sharpness: float) -> FloatArray:
         """Logarithm of 1/s⁴ for every label in which two rows differ; a row without labels differs in all."""
         mine, theirs = self.labels.group[row], self.labels.group[other]
@@ -79,6 +91,18 @@ class NumberVotes(NamedTuple):
 
     expected: FloatArray  # (n, n_outputs): in units of `error`
     error: FloatArray  # (n_outputs,): root of the mean squared error of what is expected
+
+    def as_table(self) -> FloatArray:
+        """What is expected, as numbers."""
+        return self.expected * self.error
+
+    def for_leaves(self) -> FloatArray:
+        """What is expected, as leaves compare it."""
+        return self.expected
+
+    def by_guide(self, votes: FloatArray, target: Target) -> NumberVotes:
+        """Let what a guide expects take the place of what the trees do."""
+        return number_votes(votes, target)
 
     def log_agreement(self, row: IntArray, other: IntArray, sharpness: float) -> FloatArray:
         """Minus the squared difference of what is expected of two rows, in units of the error."""
@@ -215,9 +239,13 @@ def out_of_bag_votes(table: LeafTable, target: Target, *, row_weight: FloatArray
         labels = read_labels(target)
         counted = voted_leaves(table, labels, np.zeros((table.n_rows, 1)), 1.0, row_weight=weight)
         return ClassVotes(counted.votes(table.leaf, parts_out_of_bag(table)), labels)
-    numbers = _numbers(target)
-    expected = leaf_values(table, numbers, row_weight=weight).place(table.leaf, parts_out_of_bag(table))
-    error = np.sqrt(np.mean((expected - numbers)[target.labelled] ** 2, axis=0))
+    leaves = leaf_values(table, _numbers(target), row_weight=weight)
+    return number_votes(leaves.place(table.leaf, parts_out_of_bag(table)), target)
+
+
+def number_votes(expected: FloatArray, target: Target) -> NumberVotes:
+    """Measure what is expected of numbers in units of its error."""
+    error = np.sqrt(np.mean((expected - _numbers(target))[target.labelled] ** 2, axis=0))
     error = np.where(error > 0.0, error, 1.0)  # no error at all: any unit will do
     return NumberVotes(expected / error, error)
 

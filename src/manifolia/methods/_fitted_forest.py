@@ -22,6 +22,7 @@ from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
+from manifolia.extension.guide import FittedGuide
 from manifolia.extension.leaf_map import Leaves, leaf_values, out_of_bag_prediction, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.extension.vote_map import Votes, guided_leaves, out_of_bag_votes
@@ -49,7 +50,7 @@ from manifolia.forest.trees import (
     read_trees,
 )
 from manifolia.metrics.near_copies import suspect_near_copies
-from manifolia.metrics.separation import judge_separation
+from manifolia.metrics.separation import judge_separation, target_score
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
@@ -76,6 +77,8 @@ class Judged(NamedTuple):
     score: float  # Accuracy, or R², on rows out of bag; NaN where nothing can be said
     excess: float  # The same score of a row's neighbours in the map, minus `score`
     prediction: Array | None  # (n,) or (n, n_outputs): what trees say of rows out of their bag; None without a target
+    guide_score: float  # `score` of what guides the map: the forest, or another model
+    guessed: Array | None  # What that says of the target
 
 
 class FittedForest:
@@ -195,10 +198,11 @@ class FittedForest:
         sharpness: float = 1.0,
         votes: Votes | None = None,
         spread_out: bool = False,
+        for_guide: bool = False,
     ) -> None:
-        """Put coordinates into the leaves, above sharpness 1 with what the rows there say of the target."""
+        """Put coordinates into the leaves, above sharpness 1 or for a guide with what rows there say of the target."""
         reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
-        if sharpness == 1.0:
+        if sharpness == 1.0 and not for_guide:
             self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         else:
             target, votes = self.training_data()[1], self.votes() if votes is None else votes
@@ -206,22 +210,29 @@ class FittedForest:
                 self.table, Y, target, votes, sharpness, row_weight=self.weight, spread_out=spread_out
             )
 
-    def place_training(self) -> FloatArray:
+    def place_training(self, guide: Votes | None = None) -> FloatArray:
         """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""
-        return place_training(self.table, self._filled())
+        return place_training(self.table, self._filled(), None if guide is None else guide.for_leaves())
 
-    def judge(self, places: FloatArray, reporter: Reporter) -> Judged:
-        """Compare what the map shows of the target with what the forest knows of it."""
+    def judge(self, places: FloatArray, reporter: Reporter, guide: FittedGuide | None = None) -> Judged:
+        """Compare what the map shows of the target with what the forest, or another guide, knows of it."""
         table, (_, target) = self.table, self.training_data()
-        judged = Judged(float("nan"), float("nan"), None)
+        judged = Judged(float("nan"), float("nan"), None, float("nan"), None)
         if target.y is not None and table.bootstrap:
             y, known = target.y, target.labelled
             task: dict[str, bool] = {"classification": target.is_classification}
             predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
             left_out = (self.counts == 0).any(axis=0)[known]
             groups = sub_groups(self.groups, known)
-            scores = judge_separation(places[known], y, predicted[known], left_out, groups=groups, **task)
-            judged = Judged(*scores, predicted)
+            if guide is None:
+                scores = judge_separation(places[known], y, predicted[known], left_out, groups=groups, **task)
+                judged = Judged(*scores, predicted, scores[0], predicted)
+            else:
+                guessed = guide.predicted
+                about: dict[str, Any] = {"groups": groups, "knower": guide.name, **task}
+                own = judge_separation(places[known], y, guessed[known], np.ones(len(y), dtype=bool), **about)
+                score = target_score(y[left_out], predicted[known][left_out], **task)
+                judged = Judged(score, own[1], predicted, own[0], guessed)
         reporter.update("placement", 1, 1)
         return judged
 
@@ -231,9 +242,9 @@ class FittedForest:
         """Find the leaf of each row in each tree."""
         return leaf_ids(self.trees, check_forest_input(self.forest, rows))
 
-    def place_new(self, rows: Any) -> FloatArray:
-        """Place rows by what their leaves hold, over all trees."""
-        return place_new(self.leaves_of(rows), self._filled())
+    def place_new(self, rows: Any, guide: FloatArray | None = None) -> FloatArray:
+        """Place rows by what their leaves hold, over all trees, and by what a guide says of them, if there is one."""
+        return place_new(self.leaves_of(rows), self._filled(), guide)
 
     def _filled(self) -> Leaves:
         if self.leaves is None:

@@ -4,7 +4,8 @@
 step   what                                                   here
 =====  =====================================================  ===================================================
 1      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
-2      votes v_i of the trees that left row i out             `extension.vote_map.out_of_bag_votes`
+2      votes v_i of the trees that left row i out, or of a    `extension.vote_map.out_of_bag_votes`,
+       guide that has not seen it                             `extension.guide`
 3      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
 4      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 5      t-SNE's forces on the affinities, from there           `layout.forces`
@@ -17,6 +18,9 @@ know the labels: it is what other rows are placed by, never the row itself. A ro
 under its proximities, weighted by its votes, and RF-GAP's vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag
 (Rhodes, Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 4 cost accuracy,
 0.01 to 0.02 on letter, and leave no more rows between their classes: only step 6 decides that.)
+
+The votes need not be the forest's. Those of any model that has not seen a row may take their place in step 6, and for
+numbers in step 4: the guide says *which* class a row is of, the forest's leaves say *where inside* the class.
 """
 
 from __future__ import annotations
@@ -31,7 +35,11 @@ from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
-from manifolia.extension.vote_map import sharpened
+from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterError
+from manifolia.extension.guide import FittedGuide, Question, check_guide, fit_guide, given_guide
+from manifolia.extension.vote_map import Votes, sharpened
+from manifolia.forest.targets import Target
 from manifolia.layout.forces import ForceLayout, Schedule, bearable_exaggeration, forces_need, neighbor_forces, resized
 from manifolia.layout.metric_mds import mds_layout
 from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
@@ -70,6 +78,13 @@ class GuidedMap(ForestBacked):
         another ``sharpness**4`` times less. For numbers a tree counts less the further its value is from what all trees
         expect, in units of the forest's error, and for several labels the weights for each are multiplied. Without a
         target there is nothing to vote on, and nothing is sharpened.
+    guide : None, "auto", "lda", "svm", "knn" or estimator, default=None
+        Whose votes place the rows. None: the forest's. An estimator, a classifier with ``predict_proba`` or a
+        regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
+        model that did not see it, and new rows ask all five. ``"lda"`` (ridge regression for numbers), ``"svm"`` (RBF
+        kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"`` takes the best
+        of them and the forest, by the Brier score of the votes on rows that were left out, for numbers by the squared
+        error, and says which. The forest's proximities decide where inside its class a row lies, whoever guides.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     forest : scikit-learn forest, default=None
@@ -106,9 +121,20 @@ class GuidedMap(ForestBacked):
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
         without a target.
+    guide_name_ : str
+        Who guides the map: ``"forest"``, a model of the library as it is called in sentences, or the class of the
+        estimator.
+    guide_score_ : float
+        The guide's accuracy, or R², on rows that it was not trained on; `oob_score_` where the forest guides.
+    guide_prediction_ : ndarray of shape (n,) or (n, n_outputs)
+        What the guide says of the target of rows that it was not trained on; `oob_prediction_` where the forest guides.
+        Not there without a target.
+    guide_losses_ : dict
+        Brier score, or squared error as a share of the variance, of every model that was compared, by name; empty where
+        the forest guides unasked.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `oob_score_`: above 0 the map shows more than the
-        forest has earned.
+        The same score of a row's 10 neighbours in the map, minus `guide_score_`: above 0 the map shows more than the
+        guide has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -142,6 +168,7 @@ class GuidedMap(ForestBacked):
         self,
         n_components: int = 2,
         *,
+        guide: Any = None,
         sharpness: float = 2.0,
         n_trees: int = 500,
         forest: Any = None,
@@ -153,6 +180,7 @@ class GuidedMap(ForestBacked):
         callback: Callback = None,
     ) -> None:
         self.n_components = n_components
+        self.guide = guide
         self.sharpness = sharpness
         self.n_trees = n_trees
         self.forest = forest
@@ -170,6 +198,7 @@ class GuidedMap(ForestBacked):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        votes: ArrayLike | None = None,
     ) -> GuidedMap:
         """Grow the forest and make the map.
 
@@ -184,6 +213,10 @@ class GuidedMap(ForestBacked):
         groups : array-like of shape (n,), default=None
             Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
             are judged by neighbours of other groups. A missing label is a group of its own.
+        votes : array-like of shape (n, n_classes) or (n,), default=None
+            Out-of-fold predictions that you already have, in place of a `guide`: a share of each class, in the order of
+            the sorted classes, or numbers; a list of such for several targets. They are believed to be made by models
+            that had not seen the rows they vote on. ``transform`` then takes the votes on new rows.
 
         Returns
         -------
@@ -196,6 +229,10 @@ class GuidedMap(ForestBacked):
             rows = check_rows(self, X, reset=True)
             n = rows.shape[0]
             target, weight = self._read_target(y, sample_weight, n)
+            check_guide(self.guide, target)
+            if votes is not None and (self.guide is not None or target.y is None):
+                other = "guide" if self.guide is not None else "task='unsupervised'"
+                raise ParameterError(f"votes and {other} exclude one another. Leave one out.", parameter="votes")
             memory.require(  # before the forest is grown
                 self._memory_need(rows, y),
                 step=f"a forest and the layout of {n} rows",
@@ -207,19 +244,81 @@ class GuidedMap(ForestBacked):
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             del K, walk  # before the pairs of rows come
+            held = forest.votes()  # 2
+            guide = self._fit_guide(rows, target, weight, votes, forest, held, seeds[0], reporter)
+            if guide is not None and held is not None:
+                held = held.by_guide(guide.votes, target)
             reporter.step("proximities", 0, 1)
-            votes = forest.votes()  # 2
-            W = _both_ways(sharpened(forest.proximities(self.proximity, top_k=_NEAREST), votes, self.sharpness))  # 3, 4
+            W = _both_ways(sharpened(forest.proximities(self.proximity, top_k=_NEAREST), held, self.sharpness))  # 3, 4
             reporter.step("proximities", 1, 1)
             layout = _lay_out(W, start, reporter)  # 5
             del W
-            forest.fill_leaves(layout.Y, reporter, sharpness=self.sharpness, votes=votes, spread_out=True)  # 6
-            places = forest.place_training()
-            judged = forest.judge(places, reporter)
+            guided = guide is not None
+            forest.fill_leaves(
+                layout.Y, reporter, sharpness=self.sharpness, votes=held, spread_out=True, for_guide=guided
+            )  # 6
+            places = forest.place_training(held if guided else None)
+            judged = forest.judge(places, reporter, guide)
+            kept = {} if judged.guessed is None else {"guide_prediction_": judged.guessed}
+            self.__dict__.pop("guide_prediction_", None)
             return self._keep(
-                forest, target, places.astype(rows.dtype, copy=False), judged,
-                layout_embedding_=layout.Y, kl_divergence_=layout.divergence,
+                forest, target, places.astype(rows.dtype, copy=False), judged, **kept,
+                layout_embedding_=layout.Y, kl_divergence_=layout.divergence, _guide=guide,
+                guide_name_="forest" if guide is None else guide.name, guide_score_=judged.guide_score,
+                guide_losses_={} if guide is None else dict(guide.losses),
             )  # fmt: skip
+
+    def _fit_guide(
+        self, rows: Any, target: Target, weight: FloatArray | None, votes: Any, forest: FittedForest,
+        held: Votes | None, seed: int, reporter: Reporter,
+    ) -> FittedGuide | None:  # fmt: skip
+        """Ask the guide about the training rows; None where the forest guides."""
+        if held is None or (self.guide is None and votes is None):
+            return None
+        names = getattr(self, "feature_names_in_", None)
+        question = Question(rows, target, forest.groups, weight, names, seed)
+        if votes is not None:
+            return given_guide(votes, question, held.as_table(), reporter)
+        return fit_guide(self.guide, question, held.as_table(), reporter)
+
+    def transform(self, X: ArrayLike, votes: ArrayLike | None = None) -> FloatArray:
+        """Place rows on the finished map, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+        votes : array-like of shape (m, n_classes) or (m,), default=None
+            What the model that guided the map says of these rows, where ``fit`` was given votes. Without them the
+            forest's votes place the rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places, by what the leaves of all trees hold, and by the votes of the guide.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.place_new(rows, self._guide_table(rows, votes)).astype(rows.dtype, copy=False)
+
+    def _guide_table(self, rows: Any, votes: Any) -> FloatArray | None:
+        """Votes of the guide on new rows, in the units of the leaves; None where the forest's count."""
+        guide: FittedGuide | None = self._guide
+        if votes is not None and (guide is None or guide.models):
+            raise ParameterError(
+                "votes are taken where fit was given votes, and this map was not. Leave them out.", parameter="votes"
+            )
+        if guide is None:
+            return None
+        if votes is not None:
+            return guide.read_new(votes, rows.shape[0]) / guide.units
+        if not guide.models:
+            warn(
+                "the map was made with votes, and none are given for these rows: the forest's votes place them. Pass "
+                "votes to transform."
+            )
+            return None
+        return guide.ask(rows) / guide.units
 
     def _check_parameters(self) -> None:
         self._check_common()

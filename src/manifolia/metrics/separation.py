@@ -107,8 +107,9 @@ def judge_separation(
     *,
     classification: bool,
     groups: IntArray | None = None,
+    knower: str = "the forest",
 ) -> tuple[float, float]:
-    """Set a forest's score on rows out of bag beside the map's, and warn where the map shows more."""
+    """Set a forest's score on rows out of bag, or another model's, beside the map's, and warn if that shows more."""
     if not left_out.any():
         return float("nan"), float("nan")
     score = target_score(y[left_out], predicted[left_out], classification=classification)
@@ -117,8 +118,8 @@ def judge_separation(
         k = min(_K, n_others(len(y), groups))
         near = "rows" if groups is None else "rows of other groups"
         warn(
-            f"the map separates the target better ({shown:.3f}, by the {k} nearest {near}) than the forest can tell "
-            f"it on rows it was not trained on ({score:.3f}): part of the separation is not earned.",
+            f"the map separates the target better ({shown:.3f}, by the {k} nearest {near}) than {knower} can tell "
+            f"it on rows not trained on ({score:.3f}): part of the separation is not earned.",
             HonestyWarning,
         )
     return score, shown - score
