@@ -81,6 +81,8 @@ export interface ModelPart {
   columns: Record<string, number>;
   /** Where trees vote on classes: the targets, the classes of each, and how many classes a row has of a target. */
   targets?: string[];
+  /** Whose votes these are, of rows of the map and of new rows. */
+  voters?: [string, string];
   classes?: string[][];
   k?: number;
 }

@@ -88,7 +88,7 @@ def rows_of(name):
     return X, y
 
 
-def split(name, seed, *, task=None, permuted=False):
+def split(name, seed, *, task=None, permuted=False, most=MOST_ROWS):
     """Cut a table by a seed: at most 3,000 rows, three tenths of them held out, both draws by class."""
     task = task or TABLES[name].task
     X, y = rows_of(name)
@@ -96,8 +96,8 @@ def split(name, seed, *, task=None, permuted=False):
         y = y[np.random.default_rng(seed).permutation(len(y))]
     rows = np.arange(len(y))
     by_class = task == "classification"
-    if len(rows) > MOST_ROWS:
-        rows, _ = train_test_split(rows, train_size=MOST_ROWS, random_state=seed, stratify=y if by_class else None)
+    if len(rows) > most:
+        rows, _ = train_test_split(rows, train_size=most, random_state=seed, stratify=y if by_class else None)
     inside, outside = train_test_split(
         rows, test_size=HELD_OUT, random_state=seed, stratify=y[rows] if by_class else None
     )

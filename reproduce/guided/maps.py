@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 
 import manifolia as mf
 
 NCA_COLUMNS = 50
+AUTO, BOOSTED = "GuidedMap, guide auto", "GuidedMap, boosted guide"
 #: How supervised UMAP compares targets.
 _TARGET_METRIC = {"classification": "categorical", "regression": "l2", "multilabel": "hamming"}
 
@@ -53,6 +55,16 @@ def _guided(seed, data):
 
 def _guided_plain(seed, data):
     return mf.GuidedMap(sharpness=1.0, task=data.task, random_state=seed, n_jobs=1)
+
+
+def _guided_auto(seed, data):
+    return mf.GuidedMap(guide="auto", task=data.task, random_state=seed, n_jobs=1)
+
+
+def _guided_boosted(seed, data):
+    is_class = data.task == "classification"
+    boosted = (HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor)(random_state=seed)
+    return mf.GuidedMap(guide=boosted, task=data.task, random_state=seed, n_jobs=1)
 
 
 def _rf_phate(seed, data):
@@ -100,6 +112,7 @@ def _featuremap(seed, data):
 #: Name to what makes the estimator; the last four never see the target.
 GUIDED = {
     "GuidedMap": _guided,
+    AUTO: _guided_auto,
     "GuidedMap, sharpness 1": _guided_plain,
     "RF-PHATE": _rf_phate,
     "ForestMap, MDS": _forest_mds,
@@ -116,12 +129,14 @@ UNGUIDED = {
     "FeatureMAP": _featuremap,
 }
 MAPS = {**GUIDED, **UNGUIDED}
+#: Of which only permuted labels are mapped.
+OTHERS = {BOOSTED: _guided_boosted}
 
 
 def place(name, data, seed):
     """Fit a map on the training rows and place the held-out ones."""
-    model = MAPS[name](seed, data)
-    y = _target(data) if name in GUIDED else None
+    model = {**MAPS, **OTHERS}[name](seed, data)
+    y = None if name in UNGUIDED else _target(data)
     Y = model.fit_transform(data.X) if y is None else model.fit_transform(data.X, y)
     return Placed(np.asarray(Y, dtype=np.float64), np.asarray(model.transform(data.X_new), dtype=np.float64), model)
 

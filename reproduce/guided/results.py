@@ -40,7 +40,8 @@ class Results:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(text)
-        shown = figures.get("reason") or ", ".join(f"{key} {value:.3g}" for key, value in figures.items() if value)
+        texts = [f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in figures.items()]
+        shown = figures.get("reason") or ", ".join(texts)
         print(f"{part}: {table}, seed {seed}, {name}: {shown}", flush=True)
 
     @staticmethod

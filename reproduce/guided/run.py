@@ -19,7 +19,7 @@ import time
 import warnings
 
 import numpy as np
-from reproduce.guided import honesty, maps, scores
+from reproduce.guided import guides, honesty, maps, scores
 from reproduce.guided.data import TABLES, Split, split
 from reproduce.guided.results import Results
 from threadpoolctl import threadpool_limits
@@ -60,7 +60,10 @@ def compare(table, seed, names, path, *, again=False):
                 if name == FOREST:
                     figures = scores.of_forest(guide[0].model.forest_, data)
                 else:
-                    figures = judged(*(guide if name == "GuidedMap" else placed(name, data, seed)), data, P)
+                    found, seconds = guide if name == "GuidedMap" else placed(name, data, seed)
+                    figures = judged(found, seconds, data, P)
+                    if name == maps.AUTO:
+                        figures |= guides.figures(found.model, data, seed)
                 results.add("maps", table, seed, name, **figures)
             except Exception as error:  # a map that fails is a result; the others go on
                 results.add("maps", table, seed, name, reason=told(error))

@@ -54,19 +54,35 @@ def held_out(data, Y, Y_new):
 def of_forest(forest, data):
     """The same figures of the forest's own predictions, which is what a map can hope for."""
     if data.task == "classification":
-        classes = np.unique(data.y)  # the forest was grown on their numbers
-        votes = forest.predict_proba(data.X_new)
+        return of_model(forest.predict_proba(data.X_new), data)
+    if data.task == "regression":
+        return of_model(forest.predict(data.X_new), data)
+    votes = zip(forest.predict_proba(data.X_new), forest.classes_, strict=True)
+    return of_model(np.column_stack([_said_yes(one, classes) for one, classes in votes]), data)
+
+
+def of_guide(guide, votes, data):
+    """The same figures of what a guide says of the held-out rows."""
+    if data.task == "multilabel":
+        parts = zip(guide.shares(votes), guide.classes, strict=True)
+        votes = np.column_stack([_said_yes(one, classes) for one, classes in parts])
+    return of_model(votes if data.task != "regression" else votes[:, 0], data)
+
+
+def _said_yes(votes, classes):
+    """Shares of a label; one that all training rows have, or none, has one column of votes."""
+    return votes[:, list(classes).index(1)] if 1 in classes else np.zeros(len(votes))
+
+
+def of_model(votes, data):
+    """Figures of shares of classes, of numbers, or of shares of several labels."""
+    if data.task == "classification":
+        classes = np.unique(data.y)  # models are trained on their numbers
         score = float(np.mean(classes[votes.argmax(axis=1)] == data.y_new))
         return {"nn1": score, "nn10": score, "doubt": brier(classes, votes, data.y_new)}
     if data.task == "regression":
-        score = r_squared(data.y_new, forest.predict(data.X_new))
+        score = r_squared(data.y_new, votes)
         return {"nn1": score, "nn10": score, "doubt": 1.0 - score}
-    # A label that all training rows have, or none, has one column of votes.
-    votes = [
-        one[:, list(classes).index(1)] if 1 in classes else np.zeros(len(one))
-        for one, classes in zip(forest.predict_proba(data.X_new), forest.classes_, strict=True)
-    ]
-    votes = np.column_stack(votes)
     score = labels_right(data.y_new, votes)
     return {"nn1": score, "nn10": score, "doubt": float(np.mean((votes - data.y_new) ** 2))}
 

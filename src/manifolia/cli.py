@@ -24,6 +24,7 @@ from manifolia._version import __version__
 
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _FORMATS = ("csv", "parquet")
+_GUIDES = ("auto", "forest", "lda", "svm", "knn")
 _PATH = click.Path(path_type=Path)
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -182,6 +183,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     "-x", "--exclude", multiple=True, metavar="COLUMN", help="Column to show and not to use; may be repeated."
 )
 @_groups
+@click.option("--guide", type=click.Choice(_GUIDES), help="Whose votes place the rows of a guided map.")
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
               help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",

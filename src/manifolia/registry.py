@@ -123,6 +123,7 @@ def _probed(model: Any, kind: type) -> Card:
 _FIGURES = ("t_", "stress_", "oob_score_", "left_out_score_", "over_separation_")
 _SCORES = {
     "oob_score_": "The forest's {measure} on rows it did not train on is {value:.3f}.",
+    "guide_score_": "The guide's {measure} on rows it did not train on is {value:.3f}.",
     "left_out_score_": "The share of training rows whose class the rows near them tell is {value:.3f}.",
 }
 _LOSSES = ("kl_divergence_", "stress_", "loss_", "reconstruction_error_", "reconstruction_err_")
@@ -143,6 +144,10 @@ def _of_forest(card: Card, model: Any) -> Card:
         task=str(model.task_) if fitted else "",
         forest_space=card.forest_space if tunable else {},
     )
+    if fitted and card.name == "guided-map" and model.guide_name_ != "forest":
+        figures, means = (*card.figures, "guide_score_"), _SCORES["guide_score_"]
+        card = replace(card, knower=str(model.guide_name_), prediction="guide_prediction_")
+        return replace(card, figures=figures, score="guide_score_", score_means=means)
     if card.name != "forest-map":
         return card
     limits = dict(LIMITS)

@@ -130,13 +130,13 @@ function prediction(actions: Actions, votes: Vote[], i: number, measured: boolea
   }
   const found = lines.length ? [h("dl", { class: "facts" }, ...lines)] : [];
   return votes.length
-    ? [...found, h("p", { class: "muted small" }, voters(part.targets!.length, votes, data.isNew(i)))]
+    ? [...found, h("p", { class: "muted small" }, voters(part.targets!.length, part.voters!, votes, data.isNew(i)))]
     : found;
 }
 
 /** Whose votes these are. */
-function voters(targets: number, votes: Vote[], isNew: boolean): string {
-  const who = isNew ? "Votes of all trees of the forest." : "Votes of the trees that did not train on this row.";
+function voters(targets: number, [known, fresh]: [string, string], votes: Vote[], isNew: boolean): string {
+  const who = isNew ? fresh : known;
   return votes.length < targets ? `${who} Of ${targets} targets, those in greatest doubt.` : who;
 }
 

@@ -136,7 +136,7 @@ def _like_rows(method: Any, row: int) -> list[tuple[int, float]]:
 def _votes(method: Any, row: int, targets: list[str]) -> dict[str, dict[str, float]]:
     """Count the votes on the classes of a training row, most first; none if the target is numbers, or there is none."""
     classes = vote_classes(method) if registry.card_of(method).predicts else []
-    counted = method._fitted_forest.class_shares(part=slice(row, row + 1)) if classes else []
+    counted = method._class_shares(part=slice(row, row + 1)) if classes else []
     found = {}
     for target, names, shares in zip(targets, classes, counted, strict=False):
         order = np.argsort(-shares[0], kind="stable")

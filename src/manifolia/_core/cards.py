@@ -84,7 +84,11 @@ class Card:
         Whether a forest stands behind the map: ``forest_``, ``proximity_matrix``, ``feature_importances_`` and
         ``importances_std_``.
     predicts : bool, default=False
-        Whether the forest predicted the target of its rows out of bag (``oob_prediction_``). †
+        Whether the forest, or another guide, predicted the target of rows that it was not trained on. †
+    prediction : str, default="oob_prediction_"
+        Attribute that holds these predictions. †
+    knower : str, default="the forest"
+        Who made them, as in a sentence. †
     sharper : str, default=""
         Name of the method that shows more of what the same forest knows; the page tries it where a map shows much less
         than that.
@@ -144,6 +148,8 @@ class Card:
     keeps_map: bool = True
     forest: bool = False
     predicts: bool = False
+    prediction: str = "oob_prediction_"
+    knower: str = "the forest"
     sharper: str = ""
     task: str = ""
     metric: str = "euclidean"

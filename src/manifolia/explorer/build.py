@@ -24,6 +24,7 @@ from manifolia.explorer.findings import Finding, Learned, Together, as_keys, fin
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
+from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.explorer.serve import LivePage
@@ -269,6 +270,11 @@ def _how_it_was_made(context: Context, label: str) -> list[str]:
     through_leaves = method.get_params(deep=False).get("placing", "leaves") == "leaves"
     if through_leaves and method.task_ != "unsupervised" and method._fitted_forest.leaves_every_row_out:
         placed = "Each row is placed by the trees that did not train on it, so that its own label does not place it."
+        if context.card.knower != FOREST:
+            placed = (
+                f"Each row is placed by the votes of {context.card.knower}, fitted without it, and by the trees that "
+                f"did not train on it, so that its own label does not place it."
+            )
         if context.row_groups is not None:
             one, several = group_words(context.group_name)
             placed = (
@@ -288,9 +294,11 @@ def _findings(context: Context) -> list[Finding]:
         together = None
         if context.row_groups is not None:
             together = Together(context.row_groups, *group_words(context.group_name), context.by_rows)
+        own = figures.get(card.score.rstrip("_"), figures["oob_score"])
         learned = Learned(
-            figures["oob_score"], figures.get("over_separation", math.nan), classes=classes, together=together
-        )
+            own, figures.get("over_separation", math.nan), classes=classes, together=together,
+            knower=card.knower, forest_score=figures["oob_score"],
+        )  # fmt: skip
     quality = context.parts.get("quality")
     scores = None
     if context.scores is not None:
@@ -303,7 +311,7 @@ def _findings(context: Context) -> list[Finding]:
     if scores is not None and context.space is not None and not is_sparse(context.space.rows) and context.n > 1:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
-    predicted = context.method.oob_prediction_ if card.predicts else None
+    predicted = getattr(context.method, card.prediction) if card.predicts else None
     y = _own_target(context, predicted)
     trials = [] if learned is None or y is None else trials_of(context, y, np.asarray(predicted), learned)
     found = findings_of(
@@ -320,6 +328,7 @@ def _findings(context: Context) -> list[Finding]:
         scores=scores,
         isolation=isolation,
         predicted=predicted,
+        by_forest=context.method.oob_prediction_ if card.predicts and card.knower != FOREST else None,
     )
     score = figures.get(card.score.rstrip("_"))
     if score is not None and learned is None:

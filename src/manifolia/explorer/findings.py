@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,12 +43,21 @@ class Together(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a forest learned of its target, and what the map shows of that."""
+    """What a forest, or another guide, learned of its target, and what the map shows of that."""
 
-    score: float  # Accuracy or R² on rows out of bag
+    score: float  # Accuracy or R² on rows that it was not trained on
     excess: float  # By how much the neighbours in the map agree beyond that
     classes: bool  # Whether the target is classes, of one column or several
     together: Together | None = None  # Rows that belong together; out of bag are whole groups then
+    knower: str = "the forest"  # Who learned it
+    forest_score: float | None = None  # What the forest learned, where another one guides
+
+    @property
+    def beside(self) -> str:
+        """What the forest learned, to be said beside the guide's score; empty where it is the guide."""
+        if self.knower == "the forest" or self.forest_score is None:
+            return ""
+        return f", the forest {'about' if self.classes else 'explains'} {max(self.forest_score, 0.0):.0%}"
 
     @property
     def groups(self) -> IntArray | None:
@@ -140,21 +149,25 @@ def findings_of(
     purpose: str = "",  # what columns matter for
     scores: Mapping[str, float | None] | None = None,
     isolation: FloatArray | None = None,  # mean distance of each row from its nearest in the table
-    predicted: Array | None = None,  # the forest's guesses out of bag
+    predicted: Array | None = None,  # the forest's guesses out of bag, or those of another guide
+    by_forest: Array | None = None,  # the forest's, where another one guides
 ) -> list[Finding]:
     """Say what a map shows, from what is known of it."""
     classes = y if learned is not None and learned.classes and y is not None and y.ndim == 1 else None
     better = True
     if learned is not None and y is not None and predicted is not None:
         better = more_than_chance(y, predicted, classes=learned.classes, groups=learned.groups)
+    forest_learned = better
+    if learned is not None and y is not None and by_forest is not None:
+        forest_learned = more_than_chance(y, by_forest, classes=learned.classes, groups=learned.groups)
     found = []
     if importances:
         unseen = "rows it was not trained on" if learned is None else learned.unseen
-        found.append(importance_finding(importances, purpose, learned=better, unseen=unseen))
+        found.append(importance_finding(importances, purpose, learned=forest_learned, unseen=unseen))
     if learned is not None or scores is not None:
         found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
     if learned is not None and y is not None and predicted is not None:
-        recognised = recognition_finding(y, predicted, learned)
+        recognised = recognition_finding(y, predicted if by_forest is None else by_forest, learned)
         found += [recognised] if recognised else []
     if learned is not None and y is not None and trials:
         found.append(remedy_finding(trials, learned, y))
@@ -162,9 +175,39 @@ def findings_of(
         found.append(isolation_finding(isolation, row_names))
     if classes is not None and predicted is not None:
         groups = None if learned is None else learned.groups
-        surprise = surprise_finding(Y, classes, predicted, target, row_names, learned=better, groups=groups)
+        knower = "the forest" if learned is None else learned.knower
+        about: dict[str, Any] = {"learned": better, "groups": groups, "knower": knower}
+        surprise = surprise_finding(Y, classes, predicted, target, row_names, **about)
         found += [surprise] if surprise else []
+    if by_forest is not None and predicted is not None and learned is not None and by_forest.ndim == 1:
+        found.append(disagreement_finding(predicted, by_forest, learned, target, row_names))
     return found
+
+
+def disagreement_finding(
+    guide: Array, forest: Array, learned: Learned, target: str, row_names: Sequence[str]
+) -> Finding:
+    """Count the rows on which the guide and the forest disagree, and name some."""
+    knower = learned.knower
+    if not learned.classes:
+        apart = np.abs(guide.astype(np.float64) - forest.astype(np.float64))
+        top = np.argsort(-apart, kind="stable")[:_TOP]
+        named = ", ".join(f"{row_names[i]} ({guide[i]:.4g} and {forest[i]:.4g})" for i in top)
+        return Finding(
+            f"Of {target}, {knower} and the forest say most different things about {named}.", rows=tuple(top.tolist())
+        )
+    one, two = as_keys(guide), as_keys(forest)
+    differ = np.flatnonzero(one != two)
+    if not len(differ):
+        return Finding(f"{knower[0].upper()}{knower[1:]} and the forest would guess the same {target} for every row.")
+    named = ", ".join(f"{row_names[i]} ({one[i]}, by the forest {two[i]})" for i in differ[:_TOP])
+    rows = "row" if len(differ) == 1 else "rows"
+    which = f": {named}." if len(differ) <= _TOP else f", among them {named}. Colour by “guide and forest” to see all."
+    return Finding(
+        f"{knower[0].upper()}{knower[1:]} and the forest would guess another {target} for {len(differ):,} of "
+        f"{len(one):,} {rows}{which}",
+        rows=tuple(differ[:_TOP].tolist()),
+    )
 
 
 def importance_finding(
@@ -247,17 +290,17 @@ def neighbour_finding(
             judged += "is not earned" if unearned else "may be chance"
         return Finding(
             f"By the vote of its {k} nearest {near}{learned.others} in the map {shown:.0%} of the {near} get their own "
-            f"{target} (always guessing the most frequent: {blind:.0%}); the forest is right about {earned:.0%} of "
-            f"{learned.unseen}. The map shows {judged}."
+            f"{target} (always guessing the most frequent: {blind:.0%}); {learned.knower} is right about {earned:.0%} "
+            f"of {learned.unseen}{learned.beside}. The map shows {judged}."
         )
     if learned.classes:
         return Finding(
             f"The {k} nearest rows{learned.others} in the map are right about {shown:.0%} of the labels of {target}; "
-            f"the forest is right about {earned:.0%} on {learned.unseen}."
+            f"{learned.knower} is right about {earned:.0%} on {learned.unseen}{learned.beside}."
         )
     return Finding(
-        f"The {k} nearest rows{learned.others} in the map explain {max(shown, 0):.0%} of the variance of {target}; the "
-        f"forest explains {max(earned, 0):.0%} on {learned.unseen}."
+        f"The {k} nearest rows{learned.others} in the map explain {max(shown, 0):.0%} of the variance of {target}; "
+        f"{learned.knower} explains {max(earned, 0):.0%} on {learned.unseen}{learned.beside}."
     )
 
 
@@ -332,8 +375,9 @@ def surprise_finding(
     *,
     learned: bool = True,
     groups: IntArray | None = None,
+    knower: str = "the forest",
 ) -> Finding | None:
-    """Count the rows whose label the forest would not have given, and name the clearest."""
+    """Count the rows whose label the forest, or another guide, would not have given, and name the clearest."""
     known = ~pd.isna(y)
     labels, guesses = as_keys(y), as_keys(predicted)
     wrong = np.flatnonzero(known & (labels != guesses))
@@ -342,7 +386,7 @@ def surprise_finding(
     n_blind = int(known.sum() - np.unique(labels[known], return_counts=True)[1].max())
     verb = "rows has" if len(wrong) == 1 else "rows have"
     counted = (
-        f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than the forest would guess "
+        f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than {knower} would guess "
         f"(always guessing the most frequent would miss {n_blind:,})"
     )
     if not learned or len(wrong) > (1.0 - _LITTLE) * n_blind:

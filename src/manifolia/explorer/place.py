@@ -10,7 +10,7 @@ import pandas as pd
 from manifolia.exceptions import TableError
 from manifolia.explorer.context import Arrivals, Context, bare_rows, own_names
 from manifolia.explorer.parts import parts_for_new
-from manifolia.explorer.parts.predictions import forest_predictions
+from manifolia.explorer.parts.predictions import predicted_targets
 from manifolia.explorer.payload import NewRows
 from manifolia.tables import Table
 
@@ -29,7 +29,7 @@ def place_rows(context: Context, table: Table) -> Arrivals:
         table,
         bare,
         np.asarray(method.transform(rows)),
-        forest_predictions(method, bare) if card.predicts else None,
+        predicted_targets(method, bare) if card.predicts else None,
         np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty else None,
     )
 

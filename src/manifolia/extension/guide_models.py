@@ -8,15 +8,16 @@ to be compared with the forest. What a user knows better is passed as an estimat
 name        classes                                            numbers
 ==========  =================================================  ====================================================
 lda         discriminant analysis, shrunken (Ledoit, Wolf)     ridge regression, strength by leaving rows out
-svm         RBF kernel, one against one; each class's margin   support vector regression with the same kernel
-            becomes a share by Platt's sigmoid, which is
-            fitted on a quarter of the rows that is held back
+svm         RBF kernel, one class against one; how margins     support vector regression with the same kernel
+            become shares is learned from a quarter of the
+            rows that is held back
 knn         shares among the ten nearest rows                  their mean
 ==========  =================================================  ====================================================
 
 References
 ----------
-Platt, J. (1999). Probabilistic outputs for support vector machines. Advances in Large Margin Classifiers.
+Price, D., Knerr, S., Personnaz, L. and Dreyfus, G. (1995). Pairwise neural network classifiers with probabilistic
+outputs. NIPS 7.
 Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimensional covariance matrices. JMVA 88.
 """
 
@@ -34,7 +35,8 @@ from manifolia._core.validate import is_sparse
 _K = 10  # neighbours
 _C = 10.0  # of support vector machines, on columns of unit variance
 _HELD_BACK = 4  # one row in so many shows how far a margin can be trusted
-_NEWTON_STEPS = 50
+_STEEP = np.concatenate([[0.0], 2.0 ** np.arange(-2.0, 5.25, 0.25)])  # slopes that are tried
+_BY_FREQUENCY = np.linspace(0.0, 1.0, 5)  # powers of the classes' frequencies that are tried
 _RIDGES = np.logspace(-2, 6, 17)
 
 
@@ -80,8 +82,8 @@ class Linear(NamedTuple):
     def predict(self, X: Any) -> list[FloatArray]:
         """Predict each output of rows: shares of classes, or a column of numbers."""
         Z = self.scale.rows(X)
-        lines = [fixed_gemm(Z, W) + b for W, b in zip(self.weights, self.offsets, strict=True)]
-        return [_softmax(line) for line in lines] if self.classes else lines
+        lines: list[FloatArray] = [fixed_gemm(Z, W) + b for W, b in zip(self.weights, self.offsets, strict=True)]
+        return [_softmax(line) if self.classes else line for line in lines]
 
 
 def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
@@ -120,18 +122,17 @@ class Machine(NamedTuple):
     offsets: FloatArray  # (n_pairs,)
     present: IntArray  # classes that it was trained on
     n_classes: int
-    sigmoid: FloatArray  # (n_present, 2): slope and offset of each class's margin; of numbers, unit and centre
+    slope: float  # of the sigmoid that turns a margin into a share; of numbers, their unit
+    bias: FloatArray  # (n_present,): what is added to the logarithm of each class's share; of numbers, their centre
 
     def predict(self, Z: FloatArray, gamma: float) -> FloatArray:
         """Predict shares of classes, or a column of numbers."""
-        if self.n_classes and len(self.present) == 1:
-            return np.eye(self.n_classes)[np.full(len(Z), self.present[0])]
-        margins = _kernel(Z, self.vectors, gamma, self.weights) + self.offsets
         if not self.n_classes:
-            return margins * self.sigmoid[:, 0] + self.sigmoid[:, 1]
-        shares = np.zeros((len(Z), self.n_classes))
-        shares[:, self.present] = _platt_shares(_one_against_rest(margins, len(self.present)), self.sigmoid)
-        return shares
+            return (_kernel(Z, self.vectors, gamma, self.weights) + self.offsets) * self.slope + self.bias
+        out = np.zeros((len(Z), self.n_classes))
+        margins = _kernel(Z, self.vectors, gamma, self.weights) + self.offsets
+        out[:, self.present] = _softmax(couple(margins, len(self.present), self.slope) + self.bias)
+        return out
 
 
 class Machines(NamedTuple):
@@ -160,17 +161,15 @@ def _fit_machine(Z: FloatArray, output: Output, hold: BoolArray, gamma: float) -
 
     values, n_classes = output
     if not n_classes:
-        unit = float(values.std()) or 1.0
-        svr = SVR(C=_C, gamma=gamma).fit(Z, (values - values.mean()) / unit)
-        scaled = np.array([[unit, float(values.mean())]])
-        return Machine(svr.support_vectors_, svr.dual_coef_.T, svr.intercept_, np.empty(0, np.int64), 0, scaled)
+        unit, center = float(values.std()) or 1.0, float(values.mean())
+        svr = SVR(C=_C, gamma=gamma).fit(Z, (values - center) / unit)
+        none: IntArray = np.empty(0, dtype=np.int64)
+        return Machine(svr.support_vectors_, svr.dual_coef_.T, svr.intercept_, none, 0, unit, np.array([center]))
     present, codes = np.unique(values, return_inverse=True)
     if len(present) == 1:
-        nothing = np.zeros((0, 0))
-        return Machine(np.zeros((0, Z.shape[1])), nothing, np.zeros(0), present, n_classes, np.zeros((1, 2)))
+        return Machine(Z[:1], np.zeros((1, 0)), np.zeros(0), present, n_classes, 0.0, np.zeros(1))
     fit = SVC(C=_C, gamma=gamma, decision_function_shape="ovo").fit
-    sigmoid = _calibrated(fit, Z, codes, hold, gamma)
-    return Machine(*_pair_weights(fit(Z, codes)), present, n_classes, sigmoid)
+    return Machine(*_pair_weights(fit(Z, codes)), present, n_classes, *_calibrated(fit, Z, codes, hold, gamma))
 
 
 def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -186,18 +185,25 @@ def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
     return svc.support_vectors_, sign * weights, sign * svc.intercept_
 
 
-def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma: float) -> FloatArray:
-    """Learn, from rows that a machine has not seen, how each class's margin becomes a share."""
+def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma: float) -> tuple[float, FloatArray]:
+    """Learn, from rows that a machine has not seen, how far margins and how far frequencies of classes are to count.
+
+    The pair of numbers with the smallest Brier score on these rows. A slope is never negative: that would turn a
+    machine which knows nothing into one that guesses by what it got wrong.
+    """
     k = int(codes.max()) + 1
-    train = ~hold
-    if len(np.unique(codes[train])) < k:  # a class of few rows is needed to train on
-        train = train | ~np.isin(codes, codes[train])
-        if len(np.unique(codes[train])) < k or train.all():
-            return np.tile([1.0, 0.0], (k, 1))
-    vectors, weights, offsets = _pair_weights(fit(Z[train], codes[train]))
-    seen = Z[hold]
-    margins = _one_against_rest(_kernel(seen, vectors, gamma, weights) + offsets, k)
-    return np.array([_platt(margins[:, c], codes[hold] == c) for c in range(k)])
+    often = np.log(np.bincount(codes) / len(codes))
+    hold = hold & np.isin(codes, codes[~hold])  # a class of few rows is needed to train on
+    if not hold.any() or len(np.unique(codes[~hold])) < k:
+        return 1.0, np.zeros(k)
+    vectors, weights, offsets = _pair_weights(fit(Z[~hold], codes[~hold]))
+    margins, truth = _kernel(Z[hold], vectors, gamma, weights) + offsets, np.eye(k)[codes[hold]]
+    best = np.inf, 1.0, 0.0
+    for slope in _STEEP:
+        coupled = couple(margins, k, slope)
+        for power in _BY_FREQUENCY:
+            best = min(best, (float(np.sum((_softmax(coupled + power * often) - truth) ** 2)), slope, power))
+    return float(best[1]), best[2] * often
 
 
 def _kernel(Z: FloatArray, vectors: FloatArray, gamma: float, weights: FloatArray) -> FloatArray:
@@ -211,51 +217,18 @@ def _kernel(Z: FloatArray, vectors: FloatArray, gamma: float, weights: FloatArra
     return out
 
 
-def _one_against_rest(margins: FloatArray, k: int) -> FloatArray:
-    """Turn margins of pairs into one number for each class: pairs won, and by how much, squeezed to less than a win."""
-    if k == 2:
-        return np.column_stack([margins[:, 0], -margins[:, 0]])
-    won, confidence = np.zeros((len(margins), k)), np.zeros((len(margins), k))
-    p = 0
-    for a in range(k):
-        for b in range(a + 1, k):
-            margin = margins[:, p]
-            confidence[:, a] += margin
-            confidence[:, b] -= margin
-            won[:, a] += margin > 0.0
-            won[:, b] += margin <= 0.0
-            p += 1
-    return won + confidence / (3.0 * (np.abs(confidence) + 1.0))
+def couple(margins: FloatArray, k: int, slope: float) -> FloatArray:
+    """Turn margins of pairs into the logarithm of a share for each class.
 
-
-def _platt(margin: FloatArray, positive: BoolArray) -> tuple[float, float]:
-    """Fit 1 / (1 + exp(−(a m + b))) by Newton's method, with Platt's targets; a is never negative.
-
-    Platt's targets, (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), keep shares from 0 and 1. A negative slope would turn a
-    machine that knows nothing into one that guesses by what it got wrong.
+    With r_ab = 1 / (1 + exp(−s m_ab)) the share of a against b, p_a = 1 / (Σ_{b ≠ a} 1 / r_ab − (k − 2)) (Price et al.
+    1995) is 1 / (1 + Σ_{b ≠ a} exp(−s m_ab)): a softmax where margins are differences of k numbers.
     """
-    n_positive = int(positive.sum())
-    wanted = np.where(positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (len(positive) - n_positive + 2.0))
-    slope, offset = 0.0, float(np.log((n_positive + 1.0) / (len(positive) - n_positive + 1.0)))
-    for _ in range(_NEWTON_STEPS):
-        share = 1.0 / (1.0 + np.exp(-np.clip(slope * margin + offset, -500.0, 500.0)))
-        off, bend = share - wanted, share * (1.0 - share)
-        gradient = np.array([np.sum(off * margin), np.sum(off)]) + 1e-3 * np.array([slope, 0.0])
-        cross = np.sum(bend * margin)
-        hessian = np.array([[np.sum(bend * margin**2) + 1e-3, cross], [cross, np.sum(bend) + 1e-9]])
-        step = np.linalg.solve(hessian, gradient)
-        step *= min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
-        slope, offset = slope - float(step[0]), offset - float(step[1])
-        if np.abs(step).max() < 1e-10:
-            break
-    if slope < 0.0:
-        return 0.0, float(np.log((n_positive + 1.0) / (len(positive) - n_positive + 1.0)))
-    return slope, offset
-
-
-def _platt_shares(margins: FloatArray, sigmoid: FloatArray) -> FloatArray:
-    shares = 1.0 / (1.0 + np.exp(-np.clip(margins * sigmoid[:, 0] + sigmoid[:, 1], -500.0, 500.0)))
-    return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    log_sum = np.zeros((len(margins), k))
+    first, second = np.triu_indices(k, 1)
+    for p, (a, b) in enumerate(zip(first, second, strict=True)):
+        log_sum[:, a] = np.logaddexp(log_sum[:, a], -slope * margins[:, p])
+        log_sum[:, b] = np.logaddexp(log_sum[:, b], slope * margins[:, p])
+    return -log_sum
 
 
 class Nearest(NamedTuple):
@@ -272,7 +245,7 @@ class Nearest(NamedTuple):
         Z = self.scale.rows(X)
         k = min(_K, len(self.rows))
         near, _ = exact_neighbors(Z, self.rows, k, metric="euclidean", own=np.full(len(Z), -1))
-        return [sum(values[near[:, j]] for j in range(k)) / k for values in self.values]
+        return [np.sum([values[near[:, j]] for j in range(k)], axis=0) / k for values in self.values]
 
 
 def fit_nearest(X: Any, outputs: list[Output], hold: BoolArray) -> Nearest:

@@ -220,7 +220,7 @@ class FittedForest:
         judged = Judged(float("nan"), float("nan"), None, float("nan"), None)
         if target.y is not None and table.bootstrap:
             y, known = target.y, target.labelled
-            task: dict[str, bool] = {"classification": target.is_classification}
+            task: dict[str, Any] = {"classification": target.is_classification}
             predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
             left_out = (self.counts == 0).any(axis=0)[known]
             groups = sub_groups(self.groups, known)
@@ -229,9 +229,10 @@ class FittedForest:
                 judged = Judged(*scores, predicted, scores[0], predicted)
             else:
                 guessed = guide.predicted
-                about: dict[str, Any] = {"groups": groups, "knower": guide.name, **task}
-                own = judge_separation(places[known], y, guessed[known], np.ones(len(y), dtype=bool), **about)
                 score = target_score(y[left_out], predicted[known][left_out], **task)
+                everyone = np.ones(len(y), dtype=bool)
+                task |= {"groups": groups, "knower": guide.name, "also": score}
+                own = judge_separation(places[known], y, guessed[known], everyone, **task)
                 judged = Judged(score, own[1], predicted, own[0], guessed)
         reporter.update("placement", 1, 1)
         return judged
@@ -268,6 +269,15 @@ class FittedForest:
             n_asked[asked] += 1.0
         total /= np.where(n_asked > 0.0, n_asked, np.nan)[:, np.newaxis, np.newaxis]
         return [total[:, k, :n_own] for k, n_own in enumerate(n_classes)]
+
+    def predict(self, rows: Any) -> Array:
+        """Predict the target of rows by all trees; the forest was grown on rows without names."""
+        before = self.forest.n_jobs
+        self.forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree
+        try:
+            return np.asarray(self.forest.predict(rows))
+        finally:
+            self.forest.set_params(n_jobs=before)
 
     def n_known(self, rows: Any) -> int:
         """Count rows that share all leaves with a training row."""
@@ -511,6 +521,16 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self, "embedding_")
         with threads(self.n_jobs):
             return self._fitted_forest.importances()
+
+    # --- for pages and reports ---
+
+    def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
+        """How whoever places the rows votes on the classes of each output: training rows, or any others."""
+        return self._fitted_forest.class_shares(rows, part)
+
+    def _predict(self, rows: Any) -> Array:
+        """What whoever places the rows says of the target of others than the training rows."""
+        return self._fitted_forest.predict(rows)
 
     # --- for `fit` of the maps ---
 

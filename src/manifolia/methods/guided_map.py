@@ -34,7 +34,7 @@ from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 from manifolia.extension.guide import FittedGuide, Question, check_guide, fit_guide, given_guide
@@ -319,6 +319,25 @@ class GuidedMap(ForestBacked):
             )
             return None
         return guide.ask(rows) / guide.units
+
+    def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
+        """How the guide votes on the classes of each output."""
+        guide: FittedGuide | None = self._guide
+        if guide is None or (rows is not None and not guide.models):
+            return super()._class_shares(rows, part)
+        return guide.shares(guide.votes[part] if rows is None else guide.ask(rows))
+
+    def _predict(self, rows: Any) -> Array:
+        """What the guide says of the target of others than the training rows."""
+        guide: FittedGuide | None = self._guide
+        return guide.decide(guide.ask(rows)) if guide is not None and guide.models else super()._predict(rows)
+
+    def _check_restored(self) -> None:
+        """Check that a map which came from a file fits its forest and its guide."""
+        super()._check_restored()
+        guide = vars(self).get("_guide")
+        if guide is not None:
+            guide.check_restored(len(self.embedding_), self.n_features_in_)
 
     def _check_parameters(self) -> None:
         self._check_common()

@@ -108,13 +108,17 @@ def judge_separation(
     classification: bool,
     groups: IntArray | None = None,
     knower: str = "the forest",
+    also: float = -np.inf,
 ) -> tuple[float, float]:
-    """Set a forest's score on rows out of bag, or another model's, beside the map's, and warn if that shows more."""
+    """Set a forest's score on rows out of bag, or another model's, beside the map's, and warn if that shows more.
+
+    `also` is the score of a second model that the map was made with: what that has earned is no cause for a warning.
+    """
     if not left_out.any():
         return float("nan"), float("nan")
     score = target_score(y[left_out], predicted[left_out], classification=classification)
     shown = map_score(Y, y, classification=classification, groups=groups)
-    if is_unearned(shown, score, y, classification=classification, groups=groups):
+    if is_unearned(shown, max(score, also), y, classification=classification, groups=groups):
         k = min(_K, n_others(len(y), groups))
         near = "rows" if groups is None else "rows of other groups"
         warn(

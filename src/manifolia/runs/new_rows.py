@@ -58,12 +58,12 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
         columns["novelty"] = arrivals.novelty
     accuracy, compared = None, ""
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
-        forest = context.method.forest_
+        forest, said_by = context.method.forest_, _possessive(context.card.knower)
         y = next(iter(known.values()))
         if hasattr(forest, "classes_"):
-            accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0])
+            accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
         else:
-            accuracy, compared = _compare_numbers(y, predicted, targets[0])
+            accuracy, compared = _compare_numbers(y, predicted, targets[0], said_by)
     n_known = int(context.method._fitted_forest.n_known(arrivals.X)) if context.card.forest else 0
     new = new_rows(context, arrivals)
     novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
@@ -94,8 +94,16 @@ def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray
             )
 
 
-def _compare_classes(y: Array, predicted: Array, classes: Array, name: str) -> tuple[float | None, str]:
-    """Tell which share of predicted classes is right, of rows whose class the forest can know."""
+def _possessive(name: str) -> str:
+    """ "The forest's predictions"."""
+    said = f"{name[0].upper()}{name[1:]}"
+    return f"{said}{chr(39)} predictions" if said.endswith("s") else f"{said}'s predictions"
+
+
+def _compare_classes(
+    y: Array, predicted: Array, classes: Array, name: str, said_by: str = "The forest's predictions"
+) -> tuple[float | None, str]:
+    """Tell which share of predicted classes is right, of rows whose class was there to be learned."""
     labels, guesses, learned = as_keys(y), as_keys(predicted), as_keys(classes)
     known = ~pd.isna(y)
     foreign = known & ~np.isin(labels, learned)
@@ -109,7 +117,7 @@ def _compare_classes(y: Array, predicted: Array, classes: Array, name: str) -> t
         )
     asked = known & ~foreign
     right = float((labels == guesses)[asked].mean())
-    text = f"The forest's predictions are right about {right:.1%} of the {counted(int(asked.sum()), 'row')} "
+    text = f"{said_by} are right about {right:.1%} of the {counted(int(asked.sum()), 'row')} "
     text += f"whose {name} is in the file."
     if foreign.any():
         rows = "row has a class" if foreign.sum() == 1 else "rows have classes"
@@ -117,7 +125,9 @@ def _compare_classes(y: Array, predicted: Array, classes: Array, name: str) -> t
     return right, text
 
 
-def _compare_numbers(y: Array, predicted: Array, name: str) -> tuple[float | None, str]:
+def _compare_numbers(
+    y: Array, predicted: Array, name: str, said_by: str = "The forest's predictions"
+) -> tuple[float | None, str]:
     """Tell which share of the variance predicted numbers explain."""
     numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(numbers)
@@ -133,6 +143,5 @@ def _compare_numbers(y: Array, predicted: Array, name: str) -> tuple[float | Non
     explained = 1.0 - float(((truth - guesses) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
     share = f"{explained:.1%}" if explained > 0 else f"none (R² is {explained:.3g})"
     return explained, (
-        f"The forest's predictions explain {share} of the variance of {name} in the {len(truth):,} rows of the file "
-        f"that have it."
+        f"{said_by} explain {share} of the variance of {name} in the {len(truth):,} rows of the file that have it."
     )

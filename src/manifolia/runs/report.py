@@ -45,10 +45,10 @@ def coordinates_of(table: Table, labels: Labels, context: Context, groups: RowGr
     for name in labels.frame.columns:
         columns[f"{name} (target)" if name in columns else str(name)] = labels.frame[name].to_numpy()
     if context.card.predicts:
-        predicted = context.method.oob_prediction_
+        predicted = getattr(context.method, context.card.prediction)
         for name, values in zip(labels.frame.columns, predicted.reshape(len(predicted), -1).T, strict=True):
             said = f"predicted {name}"
-            columns[f"{said} (forest)" if said in columns else said] = values
+            columns[f"{said} (model)" if said in columns else said] = values
     if context.novelty is not None:
         columns["novelty"] = context.novelty
     if groups is not None:
@@ -83,6 +83,7 @@ def report_of(
         "random_state": context.random_state,
         "versions": versions(),
         "model": card.figures_of(context.model),
+        "guide": guide_of(context),
         "scores": list(context.scores or ()),
         "importance": {"purpose": importance_purpose(context), "measure": card.importance},
         "importances": [
@@ -91,6 +92,14 @@ def report_of(
         ],
         "findings": [finding._asdict() for finding in context.findings],
     }
+
+
+def guide_of(context: Context) -> dict[str, Any] | None:
+    """Who placed the rows, and how every model did that was compared; None where no target guides."""
+    if not context.card.predicts:
+        return None
+    losses = getattr(context.method, "guide_losses_", {})
+    return {"name": context.card.knower, "losses": {name: round(value, 6) for name, value in losses.items()}}
 
 
 def _plain(value: Any) -> Any:

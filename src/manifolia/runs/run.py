@@ -51,6 +51,7 @@ class Request:
     task: str = "auto"  # What the target asks for, if the method has a choice
     exclude: tuple[str, ...] = ()  # Columns that are shown and do not take part
     groups: str | None = None  # Column that says which rows belong together; it does not take part
+    guide: str | None = None  # Whose votes place the rows of a guided map: "forest", or what `GuidedMap` takes
     roles: Mapping[str, Any] = field(default_factory=dict)  # Column to role, for `manifolia.tables.TablePreparer`
     settings: Mapping[str, Any] = field(default_factory=dict)  # Parameters of the method
     title: str | None = None  # Heading of the page
@@ -174,6 +175,14 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
             f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as guided-map.",
             parameter="task",
         )
+    if request.guide is not None:
+        if "guide" not in known or labels.y is None:
+            raise ParameterError(
+                f"guide is for maps with a target by a method that a guide can place, such as guided-map, not for "
+                f"{card.name}{'' if labels.y is not None else ' without a target'}. Leave it out.",
+                parameter="guide",
+            )
+        settings["guide"] = None if request.guide == "forest" else request.guide
     settings = {name: value for name, value in settings.items() if name in known}
     return card, kind(**{**settings, **request.settings})
 

@@ -22,17 +22,18 @@ from manifolia.tables.columns import key_of
 if TYPE_CHECKING:
     from manifolia.explorer.context import Arrivals, Context
 
+FOREST = "the forest"
 _MOST_CLASSES = 3  # with most votes, that a row has of each target
 _MOST_TARGETS = 8  # of several, that a row has: those in greatest doubt
 _BLOCK_NUMBERS = 1 << 22  # votes that are counted at once
 
 
 def make(context: Context) -> Part | None:
-    """Show what the forest behind a map predicts for its rows, and how reliable arrows are."""
+    """Show what the forest behind a map, or another guide, predicts for its rows, and how reliable arrows are."""
     columns: dict[str, str] = {}
     targets = [str(name) for name in context.target.columns]
     if context.card.predicts:
-        lines = np.asarray(context.method.oob_prediction_).reshape(context.n, -1)
+        lines = np.asarray(getattr(context.method, context.card.prediction)).reshape(context.n, -1)
         named = targets if len(targets) == lines.shape[1] else [""] * lines.shape[1]
         for j, (target, values) in enumerate(zip(named, lines.T, strict=True)):
             number = f" {j}" if j else ""
@@ -40,6 +41,8 @@ def make(context: Context) -> Part | None:
             columns[f"predicted{number}"] = context.add(name, values, "model", "class" if context.is_classes else None)
             if target:
                 columns[f"target{number}"] = target
+    if context.card.predicts and context.card.knower != FOREST:
+        _add_disagreement(context)
     if context.card.arrows:
         columns["reliability"] = context.add("reliability of arrows", context.method.reliability_, "model")
     if not columns:
@@ -49,7 +52,28 @@ def make(context: Context) -> Part | None:
         return Part("model", {}, columns=columns)
     named = targets if len(targets) == len(classes) else [f"target {j}" for j in range(len(classes))]
     meta = {"targets": named, "classes": classes, "k": min(_MOST_CLASSES, max(map(len, classes)))}
+    meta["voters"] = _voters(context)
     return Part("model", meta, rows=_coded_votes(context.method, meta), columns=columns)
+
+
+def _voters(context: Context) -> list[str]:
+    """Whose votes these are, of rows of the map and of new rows."""
+    known, new = "Votes of the trees that did not train on this row.", "Votes of all trees of the forest."
+    if context.card.knower != FOREST:
+        known = f"Votes of {context.card.knower}, fitted without this row."
+        n_models = len(context.method._guide.models)
+        new = f"Votes of {context.card.knower}, the mean of {n_models} fits." if n_models else new
+    return [known, new]
+
+
+def _add_disagreement(context: Context) -> None:
+    """Make rows on which guide and forest disagree a column that a page can be coloured by."""
+    guide, forest = (np.asarray(getattr(context.method, name)) for name in (context.card.prediction, "oob_prediction_"))
+    if context.is_classes:
+        differ = (guide != forest).reshape(context.n, -1).any(axis=1)
+        context.add("guide and forest", np.where(differ, "disagree", "agree"), "model", "class")
+    elif guide.ndim == 1:
+        context.add("guide minus forest", guide - forest, "model")
 
 
 def for_new(context: Context, arrivals: Arrivals) -> Part | None:
@@ -76,12 +100,12 @@ def vote_classes(method: Any) -> list[list[str]]:
 
 def _coded_votes(method: Any, meta: Mapping[str, Any], X: Any = None) -> dict[str, Array]:
     """Count the votes on the rows of a map, or on new ones, and keep the few that say most."""
-    forest, classes = method._fitted_forest, meta["classes"]
-    n = forest.leaf.shape[1] if X is None else X.shape[0]
+    classes = meta["classes"]
+    n = len(method.embedding_) if X is None else X.shape[0]
     first = np.cumsum([0, *map(len, classes)])
     lines = []
     for part in row_blocks(n, max(1, _BLOCK_NUMBERS // int(first[-1]))):
-        votes = forest.class_shares(part=part) if X is None else forest.class_shares(X[part])
+        votes = method._class_shares(part=part) if X is None else method._class_shares(X[part])
         lines.append(_most_votes([np.nan_to_num(shares) for shares in votes], first, meta["k"]))
     return {
         name: np.concatenate(values) for name, values in zip(("class", "share"), zip(*lines, strict=True), strict=True)
@@ -114,15 +138,9 @@ def in_percent(shares: FloatArray) -> Array:
     return (whole + (rank < lacking))[:, :-1].astype(np.uint8)
 
 
-def forest_predictions(method: Any, X: Any) -> Array:
-    """Predict the target of new rows by the forest behind a map, which was grown on rows without names."""
-    forest = method.forest_
-    before = forest.n_jobs
-    forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree on a tie
-    try:
-        return np.asarray(forest.predict(X))
-    finally:
-        forest.set_params(n_jobs=before)
+def predicted_targets(method: Any, X: Any) -> Array:
+    """Predict the target of new rows by the forest behind a map, or by the guide that places them."""
+    return np.asarray(method._predict(X) if hasattr(method, "_fitted_forest") else method.forest_.predict(X))
 
 
 def make_novelty(context: Context) -> None:
