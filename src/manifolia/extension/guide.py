@@ -15,6 +15,7 @@ win.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -162,16 +163,15 @@ class FittedGuide:
         """Ask all models about rows and take the mean, each row alone."""
         return mean_answer(self.models, X)
 
-    def check_restored(self, n: int, d: int) -> None:
-        """Check arrays that came from a file: the search for neighbours does not look."""
+    def fits(self, n: int, d: int) -> bool:
+        """Whether arrays from a file can be used with one another: the search for neighbours does not look."""
         fits = self.votes.ndim == 2 and len(self.votes) == n and self.votes.dtype == np.float64
         for model in self.models:
             if isinstance(model, Nearest):
                 rows = model.rows
                 fits = fits and rows.ndim == 2 and rows.shape[1] == d and rows.dtype == np.float64
                 fits = fits and rows.flags.c_contiguous and all(len(values) == len(rows) for values in model.values)
-        if not fits:
-            raise ValueError("the guide of the model does not fit its forest.")
+        return fits
 
 
 def mean_answer(models: tuple[Any, ...], X: Any) -> FloatArray:
@@ -369,7 +369,9 @@ def _cross_fit(
 
     reporter.step("guide", 0, len(folds))
     if together:  # our own are known to work on threads
-        made = map_blocks(run, range(len(folds)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a class of one row has no covariance
+            made = map_blocks(run, range(len(folds)))
     else:
         made = []
         for f in range(len(folds)):

@@ -23,7 +23,6 @@ Ledoit, O. and Wolf, M. (2004). A well-conditioned estimator for large-dimension
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,9 +62,9 @@ class Scale(NamedTuple):
 def read_scale(X: Any) -> Scale:
     """Read medians, means and widths of the columns."""
     dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column without values
-        fill = np.nan_to_num(np.nanmedian(dense, axis=0))
+    fill = np.zeros(dense.shape[1])
+    some = ~np.isnan(dense).all(axis=0)
+    fill[some] = np.nanmedian(dense[:, some], axis=0)
     filled = np.where(np.isnan(dense), fill, dense)
     width = filled.std(axis=0)
     return Scale(fill, filled.mean(axis=0), np.where(width > 0.0, width, 1.0))
@@ -103,9 +102,7 @@ def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
         W, b = np.zeros((Z.shape[1], n_classes)), np.full(n_classes, -np.inf)
         b[present] = 0.0
         if len(present) > 1:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a class of one row has no covariance
-                lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z, values)
+            lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z, values)
             two = len(present) == 2  # scikit-learn keeps the difference alone
             W[:, present[1:] if two else present] = lda.coef_.T
             b[present[1:] if two else present] = lda.intercept_

@@ -336,8 +336,10 @@ class GuidedMap(ForestBacked):
         """Check that a map which came from a file fits its forest and its guide."""
         super()._check_restored()
         guide = vars(self).get("_guide")
-        if guide is not None:
-            guide.check_restored(len(self.embedding_), self.n_features_in_)
+        if guide is not None and not (
+            type(guide) is FittedGuide and guide.fits(len(self.embedding_), self.n_features_in_)
+        ):
+            raise ValueError("the guide of the model does not fit its forest.")
 
     def _check_parameters(self) -> None:
         self._check_common()
