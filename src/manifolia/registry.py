@@ -123,9 +123,9 @@ def _probed(model: Any, kind: type) -> Card:
 _FIGURES = ("t_", "stress_", "oob_score_", "left_out_score_", "over_separation_")
 _SCORES = {
     "oob_score_": "The forest's {measure} on rows it did not train on is {value:.3f}.",
-    "guide_score_": "The guide's {measure} on rows it did not train on is {value:.3f}.",
     "left_out_score_": "The share of training rows whose class the rows near them tell is {value:.3f}.",
 }
+_GUIDE_SCORE = "The guide's {measure} on rows it did not train on is {value:.3f}."
 _LOSSES = ("kl_divergence_", "stress_", "loss_", "reconstruction_error_", "reconstruction_err_")
 _ASKED = (
     *_FIGURES, *_LOSSES, "perplexity_", "forest_", "oob_prediction_", "feature_importances_", "feature_gradients",
@@ -145,7 +145,7 @@ def _of_forest(card: Card, model: Any) -> Card:
         forest_space=card.forest_space if tunable else {},
     )
     if fitted and card.name == "guided-map" and model.guide_name_ != "forest":
-        figures, means = (*card.figures, "guide_score_"), _SCORES["guide_score_"]
+        figures, means = (*card.figures, "guide_score_"), _GUIDE_SCORE
         card = replace(card, knower=str(model.guide_name_), prediction="guide_prediction_")
         return replace(card, figures=figures, score="guide_score_", score_means=means)
     if card.name != "forest-map":

@@ -207,9 +207,7 @@ def test_votes_and_the_places_that_they_weigh(role, cut, prior):
         for first, last in ((0, 0), (0, 1), (1, 17)):
             module.vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n_asked)
             module.weigh_votes(votes, votes if guide is None else guide, columns, cut, first, last, say)
-            module.place_by_votes(
-                leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out
-            )
+            module.place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out)
             module.own_group_sums(leaf, asked, starts, group, content, np.arange(17) % 3, first, last, sums)
         results.append((votes, n_asked, say, out, sums))
     for got, expected in zip(*results, strict=True):

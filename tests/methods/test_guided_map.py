@@ -8,10 +8,14 @@ import scipy.sparse as sp
 from scipy.spatial import KDTree
 from sklearn.datasets import load_diabetes, load_digits, load_iris, make_friedman1, make_multilabel_classification
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import manifolia as mf
-from manifolia.exceptions import ModelFileError, ParameterError
+from manifolia.exceptions import HonestyWarning, ModelFileError, ParameterError
 from manifolia.extension.leaf_map import leaf_values, place_new, place_training
 from manifolia.metrics.separation import map_score
 
@@ -233,3 +237,165 @@ def test_a_file_whose_leaves_do_not_fit_the_forest_is_refused(task, tmp_path):
     path = mf.save(model, tmp_path / "map.mfa")
     with pytest.raises(ModelFileError, match="do not fit its forest"):
         mf.load(path)
+
+
+# --- guides ---
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """Two classes that trees part badly and a support vector machine well: a ball and what is around it."""
+    X = np.random.default_rng(0).normal(size=(500, 6))
+    y = (np.linalg.norm(X, axis=1) > 2.3).astype(int)
+    X = X @ np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def test_a_better_guide_makes_a_sharper_map(ring):
+    by_forest, by_svm = (guided(guide=guide) for guide in (None, "svm"))
+    shown = [agreeing(model, *ring) for model in (by_forest, by_svm)]
+    assert by_svm.guide_score_ > by_forest.guide_score_ + 0.05
+    assert shown[1] > shown[0] + 0.05
+    assert by_forest.guide_name_ == "forest"
+    assert by_forest.guide_score_ == by_forest.oob_score_ == by_svm.oob_score_
+    np.testing.assert_array_equal(by_forest.guide_prediction_, by_forest.oob_prediction_)
+    assert (by_svm.guide_prediction_ == ring[1]).mean() == by_svm.guide_score_
+    shown = map_score(by_svm.embedding_, ring[1], classification=True)
+    assert by_svm.over_separation_ == pytest.approx(shown - by_svm.guide_score_)
+
+
+@pytest.mark.parametrize("guide", [None, "lda", "svm", "knn", LogisticRegression()], ids=str)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_rows_are_placed_alone_and_alike_on_any_number_of_threads(ring, guide, task):
+    X, y, X_new, _ = ring
+    if task == "regression":
+        y, guide = X[:, 0] + y, LinearRegression() if isinstance(guide, LogisticRegression) else guide
+    one, two = (guided(guide=guide, n_jobs=n_jobs, n_trees=30).fit(X, y) for n_jobs in (1, 2))
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    whole = one.transform(X_new)
+    np.testing.assert_array_equal(two.transform(X_new), whole)
+    for i in (0, 77, 199):
+        np.testing.assert_array_equal(one.transform(X_new[i : i + 1])[0], whole[i])
+    shares = one._class_shares(X_new[:5]) if task == "classification" else []
+    for share in shares:
+        np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    predicted = one._predict(X_new)
+    assert predicted.shape == (200,)
+    assert one.guide_prediction_.dtype.kind == predicted.dtype.kind
+
+
+def test_the_best_guide_is_chosen_and_the_forest_where_it_is_best(ring, iris):
+    with pytest.warns(mf.exceptions.ManifoliaWarning, match="guided by an RBF SVM"):
+        model = guided(guide="auto").fit(*ring[:2])
+    assert set(model.guide_losses_) == {
+        "forest", "discriminant analysis", "an RBF SVM", "10-nearest-neighbour search"
+    }  # fmt: skip
+    np.testing.assert_array_equal(model.embedding_, guided(guide="svm").fit(*ring[:2]).embedding_)
+    noise = np.random.default_rng(0).normal(size=(150, 4))
+    noise[:, 2] = np.sign(noise[:, 2])
+    y = ((noise[:, 0] > 0) ^ (noise[:, 1] > 0)).astype(int)  # which trees find best
+    with pytest.warns(mf.exceptions.ManifoliaWarning, match="The forest guides the map"):
+        model = guided(guide="auto", n_trees=200).fit(noise, y)
+    np.testing.assert_array_equal(model.embedding_, guided(n_trees=200).fit(noise, y).embedding_)
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")
+@pytest.mark.parametrize("guide", ["auto", "lda", "svm", "knn", DecisionTreeClassifier(max_depth=5)], ids=str)
+def test_permuted_labels_are_at_chance_whoever_guides(digits, guide):
+    X, y, X_new, y_new = digits
+    left_out, held_out = [], []
+    for seed in range(3):
+        labels = np.random.default_rng(100 + seed).permutation(np.concatenate([y, y_new]))
+        model = guided(guide=guide, random_state=seed)
+        held_out.append(agreeing(model, X, labels[: len(y)], X_new, labels[len(y) :]))
+        left_out.append(map_score(model.embedding_, labels[: len(y)], classification=True))
+    # Ten classes: three times 400 and 300 rows leave standard errors of 0.009 and 0.01.
+    assert np.mean(left_out) < 0.1 + 0.03
+    assert np.mean(held_out) < 0.1 + 0.035
+
+
+@pytest.mark.filterwarnings("ignore:votes are taken as made out of fold")
+def test_given_votes_place_rows_as_the_model_that_made_them_would(ring):
+    X, y, X_new, _ = ring
+    svm = guided(guide="svm").fit(X, y)
+    given = guided().fit(X, y, votes=svm._guide.votes)
+    np.testing.assert_array_equal(given.embedding_, svm.embedding_)
+    np.testing.assert_array_equal(given.transform(X_new, votes=svm._guide.ask(X_new)), svm.transform(X_new))
+    with pytest.warns(mf.exceptions.ManifoliaWarning, match="the forest's votes place them"):
+        by_forest = given.transform(X_new)
+    assert not np.array_equal(by_forest, svm.transform(X_new))
+    np.testing.assert_array_equal(given._class_shares(X_new)[0], given._fitted_forest.class_shares(X_new)[0])
+    np.testing.assert_array_equal(given._class_shares()[0], svm._guide.votes)
+    with pytest.raises(ParameterError, match="votes must have a share of each class for each of the 200 rows"):
+        given.transform(X_new, votes=svm._guide.votes)
+    with pytest.raises(ParameterError, match="votes are taken where fit was given votes"):
+        svm.transform(X_new, votes=svm._guide.ask(X_new))
+
+
+@pytest.mark.filterwarnings("ignore:votes are taken as made out of fold")
+def test_given_numbers_place_rows_too():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:200], y[:200]
+    ridge = guided(guide="lda", n_trees=40).fit(X, y)
+    given = guided(n_trees=40).fit(X, y, votes=ridge._guide.votes[:, 0])
+    np.testing.assert_array_equal(given.embedding_, ridge.embedding_)
+    new = ridge._guide.ask(X + 0.01)[:, 0]
+    np.testing.assert_array_equal(given.transform(X + 0.01, votes=new), ridge.transform(X + 0.01))
+
+
+def test_votes_and_guide_exclude_one_another(iris):
+    X, y, _ = iris
+    votes = np.eye(3)[y]
+    with pytest.raises(ParameterError, match="votes and guide exclude one another"):
+        guided(guide="lda").fit(X, y, votes=votes)
+    with pytest.raises(ParameterError, match="exclude one another"):
+        guided(task="unsupervised").fit(X, votes=votes)
+    with pytest.raises(ParameterError, match="guide needs a target"):
+        guided(task="unsupervised", guide="auto").fit(X)
+
+
+def test_a_failed_guide_leaves_the_old_map(iris):
+    X, y, _ = iris
+    model = guided().fit(X, y)
+    before = model.embedding_
+    with pytest.raises(ParameterError, match="failed on fold"):
+        model.set_params(guide=SVC(kernel="none", probability=True)).fit(X, y)
+    assert model.embedding_ is before
+
+
+@pytest.mark.parametrize("guide", ["lda", "svm", "knn", LogisticRegression(max_iter=500)], ids=str)
+def test_a_guide_is_saved_with_the_map(iris, guide, tmp_path):
+    X, y, _ = iris
+    model = guided(guide=guide).fit(X, y)
+    mf.save(model, tmp_path / "model.mfa")
+    loaded = mf.load(tmp_path / "model.mfa")
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    assert loaded.guide_score_ == model.guide_score_
+
+
+def test_a_guide_that_cannot_be_saved_is_told(iris, tmp_path):
+    X, y, _ = iris
+    model = guided(guide=KNeighborsClassifier()).fit(X, y)
+    with pytest.raises(ModelFileError, match=r"GuidedMap\.guide is of a type that a model file may not hold"):
+        mf.save(model, tmp_path / "model.mfa")
+
+
+def test_guides_judge_whole_groups():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 4)
+    X = rng.normal(size=(60, 5))[groups] + 0.01 * rng.normal(size=(240, 5))  # a group is recognised, its label is not
+    y = rng.integers(0, 2, 60)[groups]
+    with pytest.warns(HonestyWarning, match="near copies"):
+        by_rows = guided(guide="knn").fit(X, y)
+    by_groups = guided(guide="knn").fit(X, y, groups=groups)
+    assert by_rows.guide_score_ > by_groups.guide_score_ + 0.1
+    assert by_groups.guide_score_ < 0.65
+    assert abs(by_groups.over_separation_) < 0.15
+
+
+def test_several_labels_are_placed_by_a_guide():
+    X, y = make_multilabel_classification(200, n_classes=3, random_state=0)
+    model = guided(guide="lda").fit(X[:150], y[:150])
+    assert model.guide_prediction_.shape == (150, 3)
+    assert np.isfinite(model.transform(X[150:])).all()
+    assert [part.shape for part in model._class_shares(X[150:])] == [(50, 2)] * 3

@@ -25,7 +25,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from manifolia._core.blocks import BLOCK_HEIGHT, row_blocks
 from manifolia._core.groups import group_folds
-from manifolia._core.parallel import map_blocks
 from manifolia._core.pipelines import last_step
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
@@ -217,6 +216,20 @@ class Question(NamedTuple):
             return np.asarray(wrong.sum(axis=1) / len(self.outputs))
         return np.asarray((wrong / np.maximum(truth.var(axis=0), 1e-300)).mean(axis=1))
 
+    def warn_of_unseen_classes(self) -> None:
+        """Say so if rows are judged by models that cannot know their class."""
+        n_unseen, place = 0, np.cumsum(self.target.labelled) - 1
+        folds = [place[fold] for fold in self.folds()]
+        for found, values in self.outputs:
+            for fold in folds if len(found) else []:
+                n_unseen += int((~np.isin(values[fold], np.delete(values, fold))).sum())
+        if n_unseen:
+            rows = "1 row is" if n_unseen == 1 else f"{n_unseen:,} rows are"
+            warn(
+                f"{rows} of a class that the guide's model for it has not seen, because the other folds have none of "
+                f"it: it can have no votes there."
+            )
+
     def folds(self) -> list[IntArray]:
         """Deal the labelled rows into folds: whole groups, or the rows of each class in turn."""
         known = np.flatnonzero(self.target.labelled)
@@ -281,6 +294,7 @@ def name_of(guide: Any) -> str:
 def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide | None:
     """Cross-fit a guide; `forest` holds the forest's votes out of bag. None: the forest is the best there is."""
     classes = question.target.is_classification
+    question.warn_of_unseen_classes()
     if isinstance(guide, str):
         tried = CANDIDATES if guide == "auto" else {guide: CANDIDATES[guide]}
         found, left_out = {}, {}
@@ -290,11 +304,14 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
             if reason:
                 left_out[name] = reason
             else:
-                found[name] = _cross_fit(candidate.fit, name, question, reporter, together=True)
+                found[name] = _cross_fit(candidate.fit, name, question, reporter, ours=True)
         if guide != "auto" and left_out:
             name, reason = next(iter(left_out.items()))
             raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")
-        return _best(found, left_out, question, forest if guide == "auto" else None)
+        best = _best(found, left_out, question, forest if guide == "auto" else None)
+        if best is not None and question.weight is not None:
+            warn(f"guide: {best.name} takes no sample_weight. The weights count in the forest, not in the guide.")
+        return best
     name = name_of(guide)
     if hasattr(last_step(guide), "n_features_in_"):
         warn(
@@ -314,7 +331,7 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
         model.by_row = not model.treats_rows_equally(X)
         return model
 
-    votes, models = _cross_fit(fit, name, question, reporter, together=False)
+    votes, models = _cross_fit(fit, name, question, reporter, ours=False)
     loss = float(question.row_losses(votes).mean())
     return FittedGuide(name, votes, models, question, {name: loss})
 
@@ -334,7 +351,7 @@ def _too_large(key: str, question: Question) -> str:
 
 
 def _cross_fit(
-    fit: Callable[..., Any], name: str, question: Question, reporter: Reporter, *, together: bool
+    fit: Callable[..., Any], name: str, question: Question, reporter: Reporter, *, ours: bool
 ) -> tuple[FloatArray, tuple[Any, ...]]:
     """Train a model without each fold, and ask it about that fold; rows without a label ask all models."""
     X, target = question.rows, question.target
@@ -353,30 +370,27 @@ def _cross_fit(
         else:
             hold = holds_back(len(train), strata, question.seed)
         try:
-            model = fit(X[train], outputs, hold) if together else fit(X[train], outputs, hold, train, y[own])
+            with warnings.catch_warnings():
+                if ours:
+                    warnings.simplefilter("ignore")  # that a class of one row has no covariance
+                model = fit(X[train], outputs, hold) if ours else fit(X[train], outputs, hold, train, y[own])
             told = np.column_stack(model.predict(X[folds[f]]))
         except (ParameterError, MemoryError):
             raise
         except Exception as error:
             several = " For several targets, wrap it in MultiOutputClassifier or MultiOutputRegressor."
             raise ParameterError(
-                f"guide: {name} failed on fold {f + 1} of {len(folds)}. It says: {str(error).rstrip('.') or error!r}."
+                f"guide: {name} failed on fold {f + 1} of {len(folds)}. It says: {str(error).rstrip('.') or repr(error)}."
                 f"{several if len(question.outputs) > 1 else ''}",
                 parameter="guide",
             ) from error
         _check_told(told, name, question)
         return model, told
 
-    reporter.step("guide", 0, len(folds))
-    if together:  # our own are known to work on threads
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a class of one row has no covariance
-            made = map_blocks(run, range(len(folds)))
-    else:
-        made = []
-        for f in range(len(folds)):
-            made.append(run(f))
-            reporter.step("guide", f + 1, len(folds))
+    made = []
+    for f in range(len(folds)):  # one after another: what scikit-learn does with warnings is not made for threads
+        reporter.step("guide", f, len(folds))
+        made.append(run(f))
     reporter.step("guide", len(folds), len(folds))
     models = tuple(model for model, _ in made)
     votes = np.zeros((X.shape[0], made[0][1].shape[1]))
@@ -455,7 +469,8 @@ def _standard_error(values: FloatArray, question: Question) -> float:
 def read_votes(votes: Any, n_classes: list[int], n: int) -> FloatArray:
     """Read votes that are given for n rows: of every output shares of its classes, or a number where it has none."""
     several = len(n_classes) > 1
-    parts = votes if several and isinstance(votes, list | tuple) else [votes]
+    by_output = several and isinstance(votes, list | tuple) and all(np.ndim(part) == 2 for part in votes)
+    parts = votes if by_output else [votes]
     arrays = [_as_numbers(part) for part in parts]
     only = arrays[0]
     if len(arrays) == 1 and set(n_classes) == {2} and (only.ndim == 1 or (several and only.shape[1] == len(n_classes))):
@@ -498,9 +513,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
         for key, candidate in CANDIDATES.items():
             if not _too_large(key, question):
                 name = candidate.classes if question.target.is_classification else candidate.numbers
-                losses[name] = question.row_losses(
-                    _cross_fit(candidate.fit, name, question, reporter, together=True)[0]
-                )
+                losses[name] = question.row_losses(_cross_fit(candidate.fit, name, question, reporter, ours=True)[0])
         best = min((name for name in losses if name != "votes"), key=lambda name: losses[name].mean())
         if _far_better(loss, losses[best], question):
             measure = "Brier score" if question.target.is_classification else "squared error, of the variance"

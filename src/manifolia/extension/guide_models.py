@@ -242,7 +242,11 @@ class Nearest(NamedTuple):
         Z = self.scale.rows(X)
         k = min(_K, len(self.rows))
         near, _ = exact_neighbors(Z, self.rows, k, metric="euclidean", own=np.full(len(Z), -1))
-        return [np.sum([values[near[:, j]] for j in range(k)], axis=0) / k for values in self.values]
+        totals = [np.zeros((len(Z), values.shape[1])) for values in self.values]
+        for j in range(k):  # in this order, however many rows there are
+            for total, values in zip(totals, self.values, strict=True):
+                total += values[near[:, j]]
+        return [total / k for total in totals]
 
 
 def fit_nearest(X: Any, outputs: list[Output], hold: BoolArray) -> Nearest:

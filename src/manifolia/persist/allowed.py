@@ -122,8 +122,18 @@ _TRANSFORMERS = frozenset(
     }
 )
 
+#: Models whose predictions are products of arrays, which may guide a map.
+_LINEAR = frozenset(
+    {
+        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+        "sklearn.linear_model._base.LinearRegression",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.linear_model._ridge.Ridge",
+    }
+)
+
 #: Every class of another library of which a file may hold an instance with attributes.
-OBJECTS = FORESTS | TREES | _TRANSFORMERS
+OBJECTS = FORESTS | TREES | _TRANSFORMERS | _LINEAR
 
 #: Classes that may stand for themselves, such as ``OneHotEncoder(dtype=numpy.float64)``.
 SCALAR_TYPES = frozenset(

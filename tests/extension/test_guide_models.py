@@ -1,0 +1,160 @@
+"""The library's own guides predict what scikit-learn's models do, from plain arrays and each row alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import RidgeCV
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+from manifolia.extension import guide_models
+from manifolia.extension.guide_models import (
+    Output,
+    couple,
+    fit_linear,
+    fit_machines,
+    fit_nearest,
+    holds_back,
+    read_scale,
+)
+
+FITS = [fit_linear, fit_machines, fit_nearest]
+
+
+def table(n_classes=3, seed=0):
+    generator = np.random.default_rng(seed)
+    values = np.arange(120) % n_classes
+    X = generator.normal(size=(120, 4)) * [1.0, 5.0, 0.1, 1.0] + np.eye(4)[values % 4] + 3.0
+    return X, values
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_discriminant_analysis_is_scikit_learns(n_classes):
+    X, values = table(n_classes)
+    model = fit_linear(X, [Output(values, n_classes)], np.zeros(120, dtype=bool))
+    Z = StandardScaler().fit_transform(X)
+    expected = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z, values).predict_proba(Z)
+    np.testing.assert_allclose(model.predict(X)[0], expected, atol=1e-9)
+
+
+def test_ridge_regression_is_scikit_learns():
+    X, values = table()
+    numbers = X @ [1.0, 0.5, 3.0, 0.0] + values
+    Z = StandardScaler().fit_transform(X)
+    model = fit_linear(X, [Output(numbers, 0), Output(-numbers, 0)], np.zeros(120, dtype=bool))
+    expected = RidgeCV(np.logspace(-2, 6, 17)).fit(Z, numbers).predict(Z)
+    one, two = model.predict(X)
+    np.testing.assert_allclose(one[:, 0], expected, rtol=1e-9)
+    np.testing.assert_allclose(two[:, 0], -expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_margins_of_pairs_are_scikit_learns(n_classes):
+    X, values = table(n_classes)
+    Z = read_scale(X).rows(X)
+    machine = fit_machines(X, [Output(values, n_classes)], np.arange(120) % 4 == 3).machines[0]
+    margins = guide_models._kernel(Z, machine.vectors, 0.25, machine.weights) + machine.offsets
+    svc = SVC(C=10.0, gamma=0.25, decision_function_shape="ovo").fit(Z, values)
+    expected = svc.decision_function(Z).reshape(120, -1)
+    np.testing.assert_allclose(margins, -expected if n_classes == 2 else expected, atol=1e-8)
+
+
+def test_support_vector_regression_is_scikit_learns():
+    X, values = table()
+    numbers = 100.0 + 7.0 * X[:, 0] + values
+    Z = read_scale(X).rows(X)
+    expected = SVR(C=10.0, gamma=0.25).fit(Z, (numbers - numbers.mean()) / numbers.std()).predict(Z)
+    model = fit_machines(X, [Output(numbers, 0)], np.zeros(120, dtype=bool))
+    np.testing.assert_allclose(model.predict(X)[0][:, 0], expected * numbers.std() + numbers.mean(), rtol=1e-7)
+
+
+def test_margins_are_coupled_as_price_and_others_do():
+    margins = np.random.default_rng(0).normal(size=(7, 6))
+    shares = np.exp(couple(margins, 4, 1.5))
+    pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
+    for row, found in zip(margins, shares, strict=True):
+        r = np.full((4, 4), np.nan)
+        for (a, b), margin in zip(pairs, row, strict=True):
+            r[a, b] = 1 / (1 + np.exp(-1.5 * margin))
+            r[b, a] = 1 - r[a, b]
+        expected = [1 / (np.nansum(1 / r[a]) - 2) for a in range(4)]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # Where margins are differences of one number for each class, it is their softmax.
+    numbers = np.array([[0.3, -1.0, 2.0, 0.1]])
+    apart = np.array([[numbers[0, a] - numbers[0, b] for a, b in pairs]])
+    softmax = np.exp(numbers) / np.exp(numbers).sum()
+    np.testing.assert_allclose(np.exp(couple(apart, 4, 1.0)), softmax, rtol=1e-12)
+
+
+def test_a_machine_that_knows_nothing_says_how_frequent_the_classes_are():
+    generator = np.random.default_rng(0)
+    X, values = generator.normal(size=(400, 3)), (generator.random(400) < 0.2).astype(int)
+    hold = holds_back(400, values, 0)
+    shares = fit_machines(X, [Output(values, 2)], hold).predict(generator.normal(size=(200, 3)))[0]
+    assert np.abs(shares.mean(axis=0) - [0.8, 0.2]).max() < 0.1
+    assert shares[:, 1].std() < 0.1
+    assert fit_machines(X, [Output(values, 2)], hold).machines[0].slope >= 0.0
+
+
+def test_a_machine_that_knows_much_is_sure():
+    X, y = load_iris(return_X_y=True)
+    shares = fit_machines(X, [Output(y, 3)], holds_back(150, y, 0)).predict(X)[0]
+    assert np.mean(np.sum((shares - np.eye(3)[y]) ** 2, axis=1)) < 0.06
+
+
+def test_nearest_rows_are_scikit_learns():
+    X, values = table()
+    Z = StandardScaler().fit_transform(X)
+    other = Z + 0.3
+    model = fit_nearest(X, [Output(values, 3), Output(X[:, 0], 0)], np.zeros(120, dtype=bool))
+    shares, numbers = model.predict(other * X.std(axis=0) + X.mean(axis=0))
+    np.testing.assert_allclose(shares, KNeighborsClassifier(10).fit(Z, values).predict_proba(other), atol=1e-12)
+    np.testing.assert_allclose(numbers[:, 0], KNeighborsRegressor(10).fit(Z, X[:, 0]).predict(other), atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("n_classes", [3, 0])
+def test_a_row_has_the_same_bits_alone_and_gaps_are_filled_in(fit, n_classes):
+    X, values = table()
+    X[::7, 1] = np.nan
+    X = np.column_stack([X, np.full(120, np.nan), np.ones(120)])  # a column without values, and one without differences
+    output = Output(values if n_classes else X[:, 0], n_classes)
+    model = fit(X, [output], holds_back(120, values, 0))
+    whole = model.predict(X)[0]
+    assert np.isfinite(whole).all()
+    for i in (0, 7, 119):
+        np.testing.assert_array_equal(model.predict(X[i : i + 1])[0][0], whole[i])
+    if n_classes:
+        np.testing.assert_allclose(whole.sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_sparse_rows_count_as_they_are(fit):
+    X, values = table()
+    X = np.where(X > 3.0, X, 0.0)
+    hold = holds_back(120, values, 0)
+    dense, sparse = (fit(rows, [Output(values, 3)], hold).predict(rows)[0] for rows in (X, sp.csr_array(X)))
+    np.testing.assert_array_equal(dense, sparse)
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_class_that_is_not_there_gets_no_votes(fit):
+    X, values = table()
+    values = np.where(values == 1, 2, values)
+    shares = fit(X, [Output(values, 4)], holds_back(120, values, 0)).predict(X)[0]
+    assert shares.shape == (120, 4)
+    assert (shares[:, [1, 3]] == 0.0).all()
+    alone = fit(X, [Output(np.full(120, 2), 4)], np.zeros(120, dtype=bool)).predict(X[:3])[0]
+    np.testing.assert_array_equal(alone, np.eye(4)[[2, 2, 2]])
+
+
+def test_a_quarter_of_every_class_is_held_back():
+    strata = np.repeat([0, 1, 2], [40, 12, 1])
+    hold = holds_back(53, strata, 0)
+    assert [int(hold[strata == k].sum()) for k in range(3)] == [10, 3, 0]
+    assert not np.array_equal(hold, holds_back(53, strata, 1))
