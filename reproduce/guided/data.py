@@ -88,7 +88,7 @@ def rows_of(name):
     return X, y
 
 
-def split(name, seed, *, task=None, permuted=False, most=MOST_ROWS):
+def split(name, seed, *, task=None, permuted=False, most=None):
     """Cut a table by a seed: at most 3,000 rows, three tenths of them held out, both draws by class."""
     task = task or TABLES[name].task
     X, y = rows_of(name)
@@ -96,6 +96,7 @@ def split(name, seed, *, task=None, permuted=False, most=MOST_ROWS):
         y = y[np.random.default_rng(seed).permutation(len(y))]
     rows = np.arange(len(y))
     by_class = task == "classification"
+    most = most or MOST_ROWS
     if len(rows) > most:
         rows, _ = train_test_split(rows, train_size=most, random_state=seed, stratify=y if by_class else None)
     inside, outside = train_test_split(

@@ -6,7 +6,8 @@ from reproduce.guided import scores
 
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
-from manifolia.extension.guide import CANDIDATES, FOREST, Question, fit_guide
+from manifolia.extension.guide import Question
+from manifolia.extension.guide_choice import CANDIDATES, FOREST, fit_guide
 from manifolia.forest.targets import read_target
 
 

@@ -40,7 +40,7 @@ class Results:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             file.write(text)
-        texts = [f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in figures.items()]
+        texts = (f"{key} {round(value, 4) if isinstance(value, float) else value}" for key, value in figures.items())
         shown = figures.get("reason") or ", ".join(texts)
         print(f"{part}: {table}, seed {seed}, {name}: {shown}", flush=True)
 

@@ -24,8 +24,9 @@ from sklearn.svm import LinearSVC
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia.exceptions import HonestyWarning, ManifoliaWarning, ParameterError, ParameterTypeError
-from manifolia.extension import guide as G
-from manifolia.extension.guide import Borrowed, Question, check_guide, fit_guide, given_guide, read_votes
+from manifolia.extension import guide_choice as G
+from manifolia.extension.guide import Borrowed, Question, read_votes
+from manifolia.extension.guide_choice import check_guide, fit_guide, given_guide
 from manifolia.forest.targets import Target, read_target
 
 SILENT = Reporter(None)
@@ -161,7 +162,7 @@ def test_what_is_too_large_is_not_tried_and_said(monkeypatch):
     monkeypatch.setattr(G, "_MOST_VECTORS", 299)
     with pytest.warns(ManifoliaWarning, match="Not tried: an RBF SVM, which is for tables of up to 299 rows"):
         fit_guide("auto", question(X, y), np.full((300, 2), 0.5), SILENT)
-    with pytest.raises(ParameterError, match="an RBF SVM is for tables of up to 299 rows. Leave guide out"):
+    with pytest.raises(ParameterError, match=r"an RBF SVM is for tables of up to 299 rows\. Leave guide out"):
         fit_guide("svm", question(X, y), None, SILENT)
     for name, limit in (("lda", "_MOST_COLUMNS"), ("knn", "_MOST_NEAREST"), ("lda", "_MOST_NUMBERS")):
         monkeypatch.setattr(G, limit, 1)

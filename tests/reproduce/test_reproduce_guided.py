@@ -305,7 +305,7 @@ def test_the_page_prints_what_was_missed_and_what_is_missing(module, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "won 7, tied 0, lost 1 of the 8 targets below." in text
     assert "Made here; 2 tables, 2 seeds.\n" in text
-    lacking = "4 of 100 splits of tables, 0 of 40 permutations of labels, 0 of 10 splits with mixtures"
+    lacking = "4 of 100 splits of tables, 0 of 50 permutations of labels, 0 of 10 splits with mixtures"
     assert f"This run is not whole, and its verdicts are not final: {lacking}.\n" in text
     assert "| 0 of 2 (0 of 1 chosen on, 0 of 1 judged on) | **missed** |" in text
     assert "| UMAP | glass, vowel | umap-learn is not installed |" in text

@@ -85,8 +85,8 @@ class Card:
         ``importances_std_``.
     predicts : bool, default=False
         Whether the forest, or another guide, predicted the target of rows that it was not trained on. †
-    prediction : str, default="oob_prediction_"
-        Attribute that holds these predictions. †
+    prediction : str
+        Attribute that holds these predictions; ``oob_prediction_`` if nothing else is said. †
     knower : str, default="the forest"
         Who made them, as in a sentence. †
     sharper : str, default=""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted as check_is_fitted
+from sklearn.utils.validation import has_fit_parameter
 
 from manifolia._core.cells import Cells, as_array, check_indices
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
@@ -380,3 +381,8 @@ def feature_numbers(features: Any, model: Any) -> IntArray:
             f"fit."
         )
     return np.array([known[name] for name in asked], dtype=np.intp)
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Tell whether an estimator's ``fit`` takes weights of rows."""
+    return bool(has_fit_parameter(estimator, "sample_weight"))

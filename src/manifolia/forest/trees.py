@@ -23,7 +23,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import current_n_jobs, map_blocks
 from manifolia._core.precision import confused_columns
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, check_matrix
+from manifolia._core.validate import check_is_fitted, check_matrix, is_sparse, validate_data
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
@@ -182,6 +182,21 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
             parameter=name,
         )
     return sp.csr_array(single) if sp.issparse(single) else np.ascontiguousarray(single)
+
+
+def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
+    """Check rows for a forest, of ``fit`` (`reset`) or later; missing values are allowed."""
+    least = 2 if reset else 1
+    rows = validate_data(estimator, X, reset=reset, accept_sparse=True, allow_nan=True, min_rows=least)
+    if is_sparse(rows) and has_missing(rows):
+        raise ParameterError(
+            "X is sparse and contains NaN, and forests take missing values in dense data only. Pass X.toarray(), or "
+            "fill them in.",
+            parameter="X",
+        )
+    if reset and not is_sparse(rows):
+        check_single_precision(rows, getattr(estimator, "feature_names_in_", range(rows.shape[1])))
+    return rows
 
 
 def check_single_precision(X: FloatArray, names: Sequence[Any]) -> None:
@@ -362,3 +377,13 @@ def describe_node(trees: Trees, node: int, names: Sequence[str], *, missing: boo
         for (feature, sign), bound in bounds.items()
     ]
     return " and ".join(parts) if parts else "every row"
+
+
+def predict_in_order(forest: Any, rows: Any) -> Array:
+    """Predict the target of rows, trees in order: threads add them as they arrive, and so do not agree on every tie."""
+    before = forest.n_jobs
+    forest.set_params(n_jobs=1)
+    try:
+        return np.asarray(forest.predict(rows))
+    finally:
+        forest.set_params(n_jobs=before)

@@ -19,7 +19,7 @@ from manifolia._core.groups import sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse, validate_data
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.extension.guide import FittedGuide
@@ -44,9 +44,9 @@ from manifolia.forest.trees import (
     Trees,
     check_forest,
     check_forest_input,
-    check_single_precision,
-    has_missing,
+    check_rows,
     is_grown,
+    predict_in_order,
     read_trees,
 )
 from manifolia.metrics.near_copies import suspect_near_copies
@@ -54,21 +54,6 @@ from manifolia.metrics.separation import judge_separation, target_score
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
-
-
-def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
-    """Check rows for a forest, of ``fit`` (`reset`) or later; missing values are allowed."""
-    least = 2 if reset else 1
-    rows = validate_data(estimator, X, reset=reset, accept_sparse=True, allow_nan=True, min_rows=least)
-    if is_sparse(rows) and has_missing(rows):
-        raise ParameterError(
-            "X is sparse and contains NaN, and forests take missing values in dense data only. Pass X.toarray(), or "
-            "fill them in.",
-            parameter="X",
-        )
-    if reset and not is_sparse(rows):
-        check_single_precision(rows, getattr(estimator, "feature_names_in_", range(rows.shape[1])))
-    return rows
 
 
 class Judged(NamedTuple):
@@ -269,15 +254,6 @@ class FittedForest:
             n_asked[asked] += 1.0
         total /= np.where(n_asked > 0.0, n_asked, np.nan)[:, np.newaxis, np.newaxis]
         return [total[:, k, :n_own] for k, n_own in enumerate(n_classes)]
-
-    def predict(self, rows: Any) -> Array:
-        """Predict the target of rows by all trees; the forest was grown on rows without names."""
-        before = self.forest.n_jobs
-        self.forest.set_params(n_jobs=1)  # threads add trees in the order of arrival, and so do not always agree
-        try:
-            return np.asarray(self.forest.predict(rows))
-        finally:
-            self.forest.set_params(n_jobs=before)
 
     def n_known(self, rows: Any) -> int:
         """Count rows that share all leaves with a training row."""
@@ -530,7 +506,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _predict(self, rows: Any) -> Array:
         """What whoever places the rows says of the target of others than the training rows."""
-        return self._fitted_forest.predict(rows)
+        return predict_in_order(self._fitted_forest.forest, rows)
 
     # --- for `fit` of the maps ---
 

@@ -49,13 +49,13 @@ from manifolia.forest.targets import Target, read_target, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_ensemble,
+    check_rows,
     describe_node,
     has_missing,
     is_grown,
     read_trees,
     single_precision,
 )
-from manifolia.methods._fitted_forest import check_rows
 
 _HELD_OUT = 9  # one row in nine judges the size of the forest, as one fold of the paper's nine training folds does
 _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that the cost stays linear in the rows

@@ -27,12 +27,13 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.validate import check_number, check_option
 from manifolia.forest.similarities import distances, nearest_by_similarity, similarity
+from manifolia.forest.trees import check_rows
 from manifolia.layout.embed import neighbor_layout
 from manifolia.layout.isomap import isomap
 from manifolia.layout.lle import lle
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.layout.tsne import tsne_neighbors
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked
 
 #: Names of the layouts.
 LAYOUTS = ("mds", "isomap", "lle", "tsne", "umap")

@@ -5,7 +5,7 @@ step   what                                                   here
 =====  =====================================================  ===================================================
 1      a start: RF-PHATE's coordinates of all rows            `operators.walk`, `layout.metric_mds`
 2      votes v_i of the trees that left row i out, or of a    `extension.vote_map.out_of_bag_votes`,
-       guide that has not seen it                             `extension.guide`
+       guide that has not seen it                             `extension.guide_choice`
 3      RF-GAP proximities p_ij, the largest of each row       `forest.proximity`
 4      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 5      t-SNE's forces on the affinities, from there           `layout.forces`
@@ -37,12 +37,14 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
-from manifolia.extension.guide import FittedGuide, Question, check_guide, fit_guide, given_guide
+from manifolia.extension.guide import FittedGuide, Question
+from manifolia.extension.guide_choice import check_guide, fit_guide, given_guide
 from manifolia.extension.vote_map import Votes, sharpened
 from manifolia.forest.targets import Target
+from manifolia.forest.trees import check_rows
 from manifolia.layout.forces import ForceLayout, Schedule, bearable_exaggeration, forces_need, neighbor_forces, resized
 from manifolia.layout.metric_mds import mds_layout
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
@@ -70,6 +72,13 @@ class GuidedMap(ForestBacked):
     ----------
     n_components : int, default=2
         Dimensions of the map. More than 3 are possible up to 20,000 rows.
+    guide : None, "auto", "lda", "svm", "knn" or estimator, default=None
+        Whose votes place the rows. None: the forest's. An estimator, a classifier with ``predict_proba`` or a
+        regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
+        model that did not see it, and new rows ask all five. ``"lda"`` (ridge regression for numbers), ``"svm"`` (RBF
+        kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"`` takes the best
+        of them and the forest, by the Brier score of the votes on rows that were left out, for numbers by the squared
+        error, and says which. The forest's proximities decide where inside its class a row lies, whoever guides.
     sharpness : float, default=2.0
         Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
         the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
@@ -78,13 +87,6 @@ class GuidedMap(ForestBacked):
         another ``sharpness**4`` times less. For numbers a tree counts less the further its value is from what all trees
         expect, in units of the forest's error, and for several labels the weights for each are multiplied. Without a
         target there is nothing to vote on, and nothing is sharpened.
-    guide : None, "auto", "lda", "svm", "knn" or estimator, default=None
-        Whose votes place the rows. None: the forest's. An estimator, a classifier with ``predict_proba`` or a
-        regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
-        model that did not see it, and new rows ask all five. ``"lda"`` (ridge regression for numbers), ``"svm"`` (RBF
-        kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"`` takes the best
-        of them and the forest, by the Brier score of the votes on rows that were left out, for numbers by the squared
-        error, and says which. The forest's proximities decide where inside its class a row lies, whoever guides.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     forest : scikit-learn forest, default=None

@@ -33,8 +33,9 @@ from manifolia._core.random import spawn_seeds
 from manifolia._core.types import ArrayLike, Callback, RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
+from manifolia.forest.trees import check_rows
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked, check_rows
+from manifolia.methods._fitted_forest import FittedForest, ForestBacked
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances

@@ -1,0 +1,223 @@
+"""Who guides a map: the forest, the best of several models, a user's own, or votes that somebody already has.
+
+``"auto"`` compares the models of `manifolia.extension.guide_models` with the forest, by the Brier score of their votes
+on rows that they have not seen, for numbers by the squared error. The forest stays unless another one is better by more
+than a standard error: a tie is no reason to place rows by a second model, and of several that know nothing the luckiest
+must not win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+
+from manifolia._core.pipelines import last_step
+from manifolia._core.progress import Reporter
+from manifolia._core.types import Array, FloatArray, IntArray
+from manifolia._core.validate import check_option, takes_weights
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning, ParameterError, ParameterTypeError
+from manifolia.extension.guide import Borrowed, FittedGuide, Question, cross_fit, framed, read_votes
+from manifolia.extension.guide_models import Output, fit_linear, fit_machines, fit_nearest
+from manifolia.forest.targets import Target
+
+FOREST = "forest"
+_MOST_NUMBERS = 2.5e7  # rows × columns up to which other models than the forest are tried
+_MOST_COLUMNS = 2_000  # of which the linear model needs a matrix
+_MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
+_MOST_NEAREST = 20_000  # rows that are searched for neighbours
+_FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
+
+
+class Candidate(NamedTuple):
+    """A model that the library can train as a guide."""
+
+    fit: Callable[..., Any]
+    classes: str  # What it is called in a sentence where it votes on classes
+    numbers: str  # The same for numbers
+
+
+CANDIDATES: Mapping[str, Candidate] = {
+    "lda": Candidate(fit_linear, "discriminant analysis", "ridge regression"),
+    "svm": Candidate(fit_machines, "an RBF SVM", "RBF support vector regression"),
+    "knn": Candidate(fit_nearest, "10-nearest-neighbour search", "10-nearest-neighbour search"),
+}
+
+
+def check_guide(guide: Any, target: Target) -> None:
+    """Refuse a guide that cannot be fitted anew, or not for this target."""
+    if guide is None:
+        return
+    if target.y is None:
+        raise ParameterError("guide needs a target to predict. Pass y, or leave guide out.", parameter="guide")
+    if isinstance(guide, str):
+        check_option(guide, "guide", ("auto", *CANDIDATES))
+        return
+    if not hasattr(guide, "fit") or not hasattr(guide, "get_params"):
+        raise ParameterTypeError(
+            f"guide must be None, 'auto', {', '.join(map(repr, CANDIDATES))} or an estimator with fit and get_params, "
+            f"got {type(guide).__name__}.",
+            parameter="guide",
+        )
+    name = name_of(guide)
+    if _is_frozen(guide):
+        raise ParameterError(
+            f"guide is frozen: {name} cannot be fitted anew, and as it is it has seen the labels of these rows. Pass "
+            f"the estimator itself, which is then cross-fitted, or votes that were made out of fold.",
+            parameter="guide",
+        )
+    if target.is_classification and not hasattr(guide, "predict_proba"):
+        remedy = "Wrap it in CalibratedClassifierCV." if is_classifier(guide) else "Pass a classifier that has it."
+        raise ParameterError(
+            f"guide must have predict_proba to vote on classes, and {name} has none. {remedy}", parameter="guide"
+        )
+    if not target.is_classification and not is_regressor(guide):
+        raise ParameterError(
+            f"guide must be a regressor, because the target is numbers, and {name} is none. Pass a regressor, or "
+            f"task='classification' if the numbers are codes of classes.",
+            parameter="guide",
+        )
+
+
+def _is_frozen(guide: Any) -> bool:
+    steps = [step for _, step in guide.steps] if hasattr(guide, "steps") else [guide]
+    inner = [step.get_params(deep=False).get("estimator") for step in steps if hasattr(step, "get_params")]
+    return any(type(step).__name__ == "FrozenEstimator" for step in (*steps, *inner))
+
+
+def name_of(guide: Any) -> str:
+    """Name an estimator in a sentence; of a pipeline the last step counts."""
+    return type(last_step(guide)).__name__
+
+
+def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide | None:
+    """Cross-fit a guide; `forest` holds the forest's votes out of bag. None: the forest is the best there is."""
+    classes = question.target.is_classification
+    question.warn_of_unseen_classes()
+    if isinstance(guide, str):
+        tried = CANDIDATES if guide == "auto" else {guide: CANDIDATES[guide]}
+        found, left_out = {}, {}
+        for key, candidate in tried.items():
+            name = candidate.classes if classes else candidate.numbers
+            reason = _too_large(key, question)
+            if reason:
+                left_out[name] = reason
+            else:
+                found[name] = cross_fit(candidate.fit, name, question, reporter, ours=True)
+        if guide != "auto" and left_out:
+            name, reason = next(iter(left_out.items()))
+            raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")
+        best = _best(found, left_out, question, forest if guide == "auto" else None)
+        if best is not None and question.weight is not None:
+            warn(f"guide: {best.name} takes no sample_weight. The weights count in the forest, not in the guide.")
+        return best
+    name = name_of(guide)
+    if hasattr(last_step(guide), "n_features_in_"):
+        warn(
+            f"guide: {name} is fitted already, and is not used as it is, because it may have seen the labels of these "
+            f"rows: a clone of it is fitted on each fold."
+        )
+    weight = question.weight
+    if weight is not None and not takes_weights(guide):
+        warn(f"guide: {name} takes no sample_weight. The weights count in the forest, not in the guide.")
+        weight = None
+    found_classes = [found for found, _ in question.outputs] if classes else []
+
+    def fit(X: Any, _outputs: list[Output], _hold: Any, rows: IntArray, y: Array) -> Borrowed:
+        more = {} if weight is None else {"sample_weight": weight[rows]}
+        fitted = clone(guide).fit(framed(X, question.names), y, **more)
+        model = Borrowed(fitted, found_classes, question.names)
+        model.by_row = not model.treats_rows_equally(X)
+        return model
+
+    votes, models = cross_fit(fit, name, question, reporter, ours=False)
+    loss = float(question.row_losses(votes).mean())
+    return FittedGuide(name, votes, models, question, {name: loss})
+
+
+def _too_large(key: str, question: Question) -> str:
+    n, d = question.rows.shape
+    if float(n) * d > _MOST_NUMBERS:
+        return f"tables of up to {_MOST_NUMBERS:,.0f} numbers"
+    if key == "lda" and d > _MOST_COLUMNS:
+        return f"tables of up to {_MOST_COLUMNS:,} columns"
+    if key == "svm" and n * len(question.outputs) > _MOST_VECTORS:
+        several = " with one target" if len(question.outputs) > 1 else ""
+        return f"tables of up to {_MOST_VECTORS:,} rows{several}"
+    if key == "knn" and n > _MOST_NEAREST:
+        return f"tables of up to {_MOST_NEAREST:,} rows"
+    return ""
+
+
+def _best(
+    found: dict[str, tuple[FloatArray, tuple[Any, ...]]],
+    left_out: dict[str, str],
+    question: Question,
+    forest: FloatArray | None,
+) -> FittedGuide | None:
+    """Take the model with the smallest loss, the forest if none is better than it by more than a standard error."""
+    losses = {name: question.row_losses(votes) for name, (votes, _) in found.items()}
+    if forest is not None:
+        losses = {FOREST: question.row_losses(forest), **losses}
+    means = {name: float(loss.mean()) for name, loss in losses.items()}
+    best = min(means, key=lambda name: means[name])
+    if forest is not None:
+        measure = "Brier score" if question.target.is_classification else "squared error, of the variance,"
+        listed = ", ".join(f"{name} {mean:.3f}" for name, mean in sorted(means.items(), key=lambda item: item[1]))
+        skipped = "".join(f" Not tried: {name}, which is for {reason}." for name, reason in left_out.items())
+        gain = losses[FOREST] - losses[best]
+        if best != FOREST and gain.mean() <= _standard_error(gain, question):
+            best = FOREST
+        kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
+        warn(f"guide: {kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
+    if best == FOREST:
+        return None
+    return FittedGuide(best, *found[best], question, means)
+
+
+def _standard_error(values: FloatArray, question: Question) -> float:
+    """Standard error of a mean over rows, or over groups of rows."""
+    centred = values - values.mean()
+    if question.groups is None:
+        return float(np.sqrt(np.sum(centred**2))) / max(len(values), 1)
+    groups = question.groups[question.target.labelled]
+    return float(np.linalg.norm(np.bincount(groups, centred))) / max(len(values), 1)
+
+
+def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide:
+    """Take votes that somebody has; warn that they are believed, and doubt what is too good."""
+    told = read_votes(votes, question.n_classes, question.rows.shape[0])
+    warn(
+        "votes are taken as made out of fold, by models that had not seen the rows that they vote on. This cannot be "
+        "checked: if it is not so, the map separates classes better than anything has earned.",
+        HonestyWarning,
+    )
+    loss = question.row_losses(told)
+    losses = {"votes": loss, FOREST: question.row_losses(forest)}
+    if _far_better(loss, losses[FOREST], question):  # what else knows so much?
+        for key, candidate in CANDIDATES.items():
+            if not _too_large(key, question):
+                name = candidate.classes if question.target.is_classification else candidate.numbers
+                losses[name] = question.row_losses(cross_fit(candidate.fit, name, question, reporter, ours=True)[0])
+        best = min((name for name in losses if name != "votes"), key=lambda name: losses[name].mean())
+        if _far_better(loss, losses[best], question):
+            measure = "Brier score" if question.target.is_classification else "squared error, of the variance"
+            what = "the forest" if best == FOREST else best
+            warn(
+                f"votes are far better than anything that was tried out of fold: a {measure} of {loss.mean():.3f}, "
+                f"against {losses[best].mean():.3f} of {what}. Had the model that made them seen these rows?",
+                HonestyWarning,
+            )
+    return FittedGuide(
+        "the model that voted", told, (), question, {name: float(one.mean()) for name, one in losses.items()}
+    )
+
+
+def _far_better(loss: FloatArray, other: FloatArray, question: Question) -> bool:
+    """Tell whether a loss is less than half of another, by more than a margin and four standard errors."""
+    gain = other - loss
+    margin = _FAR_ABOVE + 4.0 * _standard_error(gain, question)
+    return bool(gain.mean() > margin and loss.mean() < 0.5 * other.mean())
