@@ -8,9 +8,9 @@ to be compared with the forest. What a user knows better is passed as an estimat
 name        classes                                            numbers
 ==========  =================================================  ====================================================
 lda         discriminant analysis, shrunken (Ledoit, Wolf)     ridge regression, strength by leaving rows out
-svm         RBF kernel, one class against one; how margins     support vector regression with the same kernel
-            become shares is learned from a quarter of the
-            rows that is held back
+svm         RBF kernel, one class against one; how margins     support vector regression with the same kernel; how
+            become shares is learned from a quarter of the     strictly, is learned from a quarter of the rows that
+            rows that is held back                             is held back
 knn         shares among the ten nearest rows                  their mean
 ==========  =================================================  ====================================================
 
@@ -33,6 +33,7 @@ from manifolia._core.validate import is_sparse
 
 _K = 10  # neighbours
 _C = 10.0  # of support vector machines, on columns of unit variance
+_STRENGTHS = (1.0, 10.0)  # the same for numbers, of which the better one on rows held back is taken
 _HELD_BACK = 4  # one row in so many shows how far a margin can be trusted
 _STEEP = np.concatenate([[0.0], 2.0 ** np.arange(-2.0, 5.25, 0.25)])  # slopes that are tried
 _BY_FREQUENCY = np.linspace(0.0, 1.0, 5)  # powers of the classes' frequencies that are tried
@@ -159,7 +160,11 @@ def _fit_machine(Z: FloatArray, output: Output, hold: BoolArray, gamma: float) -
     values, n_classes = output
     if not n_classes:
         unit, center = float(values.std()) or 1.0, float(values.mean())
-        svr = SVR(C=_C, gamma=gamma).fit(Z, (values - center) / unit)
+        scaled, best = (values - center) / unit, _STRENGTHS[0]
+        if hold.any() and not hold.all():
+            tried = [SVR(C=C, gamma=gamma).fit(Z[~hold], scaled[~hold]).predict(Z[hold]) for C in _STRENGTHS]
+            best = _STRENGTHS[int(np.argmin([np.sum((told - scaled[hold]) ** 2) for told in tried]))]
+        svr = SVR(C=best, gamma=gamma).fit(Z, scaled)
         none: IntArray = np.empty(0, dtype=np.int64)
         return Machine(svr.support_vectors_, svr.dual_coef_.T, svr.intercept_, none, 0, unit, np.array([center]))
     present, codes = np.unique(values, return_inverse=True)
