@@ -27,6 +27,7 @@ from manifolia.exceptions import HonestyWarning, ManifoliaWarning, ParameterErro
 from manifolia.extension import guide_choice as G
 from manifolia.extension.guide import Borrowed, Question, read_votes
 from manifolia.extension.guide_choice import check_guide, fit_guide, given_guide
+from manifolia.extension.guide_models import Output, fit_nearest
 from manifolia.forest.targets import Target, read_target
 
 SILENT = Reporter(None)
@@ -60,8 +61,7 @@ def test_no_row_is_judged_by_a_model_that_has_seen_it():
     X = X + np.arange(150)[:, np.newaxis] * 1e-6  # no two alike
     guide = fit_guide(Remembers(), question(X, y), np.zeros((150, 3)), SILENT)
     np.testing.assert_allclose(guide.votes, 1 / 3)
-    new = guide.ask(X)
-    np.testing.assert_allclose(new[np.arange(150), y], (4 + 1 / 3) / 5)  # four of five have seen a row
+    np.testing.assert_array_equal(guide.ask(X), np.eye(3)[y])  # the model for new rows has seen all
 
 
 def test_no_row_is_judged_by_a_model_that_has_seen_its_group():
@@ -94,11 +94,14 @@ def test_rows_without_a_label_are_asked_and_not_learned_from():
     np.testing.assert_array_equal(alone.votes, guide.votes[target.labelled])
 
 
-def test_the_mean_of_all_models_answers_for_new_rows():
+def test_a_model_of_all_labelled_rows_answers_for_new_rows():
     X, y = load_iris(return_X_y=True)
-    guide = fit_guide("svm", question(X, y), np.zeros((150, 3)), SILENT)
-    expected = np.mean([model.predict(X[:5])[0] for model in guide.models], axis=0)
-    np.testing.assert_allclose(guide.ask(X[:5]), expected, atol=1e-15)
+    labels = np.where(np.arange(150) % 10 == 0, np.nan, y)
+    guide = fit_guide("knn", question(X, labels, task="classification"), np.zeros((150, 3)), SILENT)
+    known = np.arange(150) % 10 != 0
+    expected = fit_nearest(X[known], [Output(y[known], 3)], np.zeros(135, dtype=bool)).predict(X[:9])[0]
+    np.testing.assert_array_equal(guide.ask(X[:9]), expected)
+    np.testing.assert_array_equal(guide.votes[::10], guide.ask(X[::10]))
 
 
 @pytest.mark.parametrize("guide", ["lda", "svm", "knn"])
@@ -142,8 +145,9 @@ def test_the_forest_stays_unless_another_is_better_by_more_than_a_standard_error
         votes = [
             np.where(np.eye(2)[y] == 1, s[:, np.newaxis], 1 - s[:, np.newaxis]) for s in (share[0], share[1] + more)
         ]
+        another = G.CANDIDATES["knn"].learner("another")
         with pytest.warns(ManifoliaWarning, match="The forest guides" if name is None else "guided by another"):
-            best = G._best({"another": (votes[1], ())}, {}, question(X, y), votes[0])
+            best = G._best({another: votes[1]}, {}, question(X, y), votes[0])
         assert (None if best is None else best.name) == name
 
 
@@ -204,7 +208,7 @@ def test_a_model_that_treats_equal_rows_unequally_is_asked_row_by_row():
 
     X, y = load_iris(return_X_y=True)
     guide = fit_guide(Uneven(), question(X[:100], y[:100]), None, SILENT)
-    assert all(model.by_row for model in guide.models)
+    assert guide.model.by_row
     np.testing.assert_array_equal(guide.ask(X[40:41])[0], guide.ask(X[:100])[40])
 
 
@@ -218,7 +222,7 @@ def test_names_of_columns_reach_a_pipeline_that_chooses_by_them():
     moved = X.copy()
     moved[:, :2] += 9.0
     np.testing.assert_array_equal(guide.ask(moved), guide.ask(X))
-    assert isinstance(guide.models[0], Borrowed)
+    assert isinstance(guide.model, Borrowed)
 
 
 def test_weights_count_where_the_estimator_takes_them():
@@ -357,7 +361,7 @@ def test_given_votes_are_believed_with_a_warning():
         guide = given_guide(lda.votes, asked, lda.votes, SILENT)
     assert len(said) == 1
     np.testing.assert_array_equal(guide.votes, lda.votes)
-    assert not guide.models
+    assert guide.model is None
 
 
 def test_votes_that_are_too_good_are_doubted():

@@ -16,11 +16,11 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from manifolia._core.pipelines import last_step
 from manifolia._core.progress import Reporter
-from manifolia._core.types import Array, FloatArray, IntArray
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_option, takes_weights
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError, ParameterTypeError
-from manifolia.extension.guide import Borrowed, FittedGuide, Question, cross_fit, framed, read_votes
+from manifolia.extension.guide import Borrowed, FittedGuide, Learner, Question, cross_fit, finish, framed, read_votes
 from manifolia.extension.guide_models import Output, fit_linear, fit_machines, fit_nearest
 from manifolia.forest.targets import Target
 
@@ -35,9 +35,14 @@ _FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyo
 class Candidate(NamedTuple):
     """A model that the library can train as a guide."""
 
-    fit: Callable[..., Any]
+    fit: Callable[[Any, list[Output], BoolArray], Any]
     classes: str  # What it is called in a sentence where it votes on classes
     numbers: str  # The same for numbers
+
+    def learner(self, name: str) -> Learner:
+        """What can be trained, under a name."""
+        fit = self.fit
+        return Learner(name, lambda X, outputs, hold, rows, y: fit(X, outputs, hold), is_quiet=True)
 
 
 CANDIDATES: Mapping[str, Candidate] = {
@@ -99,14 +104,16 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
     question.warn_of_unseen_classes()
     if isinstance(guide, str):
         tried = CANDIDATES if guide == "auto" else {guide: CANDIDATES[guide]}
-        found, left_out = {}, {}
+        found: dict[Learner, FloatArray] = {}
+        left_out = {}
         for key, candidate in tried.items():
             name = candidate.classes if classes else candidate.numbers
             reason = _too_large(key, question)
             if reason:
                 left_out[name] = reason
             else:
-                found[name] = cross_fit(candidate.fit, name, question, reporter, ours=True)
+                learner = candidate.learner(name)
+                found[learner] = cross_fit(learner, question, reporter)
         if guide != "auto" and left_out:
             name, reason = next(iter(left_out.items()))
             raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")
@@ -118,7 +125,7 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
     if hasattr(last_step(guide), "n_features_in_"):
         warn(
             f"guide: {name} is fitted already, and is not used as it is, because it may have seen the labels of these "
-            f"rows: a clone of it is fitted on each fold."
+            f"rows: clones of it are fitted anew."
         )
     weight = question.weight
     if weight is not None and not takes_weights(guide):
@@ -126,16 +133,16 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
         weight = None
     found_classes = [found for found, _ in question.outputs] if classes else []
 
-    def fit(X: Any, _outputs: list[Output], _hold: Any, rows: IntArray, y: Array) -> Borrowed:
+    def fit(X: Any, _outputs: list[Output], _hold: BoolArray, rows: IntArray, y: Array) -> Borrowed:
         more = {} if weight is None else {"sample_weight": weight[rows]}
         fitted = clone(guide).fit(framed(X, question.names), y, **more)
         model = Borrowed(fitted, found_classes, question.names)
         model.by_row = not model.treats_rows_equally(X)
         return model
 
-    votes, models = cross_fit(fit, name, question, reporter, ours=False)
-    loss = float(question.row_losses(votes).mean())
-    return FittedGuide(name, votes, models, question, {name: loss})
+    learner = Learner(name, fit)
+    votes = cross_fit(learner, question, reporter)
+    return finish(learner, question, votes, {name: float(question.row_losses(votes).mean())})
 
 
 def _too_large(key: str, question: Question) -> str:
@@ -153,13 +160,13 @@ def _too_large(key: str, question: Question) -> str:
 
 
 def _best(
-    found: dict[str, tuple[FloatArray, tuple[Any, ...]]],
+    found: Mapping[Learner, FloatArray],
     left_out: dict[str, str],
     question: Question,
     forest: FloatArray | None,
 ) -> FittedGuide | None:
     """Take the model with the smallest loss, the forest if none is better than it by more than a standard error."""
-    losses = {name: question.row_losses(votes) for name, (votes, _) in found.items()}
+    losses = {learner.name: question.row_losses(votes) for learner, votes in found.items()}
     if forest is not None:
         losses = {FOREST: question.row_losses(forest), **losses}
     means = {name: float(loss.mean()) for name, loss in losses.items()}
@@ -172,10 +179,11 @@ def _best(
         if best != FOREST and gain.mean() <= _standard_error(gain, question):
             best = FOREST
         kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
-        warn(f"guide: {kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
+        warn(f"{kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
     if best == FOREST:
         return None
-    return FittedGuide(best, *found[best], question, means)
+    learner, votes = next((learner, votes) for learner, votes in found.items() if learner.name == best)
+    return finish(learner, question, votes, means)
 
 
 def _standard_error(values: FloatArray, question: Question) -> float:
@@ -201,7 +209,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
         for key, candidate in CANDIDATES.items():
             if not _too_large(key, question):
                 name = candidate.classes if question.target.is_classification else candidate.numbers
-                losses[name] = question.row_losses(cross_fit(candidate.fit, name, question, reporter, ours=True)[0])
+                losses[name] = question.row_losses(cross_fit(candidate.learner(name), question, reporter))
         best = min((name for name in losses if name != "votes"), key=lambda name: losses[name].mean())
         if _far_better(loss, losses[best], question):
             measure = "Brier score" if question.target.is_classification else "squared error, of the variance"
@@ -212,7 +220,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
                 HonestyWarning,
             )
     return FittedGuide(
-        "the model that voted", told, (), question, {name: float(one.mean()) for name, one in losses.items()}
+        "the model that voted", told, None, question, {name: float(one.mean()) for name, one in losses.items()}
     )
 
 

@@ -75,10 +75,11 @@ class GuidedMap(ForestBacked):
     guide : None, "auto", "lda", "svm", "knn" or estimator, default=None
         Whose votes place the rows. None: the forest's. An estimator, a classifier with ``predict_proba`` or a
         regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
-        model that did not see it, and new rows ask all five. ``"lda"`` (ridge regression for numbers), ``"svm"`` (RBF
-        kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"`` takes the best
-        of them and the forest, by the Brier score of the votes on rows that were left out, for numbers by the squared
-        error, and says which. The forest's proximities decide where inside its class a row lies, whoever guides.
+        model that did not see it. New rows ask one more, fitted on all rows. ``"lda"`` (ridge regression for numbers),
+        ``"svm"`` (RBF kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"``
+        takes the best of them and the forest, by the Brier score of the votes on rows that were left out, for numbers
+        by the squared error, and says which. The forest's proximities decide where inside its class a row lies,
+        whoever guides.
     sharpness : float, default=2.0
         Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
         the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
@@ -306,7 +307,7 @@ class GuidedMap(ForestBacked):
     def _guide_table(self, rows: Any, votes: Any) -> FloatArray | None:
         """Votes of the guide on new rows, in the units of the leaves; None where the forest's count."""
         guide: FittedGuide | None = self._guide
-        if votes is not None and (guide is None or guide.models):
+        if votes is not None and (guide is None or guide.model is not None):
             raise ParameterError(
                 "votes are taken where fit was given votes, and this map was not. Leave them out.", parameter="votes"
             )
@@ -314,7 +315,7 @@ class GuidedMap(ForestBacked):
             return None
         if votes is not None:
             return guide.read_new(votes, rows.shape[0]) / guide.units
-        if not guide.models:
+        if guide.model is None:
             warn(
                 "the map was made with votes, and none are given for these rows: the forest's votes place them. Pass "
                 "votes to transform."
@@ -325,14 +326,16 @@ class GuidedMap(ForestBacked):
     def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
         """How the guide votes on the classes of each output."""
         guide: FittedGuide | None = self._guide
-        if guide is None or (rows is not None and not guide.models):
+        if guide is None or (rows is not None and guide.model is None):
             return super()._class_shares(rows, part)
         return guide.shares(guide.votes[part] if rows is None else guide.ask(rows))
 
     def _predict(self, rows: Any) -> Array:
         """What the guide says of the target of others than the training rows."""
         guide: FittedGuide | None = self._guide
-        return guide.decide(guide.ask(rows)) if guide is not None and guide.models else super()._predict(rows)
+        return (
+            guide.decide(guide.ask(rows)) if guide is not None and guide.model is not None else super()._predict(rows)
+        )
 
     def _check_restored(self) -> None:
         """Check that a map which came from a file fits its forest and its guide."""

@@ -61,8 +61,8 @@ def _voters(context: Context) -> list[str]:
     known, new = "Votes of the trees that did not train on this row.", "Votes of all trees of the forest."
     if context.card.knower != FOREST:
         known = f"Votes of {context.card.knower}, fitted without this row."
-        n_models = len(context.method._guide.models)
-        new = f"Votes of {context.card.knower}, the mean of {n_models} fits." if n_models else new
+        if context.method._guide.model is not None:
+            new = f"Votes of {context.card.knower}, fitted on the rows of the map."
     return [known, new]
 
 
