@@ -183,7 +183,11 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     "-x", "--exclude", multiple=True, metavar="COLUMN", help="Column to show and not to use; may be repeated."
 )
 @_groups
-@click.option("--guide", type=click.Choice(_GUIDES), help="Whose votes place the rows of a guided map.")
+@click.option(
+    "--guide",
+    type=click.Choice(_GUIDES),
+    help="Whose votes place the rows of a guided map.  [default: auto, the best on rows left out]",
+)
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
               help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",

@@ -399,3 +399,17 @@ def test_several_labels_are_placed_by_a_guide():
     assert model.guide_prediction_.shape == (150, 3)
     assert np.isfinite(model.transform(X[150:])).all()
     assert [part.shape for part in model._class_shares(X[150:])] == [(50, 2)] * 3
+
+
+def test_importances_of_a_guide_are_what_shuffling_costs_it(ring):
+    X, y, _, _ = ring
+    X = np.column_stack([X, np.random.default_rng(3).normal(size=300)])  # a column that means nothing
+    model = guided(guide="svm").fit(X, y)
+    found = model.guide_importances(2)
+    assert found.shape == (7,)
+    assert found[:6].min() > 5 * abs(found[6])
+    np.testing.assert_array_equal(model.guide_importances(2), found)
+    with pytest.raises(ValueError, match="the forest guides this map: ask for feature_importances_"):
+        guided().fit(X, y).guide_importances()
+    with pytest.raises(ParameterError, match="n_repeats"):
+        model.guide_importances(0)

@@ -14,7 +14,7 @@ from manifolia._cli.console import Console
 from manifolia.exceptions import TableError
 from manifolia.explain.displacement import row_displacements
 from manifolia.explorer.decode import decode
-from manifolia.explorer.parts.predictions import vote_classes
+from manifolia.explorer.parts.predictions import FOREST, vote_classes
 from manifolia.runs import open_run
 from manifolia.runs.folder import Folder
 
@@ -86,7 +86,9 @@ def _explain_row(console: Console, folder: Folder, name: str, top: int) -> None:
     for column, shift in shifts.items():
         console.result(f"  {column[:28]:28s} {_short(values.get(column, '')):>14s}  {shift:6.3f}")
     if votes:
-        console.result("How the trees vote that did not train on it:")
+        knower = registry.card_of(model).knower
+        trees = "How the trees vote that did not train on it:"
+        console.result(trees if knower == FOREST else f"How it is voted on by {knower}, fitted without it:")
     for target, shares in votes.items():
         told = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:_CLASSES])
         rest = sum(list(shares.values())[_CLASSES:])

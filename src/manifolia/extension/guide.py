@@ -93,6 +93,7 @@ class FittedGuide:
         self.name = name  # what it is called in a sentence
         self.votes = votes  # (n, n_votes): shares of the classes of each output, or (n, n_outputs) numbers
         self.model = model  # trained on all rows; None where votes were given
+        self.seed, self.weight = question.seed, question.weight  # that it was trained with
         self.losses = losses  # Brier score, or squared error, of every model that was compared
         self.classes: list[Array] = [found for found, _ in question.outputs] if target.is_classification else []
         self.one_output = target.y is not None and target.y.ndim == 1
@@ -127,6 +128,7 @@ class FittedGuide:
     def fits(self, n: int, d: int) -> bool:
         """Whether arrays from a file can be used with one another: the search for neighbours does not look."""
         fits = self.votes.ndim == 2 and len(self.votes) == n and self.votes.dtype == np.float64
+        fits = fits and self.votes.shape[1] >= len(self.units)
         if isinstance(self.model, Nearest):
             rows = self.model.rows
             fits = fits and rows.ndim == 2 and rows.shape[1] == d and rows.dtype == np.float64

@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from manifolia._core.pipelines import last_step
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
-from manifolia._core.validate import check_option, takes_weights
+from manifolia._core.validate import check_option, is_sparse, takes_weights
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError, ParameterTypeError
 from manifolia.extension.guide import Borrowed, FittedGuide, Learner, Question, cross_fit, finish, framed, read_votes
@@ -127,11 +127,19 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
             f"guide: {name} is fitted already, and is not used as it is, because it may have seen the labels of these "
             f"rows: clones of it are fitted anew."
         )
-    weight = question.weight
-    if weight is not None and not takes_weights(guide):
+    if question.weight is not None and not takes_weights(guide):
         warn(f"guide: {name} takes no sample_weight. The weights count in the forest, not in the guide.")
-        weight = None
-    found_classes = [found for found, _ in question.outputs] if classes else []
+    learner = learner_of(guide, name, question)
+    votes = cross_fit(learner, question, reporter)
+    return finish(learner, question, votes, {name: float(question.row_losses(votes).mean())})
+
+
+def learner_of(guide: Any, name: str, question: Question) -> Learner:
+    """What can be trained as a guide: a model of the library by its name in sentences, or clones of an estimator."""
+    if isinstance(guide, str):
+        return next(one for one in CANDIDATES.values() if name in (one.classes, one.numbers)).learner(name)
+    weight = question.weight if takes_weights(guide) else None
+    found_classes = [found for found, _ in question.outputs] if question.target.is_classification else []
 
     def fit(X: Any, _outputs: list[Output], _hold: BoolArray, rows: IntArray, y: Array) -> Borrowed:
         more = {} if weight is None else {"sample_weight": weight[rows]}
@@ -140,9 +148,35 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
         model.by_row = not model.treats_rows_equally(X)
         return model
 
-    learner = Learner(name, fit)
-    votes = cross_fit(learner, question, reporter)
-    return finish(learner, question, votes, {name: float(question.row_losses(votes).mean())})
+    return Learner(name, fit)
+
+
+def guide_importance(learner: Learner, question: Question, n_repeats: int) -> FloatArray:
+    """Measure how much a guide's loss on rows that it was not trained on grows when a column is shuffled.
+
+    Of every fold, the values of a column are shuffled among its rows, which the model that has not seen them is asked
+    about again.
+    """
+    generator, labelled = np.random.default_rng(question.seed), np.flatnonzero(question.target.labelled)
+    d, folds = question.rows.shape[1], question.folds()
+    grown, dense = np.zeros(d), question.rows.toarray() if is_sparse(question.rows) else question.rows
+    for f, fold in enumerate(folds):
+        where = f"fold {f + 1} of {len(folds)}"
+        model = learner.train(question, np.setdiff1d(labelled, fold), where)
+        before = _loss_of_rows(question, fold, learner.ask(model, question, fold, where))
+        for column in range(d):
+            for _ in range(n_repeats):
+                rows = dense.copy()
+                rows[fold, column] = rows[generator.permutation(fold), column]
+                shuffled = question._replace(rows=rows)
+                grown[column] += _loss_of_rows(question, fold, learner.ask(model, shuffled, fold, where)) - before
+    return grown / (n_repeats * len(labelled))
+
+
+def _loss_of_rows(question: Question, rows: IntArray, told: FloatArray) -> float:
+    votes = np.zeros((question.rows.shape[0], told.shape[1]))
+    votes[rows] = told
+    return float(question.row_losses(votes)[(np.cumsum(question.target.labelled) - 1)[rows]].sum())
 
 
 def _too_large(key: str, question: Question) -> str:

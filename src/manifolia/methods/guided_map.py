@@ -34,11 +34,12 @@ from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, RandomState, Sparse
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState, Sparse
+from manifolia._core.validate import check_is_fitted, check_number
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 from manifolia.extension.guide import FittedGuide, Question
-from manifolia.extension.guide_choice import check_guide, fit_guide, given_guide
+from manifolia.extension.guide_choice import check_guide, fit_guide, given_guide, guide_importance, learner_of
 from manifolia.extension.vote_map import Votes, sharpened
 from manifolia.forest.targets import Target
 from manifolia.forest.trees import check_rows
@@ -278,8 +279,7 @@ class GuidedMap(ForestBacked):
         """Ask the guide about the training rows; None where the forest guides."""
         if held is None or (self.guide is None and votes is None):
             return None
-        names = getattr(self, "feature_names_in_", None)
-        question = Question(rows, target, forest.groups, weight, names, seed)
+        question = self._question(rows, target, weight, seed, forest.groups)
         if votes is not None:
             return given_guide(votes, question, held.as_table(), reporter)
         return fit_guide(self.guide, question, held.as_table(), reporter)
@@ -303,6 +303,39 @@ class GuidedMap(ForestBacked):
         rows = self._check_new(X)
         with threads(self.n_jobs):
             return self._fitted_forest.place_new(rows, self._guide_table(rows, votes)).astype(rows.dtype, copy=False)
+
+    def guide_importances(self, n_repeats: int = 5) -> FloatArray:
+        """Measure which columns the guide uses: how much its loss grows when a column is shuffled.
+
+        The guide is fitted on the folds again, and each fold is asked about with shuffled values of one column.
+
+        Parameters
+        ----------
+        n_repeats : int, default=5
+            How often each column is shuffled.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Mean growth of the Brier score of rows that were left out, or of the squared error as a share of the
+            variance. Where the forest guides, `feature_importances_` says the like.
+        """
+        check_is_fitted(self, "embedding_")
+        check_number(n_repeats, "n_repeats", low=1, integer=True)
+        guide: FittedGuide | None = self._guide
+        if guide is None or guide.model is None:
+            who = "the forest guides this map: ask for feature_importances_" if guide is None else "votes were given"
+            raise ValueError(f"guide_importances needs a guide that can be fitted anew, and {who}.")
+        rows, target = self._fitted_forest.training_data()
+        with threads(self.n_jobs):
+            question = self._question(rows, target, guide.weight, guide.seed, self._fitted_forest.groups)
+            return guide_importance(learner_of(self.guide, guide.name, question), question, n_repeats)
+
+    def _question(
+        self, rows: Any, target: Target, weight: FloatArray | None, seed: int, groups: IntArray | None
+    ) -> Question:
+        """What a guide is asked to learn."""
+        return Question(rows, target, groups, weight, getattr(self, "feature_names_in_", None), seed)
 
     def _guide_table(self, rows: Any, votes: Any) -> FloatArray | None:
         """Votes of the guide on new rows, in the units of the leaves; None where the forest's count."""

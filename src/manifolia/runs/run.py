@@ -38,6 +38,9 @@ from manifolia.tables.repeated import group_notes
 Listener = Callable[[ProgressEvent], bool | None]
 
 _MIN_ROWS = 5
+#: Whose votes place the rows of a guided map if nobody says so. On the twelve tables that decided it the map showed as
+#: much of held-out rows as with the forest's, or more, and took at most twice as long (docs/results/guided.md).
+_GUIDE = "auto"
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
 _KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the run
 
@@ -175,14 +178,17 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
             f"{card.name} takes no task. Leave it out, or use a method that a target guides, such as guided-map.",
             parameter="task",
         )
-    if request.guide is not None:
+    guide = request.guide
+    if guide is None and "guide" in known and labels.y is not None:
+        guide = _GUIDE
+    if guide is not None:
         if "guide" not in known or labels.y is None:
             raise ParameterError(
                 f"guide is for maps with a target by a method that a guide can place, such as guided-map, not for "
                 f"{card.name}{'' if labels.y is not None else ' without a target'}. Leave it out.",
                 parameter="guide",
             )
-        settings["guide"] = None if request.guide == "forest" else request.guide
+        settings["guide"] = None if guide == "forest" else guide
     settings = {name: value for name, value in settings.items() if name in known}
     return card, kind(**{**settings, **request.settings})
 

@@ -39,9 +39,13 @@ def tune_table(
     groups = read_group_column(table, request.groups)
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
     read_task(estimator, labels)  # the run that is made with the settings says what was chosen
+    fixed: dict[str, Any] = dict(request.settings)
+    if "guide" in estimator.get_params(deep=False) and request.guide is None and "guide" not in fixed:
+        fixed["guide"] = None  # every setting is tried with the forest as guide, and so is the map that comes of it
+        estimator.set_params(guide=None)
     preparer, X = prepare(table, request, card)
     if not space:
-        space = {name: one for name, one in preset(estimator)[1].items() if name not in request.settings}
+        space = {name: one for name, one in preset(estimator)[1].items() if name not in fixed}
     tuner = Tuner(
         estimator,
         space,
@@ -55,5 +59,5 @@ def tune_table(
     with collected_warnings() as notes:
         codes = None if groups is None else groups.codes
         tuner.fit(X, labels.y, metric_X=PlainRows(preparer).fit_transform(X), groups=codes)
-    settings = {**request.settings, **tuner.best_params_}
+    settings = {**fixed, **tuner.best_params_}
     return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)
