@@ -66,7 +66,8 @@ FIGURES = {
     ),
     "over_separation": (
         "Over-separation",
-        "`over_separation_`: the score of a training row's 10 neighbours in the map minus the forest's out of bag.",
+        "`over_separation_`: the score of a training row's 10 neighbours in the map minus that of the forest out of bag, "
+        "or of another guide on rows that it was not trained on.",
         3,
     ),
     "seconds": (
@@ -85,9 +86,35 @@ def cell(values, digits):
     return text if len(values) == 1 else f"{text} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
-def figure_lines(means, figure):
+def guide_lines(found, means):
+    """The targets of the map that chooses its guide."""
+    if not found:
+        return []
+    rows = [[one.target, one.measured, "met" if one.is_met else "**missed**"] for one in found]
+    n_met = sum(one.is_met for one in found)
+    counts = tallies.tally((n_met, 0, len(found) - n_met))
+    return [
+        "",
+        f'With `guide="auto"`, on {seeds_text(means)} of each table: {counts} of {tallies.several(len(found), "target")}.',
+        "",
+        *markdown_table(["target of GuidedMap with guide auto", "measured", "verdict"], rows),
+    ]
+
+
+class _Both:
+    """Figures of all maps; those of the map that chooses its guide from the splits that it was tried on."""
+
+    def __init__(self, means, with_auto):
+        self._means, self._with_auto = means, with_auto
+
+    def values(self, figure, table, name):
+        return (self._with_auto if name == maps.AUTO else self._means).values(figure, table, name)
+
+
+def figure_lines(means, figure, with_auto):
     """The two tables of a figure: that of the tables of choosing, and that of the tables of judging."""
     heading, meaning, digits = FIGURES[figure]
+    means = _Both(means, with_auto)
     names = [name for name in run.ALL_MAPS if any(len(means.values(figure, table, name)) for table in TABLES)]
     lines = ["", f"## {heading}", "", meaning]
     for text, chosen_on in (("Tables that sharpness was chosen on", True), ("Tables that judge", False)):
@@ -126,25 +153,25 @@ def table_lines(means):
 
 def honesty_lines(results):
     """Permuted labels and mixtures, where they were run."""
-    lines, found = [], verdicts.excesses(results)
-    if found:
-        rows = []
-        for table, values in found.items():
+    lines, rows = [], []
+    for name in honesty.GUIDES:
+        for table, values in verdicts.excesses(results, name).items():
             for kind, text in (("left_out", "training rows, each left out"), ("held_out", "held-out rows")):
                 excess, most = values[kind], verdicts.allowed(table, values[kind])
                 said = "met" if excess.mean() <= most else "missed"
-                rows.append([table, text, cell(excess, 3), f"{most:.3f}", said, cell(values["over"], 3)])
+                seeds, over = str(len(excess)), cell(values["over"], 3)
+                rows.append([name, table, text, cell(excess, 3), f"{most:.3f}", said, over, seeds])
+    if rows:
         lines += [
             "",
             "## Permuted labels",
             "",
             "GuidedMap of tables whose targets were permuted: accuracy of 10 neighbours minus that of always saying "
-            "the largest class, or R². Over-separation is the map's score of training rows minus the forest's score "
-            "out of bag, which here falls below that of always saying the largest class, because a row's own label is "
-            "missing among its voters: a map that shows nothing is above it. "
-            f"{tallies.several(max(len(one['over']) for one in found.values()), 'seed')}.",
+            "the largest class, or R². Over-separation is the map's score of training rows minus that of the guide on "
+            "rows it was not trained on, which here falls below that of always saying the largest class, because a "
+            "row's own label is missing among its voters: a map that shows nothing is above it.",
             "",
-            *markdown_table(["table", "rows", "shown", "allowed", "verdict", "over-separation"], rows),
+            *markdown_table(["map", "table", "rows", "shown", "allowed", "verdict", "over-separation", "seeds"], rows),
         ]
     shares = verdicts.both_shares(results)
     if shares:
@@ -194,7 +221,9 @@ def write(results, path, *, stamp):
     n_met = sum(one.is_met for one in found)
     rows = [[one.target, one.measured, "met" if one.is_met else "**missed**"] for one in found]
     means = verdicts.Means(results)
+    with_auto = verdicts.Means(results, with_auto=True)
     lacking = shortfall(results, means)
+    guided = verdicts.guide_verdicts(results)
     lines = [
         "# Guided maps compared",
         "",
@@ -204,6 +233,7 @@ def write(results, path, *, stamp):
         "",
         *([lacking, ""] if lacking else []),
         *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
+        *guide_lines(guided, with_auto),
         "",
         PROTOCOL.strip(),
         *table_lines(means),
@@ -216,11 +246,11 @@ def write(results, path, *, stamp):
             "Training rows pale, held-out rows in full colour, by class.",
         ]
     for figure in FIGURES:
-        lines += figure_lines(means, figure)
+        lines += figure_lines(means, figure, with_auto)
     lines += [*honesty_lines(results), *reason_lines(results)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    for one in found:
+    for one in [*found, *guided]:
         print(f"{'met' if one.is_met else 'MISSED'}: {one.target}: {one.measured}")
 
 

@@ -10,7 +10,9 @@ from reproduce._shared.tallies import several
 from reproduce.guided import honesty, maps
 from reproduce.guided.data import TABLES
 
-OURS, PLAIN, FOREST = "GuidedMap", "GuidedMap, sharpness 1", "forest"
+OURS, PLAIN, FOREST, AUTO = "GuidedMap", "GuidedMap, sharpness 1", "forest", maps.AUTO
+#: With the best guide: what its map may lose of the best candidate's score on the mean, and of inner structure.
+GUIDE_LOSS, INNER_LOST = 0.02, 0.03
 #: What a map may lose of the forest's accuracy, on the mean of the class tables and on the worst.
 MEAN_LOSS, WORST_LOSS = 0.03, 0.10
 #: Shares of the tables on which the doubt, the rank, and the order inside classes must be right: 14 of 20, and 80 %.
@@ -36,11 +38,12 @@ class Verdict(NamedTuple):
 class Means:
     """Figures of all maps by table: values over seeds, and their means.
 
-    Maps are compared on the same splits: a seed of a table counts if every map of the results was tried on it.
+    Maps are compared on the same splits: a seed of a table counts if every map of the results was tried on it; that
+    of the best guide only if it is asked for, because it came later.
     """
 
-    def __init__(self, results):
-        ours = [one for one in results if one["part"] == "maps"]
+    def __init__(self, results, *, with_auto=False):
+        ours = [one for one in results if one["part"] == "maps" and (with_auto or one["map"] != AUTO)]
         names = {one["map"] for one in ours}
         tried = {}
         for one in ours:
@@ -51,7 +54,7 @@ class Means:
         for one in ours:
             if (one["table"], one["seed"]) in whole and "reason" not in one:
                 for figure, value in one.items():
-                    if figure not in ("part", "table", "seed", "map") and value is not None:
+                    if figure not in ("part", "table", "seed", "map", "guide") and value is not None:
                         self._values.setdefault((figure, one["table"], one["map"]), []).append(value)
 
     def values(self, figure, table, name):
@@ -83,6 +86,60 @@ def verdicts(results):
         *mixtures(results),
     ]
     return [one for one in found if one is not None]
+
+
+def guide_verdicts(results):
+    """Every target of the best guide whose results are there."""
+    means = Means(results, with_auto=True)
+    tables = means.tables("nn10", AUTO, OURS)
+    if not tables:
+        return []
+    lost = [means.mean("best", table, AUTO) - means.mean("nn10", table, AUTO) for table in tables]
+    first = [table for table in tables if place(means, table, AUTO, maps.MAPS) == 1]
+    sure = [table for table in tables if means.mean("doubt", table, AUTO) <= means.mean("own_doubt", table, AUTO)]
+    inner = {
+        table: means.mean("inner", table, OURS) - means.mean("inner", table, AUTO)
+        for table in means.tables("inner", AUTO, OURS)
+    }
+    found = [
+        Verdict(
+            f"at most {GUIDE_LOSS:.2f} lost against the best of the candidates on the mean",
+            f"{np.mean(lost):.3f} on {several(len(tables), 'table')}; at most {max(lost):.3f} "
+            f"({tables[int(np.argmax(lost))]})",
+            float(np.mean(lost)) <= GUIDE_LOSS,
+        ),
+        Verdict(
+            f"first of all maps by 10 neighbours on {MOST_TABLES:.0%} of the tables",
+            counted(tables, first),
+            on_most(tables, first, MOST_TABLES),
+        ),
+        Verdict(
+            f"Brier score (or squared error) no worse than the guide's own on {MOST_TABLES:.0%} of the tables",
+            counted(tables, sure),
+            on_most(tables, sure, MOST_TABLES),
+        ),
+    ]
+    if inner:
+        worst = max(inner, key=inner.get)
+        found.append(
+            Verdict(
+                f"inner structure at most {INNER_LOST} lower than with the forest as guide",
+                f"{inner[worst]:.3f} lower on {worst}; on {sum(v <= INNER_LOST for v in inner.values())} of "
+                f"{len(inner)} no more",
+                inner[worst] <= INNER_LOST,
+            )
+        )
+    for name in honesty.GUIDES[1:]:
+        found += permuted(results, name)
+    over = {table: means.mean("over_separation", table, AUTO) for table in means.tables("over_separation", AUTO)}
+    for name in honesty.GUIDES[1:]:
+        told = name.partition(", ")[2]
+        over |= {f"{table}, permuted, {told}": float(v["over"].mean()) for table, v in excesses(results, name).items()}
+    beyond = {table: value for table, value in over.items() if value > OVER_SEPARATION}
+    worst = ", ".join(f"{table} {value:+.3f}" for table, value in beyond.items())
+    text = f"beyond it on {len(beyond)} of {len(over)}" + (f": {worst}" if beyond else "")
+    found.append(Verdict(f"`over_separation_` at most {OVER_SEPARATION} on every table", text, not beyond))
+    return found
 
 
 def counted(tables, right):
@@ -134,8 +191,8 @@ def doubt(means):
 
 def rank(means):
     """Whether the map is the first or second of all."""
-    tables = means.tables("nn10", OURS)
-    right = [table for table in tables if place(means, table) <= 2]
+    tables, others = means.tables("nn10", OURS), [name for name in maps.MAPS if name != AUTO]
+    right = [table for table in tables if place(means, table, OURS, others) <= 2]
     if tables:
         yield Verdict(
             f"first or second of all maps by 10 neighbours on {MOST_TABLES:.0%} of the tables",
@@ -144,10 +201,10 @@ def rank(means):
         )
 
 
-def place(means, table):
+def place(means, table, ours, names):
     """The place of our map among all of a table by 10 neighbours; equal ones do not count as better."""
-    own = means.mean("nn10", table, OURS)
-    return 1 + sum(means.mean("nn10", table, name) > own for name in maps.MAPS)
+    own = means.mean("nn10", table, ours)
+    return 1 + sum(means.mean("nn10", table, name) > own for name in names)
 
 
 def never_below(means):
@@ -192,11 +249,12 @@ def few_coincide(means):
         )
 
 
-def excesses(results):
+def excesses(results, name=OURS):
     """For each table with permuted labels: by kind of rows, mean and standard error of what is shown; and the rest."""
     found = {}
+    ours = [one for one in results if one["part"] == "permuted" and one["map"] == name and "reason" not in one]
     for table in honesty.PERMUTED:
-        runs = [one for one in results if one["part"] == "permuted" and one["table"] == table and "reason" not in one]
+        runs = [one for one in ours if one["table"] == table]
         if runs:
             found[table] = {
                 kind: np.array([one[kind] - one[f"{kind}_blind"] for one in runs]) for kind in ("left_out", "held_out")
@@ -212,15 +270,16 @@ def allowed(table, values):
     return max(PERMUTED_EXCESS, 2.0 * float(values.std(ddof=1)) / math.sqrt(len(values)))
 
 
-def permuted(results):
+def permuted(results, name=OURS):
     """Whether permuted labels look like classes."""
-    found = excesses(results)
+    found = excesses(results, name)
+    by = "" if name == OURS else f" with {name.partition(', ')[2]}"
     cells = [(table, kind, found[table][kind]) for table in found for kind in ("left_out", "held_out")]
     over = [(table, kind) for table, kind, values in cells if values.mean() > allowed(table, values)]
     if cells:
         table, kind, values = max(cells, key=lambda cell: cell[2].mean())
         yield Verdict(
-            f"permuted labels show no more than nothing, by {PERMUTED_EXCESS} or two standard errors",
+            f"permuted labels{by} show no more than nothing, by {PERMUTED_EXCESS} or two standard errors",
             f"beyond it in {len(over)} of {len(cells)}; at most {values.mean():+.3f} ({table}, "
             f"{kind.replace('_', ' ')})",
             not over,
