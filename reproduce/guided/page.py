@@ -66,8 +66,8 @@ FIGURES = {
     ),
     "over_separation": (
         "Over-separation",
-        "`over_separation_`: the score of a training row's 10 neighbours in the map minus that of the forest out of bag, "
-        "or of another guide on rows that it was not trained on.",
+        "`over_separation_`: the score of a training row's 10 neighbours in the map minus that of the forest out of "
+        "bag, or of another guide on rows that it was not trained on.",
         3,
     ),
     "seconds": (
@@ -95,7 +95,8 @@ def guide_lines(found, means):
     counts = tallies.tally((n_met, 0, len(found) - n_met))
     return [
         "",
-        f'With `guide="auto"`, on {seeds_text(means)} of each table: {counts} of {tallies.several(len(found), "target")}.',
+        f'With `guide="auto"`, on {seeds_text(means)} of each table: {counts} of '
+        f"{tallies.several(len(found), 'target')}.",
         "",
         *markdown_table(["target of GuidedMap with guide auto", "measured", "verdict"], rows),
     ]
