@@ -10,11 +10,26 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.stats import norm
-from sklearn.neighbors import NearestNeighbors
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
 
 import manifolia as mf
 
+GUIDES = {
+    "discriminant analysis": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+    "ridge regression": RidgeCV(np.logspace(-2, 6, 17)),
+    "an RBF SVM": SVC(C=10.0),
+    "RBF support vector regression": SVR(C=10.0),
+    "10-nearest-neighbour search": KNeighborsClassifier(10),
+}
 POINT = 0.0051  # a share is said in whole per cent
 
 
@@ -128,7 +143,40 @@ class Opinion:
         return [keys(own) for own in (forest.classes_ if self.y.shape[1] > 1 else [forest.classes_])]
 
     @cached_property
+    def guide(self):
+        """Who places the rows in place of the forest; empty if nobody does."""
+        name = getattr(self.method, "guide_name_", "forest")
+        return "" if name == "forest" else name
+
+    @property
+    def knower(self):
+        return self.guide or "the forest"
+
+    @cached_property
     def votes(self):
+        """What the guide says that has not seen a row, and the forest where there is none."""
+        if not self.guide:
+            return self.forest_votes
+        votes = self.method._guide.votes
+        self.check_guide(votes)
+        sizes = [len(names) if self.classes else 1 for names in self.class_names]
+        return np.split(votes, np.cumsum(sizes)[:-1], axis=1)
+
+    def check_guide(self, votes):
+        """Other folds and scikit-learn's own models come to about the same score."""
+        model = make_pipeline(SimpleImputer(), StandardScaler(), GUIDES[self.guide])
+        X, labels = np.asarray(self.run.rows)[self.known], self.labels[self.known]
+        folds = KFold(5, shuffle=True, random_state=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            said = [cross_val_predict(model, X, column, cv=folds) for column in labels.T]
+        if labels.shape[1] == 1:
+            own = self.decided([votes])
+            score, other = self.score(labels, own[self.known]), self.score(labels, said[0][:, None])
+            assert abs(score - other) < 0.04 + 2.0 / np.sqrt(len(labels))
+
+    @cached_property
+    def forest_votes(self):
         """For each target (n, n_classes) or (n, 1): what the trees say, on average, that have not seen a row."""
         forest, X = self.method.forest_, self.run.rows
         n_targets = self.y.shape[1]
@@ -146,13 +194,33 @@ class Opinion:
                 sums[k][out] += shares[k]
         return [one / asked[:, None] for one in sums]
 
+    def decided(self, votes):
+        """(n, n_targets): what votes come to."""
+        if self.classes:
+            pairs = zip(self.class_names, votes, strict=True)
+            return np.column_stack([names[shares.argmax(axis=1)] for names, shares in pairs])
+        return np.column_stack([shares[:, 0] for shares in votes])
+
     @cached_property
     def guesses(self):
+        """(n, n_targets): what the guide says that has not seen a row."""
+        return self.decided(self.votes)
+
+    @cached_property
+    def forest_guesses(self):
         """(n, n_targets): what the trees say that have not seen a row."""
-        if self.classes:
-            pairs = zip(self.class_names, self.votes, strict=True)
-            return np.column_stack([names[shares.argmax(axis=1)] for names, shares in pairs])
-        return np.column_stack([shares[:, 0] for shares in self.votes])
+        return self.decided(self.forest_votes)
+
+    def row_losses(self, votes):
+        """Brier score, or squared error as a share of the variance, of the labelled rows."""
+        found = []
+        for names, shares, column in zip(self.class_names, votes, self.labels[self.known].T, strict=True):
+            if self.classes:
+                found.append(((shares[self.known] - (column[:, None] == names)) ** 2).sum(axis=1))
+            else:
+                truth = column.astype(float)
+                found.append((shares[self.known, 0] - truth) ** 2 / truth.var())
+        return np.mean(found, axis=0)
 
     def score(self, labels, guesses):
         if self.classes:
@@ -164,8 +232,13 @@ class Opinion:
 
     @cached_property
     def learned(self):
-        """The forest's score on rows that it has not seen."""
+        """The guide's score on rows that it has not seen."""
         return self.score(self.labels[self.known], self.guesses[self.known])
+
+    @cached_property
+    def forest_learned(self):
+        """The forest's score on rows that it has not seen."""
+        return self.score(self.labels[self.known], self.forest_guesses[self.known])
 
     def voted(self, Y):
         """What the nearest rows in a map say of the labelled rows."""
@@ -241,10 +314,13 @@ class Opinion:
 
     @cached_property
     def chance(self):
-        """How often shuffled labels agree with the guesses as well as the true ones, for the best of the targets."""
+        return self.chance_of(self.guesses)
+
+    def chance_of(self, guesses):
+        """How often shuffled labels agree with guesses as well as the true ones, for the best of the targets."""
         rng = np.random.default_rng(0)
         found = []
-        for truth, guess in zip(self.labels[self.known].T, self.guesses[self.known].T, strict=True):
+        for truth, guess in zip(self.labels[self.known].T, guesses[self.known].T, strict=True):
             if self.classes:
                 codes = np.unique(np.append(truth, guess), return_inverse=True)[1]
                 truth, guess = codes[: len(truth)], codes[len(truth) :]
@@ -318,23 +394,27 @@ class Opinion:
             (r"No column matters for (.+) by more than chance: be careful with what the map seems to show\.",
              self._none),
             (r"By the vote of its (\d+) nearest (rows|labelled rows) in the map (\d+%) of the (rows|labelled rows) get "
-             r"their own (.+) \(always guessing the most frequent: (\d+%)\); the forest is right about (\d+%) of rows "
-             r"it was not trained on\. The map shows (.+)\.", self._vote),
+             r"their own (.+) \(always guessing the most frequent: (\d+%)\); (.+) is right about (\d+%) of rows "
+             r"it was not trained on(?:, the forest about (\d+%))?\. The map shows (.+)\.", self._vote),
             (r"What would show more, tried on this table with the same forest: with (.+) the (\d+) nearest "
              r"(rows|labelled rows) in the map (are right about|explain) (\d+%) (of the .+) instead of (\d+%)\.",
              self._remedy),
             (r"Tried on this table with the same forest, and not clearly better than this map with its (\d+%) "
              r"(of the .+): (.+); more trees or another method may be\.", self._no_remedy),
-            (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+); the forest is right "
-             r"about (\d+%) on rows it was not trained on\.", self._shares),
-            (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+); the forest explains (\d+%) on "
-             r"rows it was not trained on\.", self._shares),
+            (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+); (.+) is right "
+             r"about (\d+%) on rows it was not trained on(?:, the forest about (\d+%))?\.", self._shares),
+            (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+); (.+) explains (\d+%) on "
+             r"rows it was not trained on(?:, the forest explains (\d+%))?\.", self._shares),
             (r"(\d+%) of a row's (\d+) nearest rows in the table are among its (\d+) nearest in the map \(([\d.]+%) by "
              r"chance\); trustworthiness is ([\d.]+) of 1\.", self._kept),
             (r"The rows farthest from their (\d+) nearest are (.+), in units of the usual distance\.", self._isolated),
             (r"At least half of the rows have the same values as (\d+) others\.", self._same),
-            (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than the forest would guess \(always guessing the "
+            (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than (.+) would guess \(always guessing the "
              r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
+            (r"(.+) and the forest would guess another (.+) for ([\d,]+) of ([\d,]+) rows?(: | *, among them )(.+?)\."
+             r"( Colour by “guide and forest” to see all\.)?", self._disagree),
+            (r"(.+) and the forest would guess the same (.+) for every row\.", self._agree),
+            (r"Of (.+), (.+) and the forest say most different things about (.+)\.", self._apart),
         ):  # fmt: skip
             matched = re.fullmatch(pattern, text)
             if matched:
@@ -378,14 +458,15 @@ class Opinion:
 
     def _no_better(self, *targets):
         assert set(targets) == {self.name}
-        assert self.chance > 0.004
+        assert self.chance_of(self.forest_guesses) > 0.004
         assert self.made.learnable is not True
 
     def _none(self, purpose):
         assert purpose == self._purpose()
         assert self.made.learnable is not True
 
-    def _vote(self, k, near, shown, again, name, blind, learned, judged):
+    def _vote(self, k, near, shown, again, name, blind, knower, learned, forest, judged):
+        self._known_by(knower, forest)
         assert (int(k), name, near) == (min(10, self.known.sum() - 1), self.name, again)
         assert near == ("rows" if self.known.all() else "labelled rows")
         assert abs(percent(shown) - self.shown) < POINT + 0.02  # neighbours at equal distances
@@ -452,7 +533,8 @@ class Opinion:
         near = "rows" if self.known.all() else "labelled rows"
         return "are right about", f"of the {near}" if self.y.shape[1] == 1 else "of the labels"
 
-    def _shares(self, k, shown, name, learned):
+    def _shares(self, k, shown, name, knower, learned, forest):
+        self._known_by(knower, forest)
         assert (int(k), name) == (min(10, self.known.sum() - 1), self.name)
         assert abs(percent(shown) - max(self.shown, 0)) < POINT + 0.02
         assert abs(percent(learned) - max(self.learned, 0)) < POINT + 2 / self.n
@@ -485,7 +567,54 @@ class Opinion:
     def _same(self, k):
         assert (self._distances(int(k)) < 1e-9).mean() >= 0.5
 
-    def _surprises(self, wrong, known, name, missed, rest):
+    def _known_by(self, knower, forest):
+        """Who is said to know the target, and what the forest knows, if that is another."""
+        assert knower == self.knower
+        assert (forest is None) == (not self.guide)
+        if forest:
+            assert abs(percent(forest) - max(self.forest_learned, 0)) < POINT + 2 / self.n  # votes that are even
+
+    def _disagree(self, knower, name, differing, n, _, told, colour):
+        assert (knower.lower(), name, int(n.replace(",", ""))) == (self.guide.lower(), self.name, self.n)
+        differ = np.flatnonzero(self.guesses[:, 0] != self.forest_guesses[:, 0])
+        assert abs(int(differing.replace(",", "")) - len(differ)) <= 2  # votes that are even
+        rows = next(finding["rows"] for finding in self.run.report["findings"] if told in finding["text"])
+        named = re.findall(r"(\S+) \((.+?), by the forest (.+?)\)", told)
+        assert [row for row, _, _ in named] == [str(self.run.coordinates["row"].iloc[row]) for row in rows]
+        for row, (_, one, two) in zip(rows, named, strict=True):
+            assert one == self.guesses[row, 0] != two
+        assert bool(colour) == (int(differing.replace(",", "")) > len(named))
+
+    def _agree(self, knower, name):
+        assert (knower.lower(), name) == (self.guide.lower(), self.name)
+        assert (self.guesses != self.forest_guesses).sum() <= 2
+
+    def _apart(self, name, knower, told):
+        assert (name, knower) == (self.name, self.guide)
+        apart = np.abs(self.guesses[:, 0].astype(float) - self.forest_guesses[:, 0].astype(float))
+        named = re.findall(r"(\S+) \((\S+) and (\S+)\)", told)
+        rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, _, _ in named]
+        for row, (_, one, two) in zip(rows, named, strict=True):
+            assert float(one) == pytest.approx(self.guesses[row, 0], rel=1e-3)
+            assert float(two) == pytest.approx(self.forest_guesses[row, 0], rel=1e-3)
+        assert apart[rows].min() >= np.sort(apart)[-len(rows)] * (1 - 1e-9)
+
+    def check_choice(self, who, measure, listed):
+        """The scores of the models that might have guided the map."""
+        told = {name: float(value) for name, value in re.findall(r"([^,]+?) ([\d.]+)(?:, |$)", listed)}
+        assert list(told.values()) == sorted(told.values())
+        assert measure == ("Brier score" if self.classes else "Squared error, of the variance,")
+        assert (who or "the forest") == self.knower
+        forest, own = self.row_losses(self.forest_votes), self.row_losses(self.votes)
+        assert told["forest"] == pytest.approx(forest.mean(), abs=6e-4)
+        assert told[self.guide or "forest"] == pytest.approx(own.mean(), abs=6e-4)
+        if self.guide:
+            assert next(iter(told)) == self.guide
+            gain = forest - own
+            assert gain.mean() > gain.std() / np.sqrt(len(gain))
+
+    def _surprises(self, wrong, known, name, knower, missed, rest):
+        assert knower == self.knower
         labels, guesses = self.labels[:, 0], self.guesses[:, 0]
         differ = self.known & (labels != guesses)
         n_wrong, n_known, n_missed = (int(text.replace(",", "")) for text in (wrong, known, missed))

@@ -93,8 +93,21 @@ def check_note(opinion, note):
         np.testing.assert_allclose(rows[:, numeric].mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(rows[:, numeric].std(axis=0), 1, rtol=1e-9)
         return
+    chosen = re.fullmatch(
+        r"(?:The forest guides the map|The map is guided by (.+?))\. (Brier score|Squared error, of the variance,) on "
+        r"rows that were left out: (.+?)\.", note,
+    )  # fmt: skip
+    if chosen:
+        opinion.check_choice(*chosen.groups())
+        return
+    unseen = re.match(r"([\d,]+) rows? (?:is|are) of a class that the guide's model for it has not seen", note)
+    if unseen:
+        counts = pd.Series(opinion.labels[opinion.known, 0]).value_counts()
+        assert int(unseen[1].replace(",", "")) == (counts == 1).sum()
+        return
     unearned = re.fullmatch(
-        r"the map separates the target better \((-?[\d.]+), by the (\d+) nearest rows\) than the forest can tell it on "
+        r"the map separates the target better \((-?[\d.]+), by the (\d+) nearest rows\) than "
+        rf"{opinion.knower} can tell it on "
         r"rows it was not trained on \((-?[\d.]+)\): part of the separation is not earned\.", note,
     )  # fmt: skip
     assert unearned, f"nobody checks: {note}"
@@ -121,15 +134,19 @@ def check_transform(opinion, folder, tmp_path):
         name: ~made.new[name].isin(made.frame[name].dropna()) & made.new[name].notna()
         for name in opinion.used if opinion.kinds[name] == "category"
     }  # fmt: skip
+    said_by = f"The predictions of {opinion.guide}" if opinion.guide else "The forest's predictions"
     for line in lines:
         novel = re.fullmatch(
             r"(\d+) of them looks? unlike the rows of the map \(novelty of at least ([\d.]+), as ([\d.]+%) of rows "
             r"like those have\)\.", line,
         )  # fmt: skip
         right = re.match(
-            r"The forest's predictions are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file", line
+            rf"{said_by} are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file",
+            line,
         )
-        explained = re.match(r"The forest's predictions explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line)
+        explained = re.match(
+            rf"(?i:{opinion.knower})'s predictions explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line
+        )
         like = re.fullmatch(
             r"But (\d+) rows? looks? to the forest exactly like rows of the fit, whose answers it has seen\.", line
         )

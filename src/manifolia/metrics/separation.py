@@ -123,7 +123,7 @@ def judge_separation(
         near = "rows" if groups is None else "rows of other groups"
         warn(
             f"the map separates the target better ({shown:.3f}, by the {k} nearest {near}) than {knower} can tell "
-            f"it on rows not trained on ({score:.3f}): part of the separation is not earned.",
+            f"it on rows it was not trained on ({score:.3f}): part of the separation is not earned.",
             HonestyWarning,
         )
     return score, shown - score

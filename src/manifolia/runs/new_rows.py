@@ -13,6 +13,7 @@ from manifolia._core.warnings import warn
 from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
 from manifolia.explorer.findings import as_keys
+from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.runs.report import column_names
 from manifolia.tables import Table
@@ -58,7 +59,7 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
         columns["novelty"] = arrivals.novelty
     accuracy, compared = None, ""
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
-        forest, said_by = context.method.forest_, _possessive(context.card.knower)
+        forest, said_by = context.method.forest_, _predictions_of(context.card.knower)
         y = next(iter(known.values()))
         if hasattr(forest, "classes_"):
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
@@ -94,10 +95,8 @@ def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray
             )
 
 
-def _possessive(name: str) -> str:
-    """ "The forest's predictions"."""
-    said = f"{name[0].upper()}{name[1:]}"
-    return f"{said}{chr(39)} predictions" if said.endswith("s") else f"{said}'s predictions"
+def _predictions_of(name: str) -> str:
+    return "The forest's predictions" if name == FOREST else f"The predictions of {name}"
 
 
 def _compare_classes(
