@@ -512,8 +512,9 @@ class Opinion:
         assert (verb, unit) == self._unit()
         value, won, error = self.other_maps[name]
         assert abs(percent(shown) - max(self.shown, 0)) < POINT + 0.02
-        assert abs(percent(score) - max(value, 0)) < POINT + 0.02
-        assert won > max(0.02, 2 * error) - 0.02
+        slack = 0.04 if self.guide else 0.02  # texts of classes are in another order, and so folds are others
+        assert abs(percent(score) - max(value, 0)) < POINT + slack
+        assert won > max(0.02, 2 * error) - slack
         assert value >= max(other for other, _, _ in self.other_maps.values()) - 0.02
 
     def _no_remedy(self, shown, unit, told):

@@ -145,7 +145,7 @@ def check_transform(opinion, folder, tmp_path):
             line,
         )
         explained = re.match(
-            rf"(?i:{opinion.knower})'s predictions explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line
+            rf"{said_by} explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line
         )
         like = re.fullmatch(
             r"But (\d+) rows? looks? to the forest exactly like rows of the fit, whose answers it has seen\.", line

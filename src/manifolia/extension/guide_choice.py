@@ -29,6 +29,7 @@ _MOST_NUMBERS = 2.5e7  # rows × columns up to which other models than the fores
 _MOST_COLUMNS = 2_000  # of which the linear model needs a matrix
 _MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
 _MOST_NEAREST = 20_000  # rows that are searched for neighbours
+_LEAST_GAIN = 1e-3  # by which a model must be better than the forest, however sure that is
 _FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
 
 
@@ -210,7 +211,7 @@ def _best(
         listed = ", ".join(f"{name} {mean:.3f}" for name, mean in sorted(means.items(), key=lambda item: item[1]))
         skipped = "".join(f" Not tried: {name}, which is for {reason}." for name, reason in left_out.items())
         gain = losses[FOREST] - losses[best]
-        if best != FOREST and gain.mean() <= _standard_error(gain, question):
+        if best != FOREST and gain.mean() <= max(_standard_error(gain, question), _LEAST_GAIN):
             best = FOREST
         kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
         warn(f"{kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
