@@ -103,12 +103,13 @@ def test_how_a_map_was_made_is_true_of_it(make, said, without_its_label, forest_
     assert (_WITHOUT_ITS_LABEL in told) == without_its_label
 
 
-def test_a_run_and_its_model_show_the_same(forest_map):
+@pytest.mark.parametrize("guide", ["forest", "knn"])
+def test_a_run_and_its_model_show_the_same(forest_map, guide):
     """Both roads: `manifolia map` on a table, and `mf.explore` of a model that was fitted by hand."""
     _, X, y = forest_map
     table = X.assign(kind=np.where(y > 0, "high", "low"))
-    run = make_run(read(table), Request(target=("kind",), settings={"n_trees": 30}, title="Guided map"))
-    model = mf.GuidedMap(n_trees=30, random_state=0).fit(X, table["kind"])
+    run = make_run(read(table), Request(target=("kind",), guide=guide, settings={"n_trees": 30}, title="Guided map"))
+    model = mf.GuidedMap(n_trees=30, guide=None if guide == "forest" else guide, random_state=0).fit(X, table["kind"])
     page = payload_of_model(model, X, table["kind"], importances=True)
     for part, told in run.payload.meta["parts"].items():
         if part != "quality":  # where a run has more scores

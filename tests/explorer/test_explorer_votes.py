@@ -143,18 +143,28 @@ def test_a_row_that_every_tree_has_seen_has_no_votes_and_numbers_have_none(rng):
     assert set(payload.meta["parts"]["model"]["columns"]) == {"predicted", "target"}
 
 
-def test_new_rows_of_a_run_that_was_stored_have_the_votes_of_all_trees(rng, tmp_path):
+@pytest.mark.parametrize("guide", ["forest", "lda"])
+def test_new_rows_of_a_run_that_was_stored_have_the_votes_of_all_trees_or_of_the_guide(rng, tmp_path, guide):
     X, y = doubtful(rng)
+    fast = {"settings": {"n_trees": 30}, "parts": ("model",)}
     frame = pd.DataFrame(X, columns=list("uvw")).assign(kind=np.array(list("abcde"))[y])
-    run = make_run(read(frame[:100]), Request(("kind",), "guided-map", settings={"n_trees": 30}, parts=("model",)))
+    run = make_run(read(frame[:100]), Request(("kind",), "guided-map", guide=guide, **fast))
     write_run(run, tmp_path / "run")
     stored = open_run(tmp_path / "run")
     placed = place_new(stored.context(stored.payload()), read(frame[100:]), stored.report)
     page = with_new_rows(stored.payload(), placed.new)
     told = votes_on(page.meta, page.arrays)
     assert told[:100] == votes_on(run.payload.meta, run.payload.arrays)
-    for line, shares in zip(told[100:], run.model[-1].forest_.predict_proba(X[100:]), strict=True):
-        check_line(line["kind"], shares, list("abcde"))
+    method, voters = run.model[-1], page.meta["parts"]["model"]["voters"]
+    if guide == "forest":
+        shares, said = method.forest_.predict_proba(X[100:]), "the trees that did not train on this row"
+    else:
+        shares, said = method._guide.ask(X[100:]), "discriminant analysis, fitted without this row"
+        for line, votes in zip(told[:100], method._guide.votes, strict=True):
+            check_line(line["kind"], votes, list("abcde"))
+    for line, votes in zip(told[100:], shares, strict=True):
+        check_line(line["kind"], votes, list("abcde"))
+    assert voters[0] == f"Votes of {said}."
 
 
 def test_votes_give_way_where_the_page_is_too_large_and_the_rest_stays(rng):

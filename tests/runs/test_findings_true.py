@@ -144,9 +144,7 @@ def check_transform(opinion, folder, tmp_path):
             rf"{said_by} are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file",
             line,
         )
-        explained = re.match(
-            rf"{said_by} explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line
-        )
+        explained = re.match(rf"{said_by} explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line)
         like = re.fullmatch(
             r"But (\d+) rows? looks? to the forest exactly like rows of the fit, whose answers it has seen\.", line
         )

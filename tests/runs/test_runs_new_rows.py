@@ -54,7 +54,9 @@ def test_another_coding_of_the_target_is_said_and_not_scored(ship):
     placed, _ = place(ship, new)
     right = (placed.frame["predicted Survived"].to_numpy() == new["Survived"].to_numpy()).mean()
     assert placed.accuracy == right
-    assert placed.compared.startswith(f"The forest's predictions are right about {right:.1%} of the 30 rows")
+    said_by = f"The predictions of {ship.model[-1].guide_name_}"
+    assert ship.context.card.knower == ship.model[-1].guide_name_ != "forest"
+    assert placed.compared.startswith(f"{said_by} are right about {right:.1%} of the 30 rows")
     for other in (new["Survived"].astype(float), new["Survived"].astype(str)):
         assert place(ship, new.assign(Survived=other))[0].accuracy == right
     new["Survived"] = [2, 2, None, *new["Survived"][3:]]
@@ -93,5 +95,5 @@ def test_transform_says_what_it_found(ship, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Novelty does not see levels that were not in the fit: 12 rows have such." in done.stdout
     assert "12 rows have levels of 'Sex' that fit did not see." in done.stderr
-    assert "predictions are right about" in done.stdout
+    assert "are right about" in done.stdout
     assert "score" not in done.stdout
