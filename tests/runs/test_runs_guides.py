@@ -42,9 +42,7 @@ def test_the_best_guide_is_found_and_named():
     assert f"the forest about {method.oob_score_:.0%}. " in told
     predicted = run.coordinates["predicted y"].to_numpy()
     np.testing.assert_array_equal(predicted, method.guide_prediction_)
-    assert "Each row is placed by the votes of discriminant analysis, fitted without it" in str(
-        run.payload.meta["notes"]
-    )
+    assert f"Each row is placed by the votes of {name}, fitted without it" in str(run.payload.meta["notes"])
 
 
 def test_rows_on_which_guide_and_forest_disagree_are_named_and_can_be_coloured():
