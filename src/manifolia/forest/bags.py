@@ -6,6 +6,7 @@ scikit-learn's forests is used: ``estimators_samples_``, which draws every bag a
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -69,9 +70,13 @@ def bag_drawer(
         alive = np.flatnonzero(weight if groups is None else np.bincount(groups, weight))
     n_alive = n_units if alive is None else len(alive)
     n_draws = max(1, round(share * n_alive)) if n_alive else 0
+    of_thread = threading.local()  # a generator is made once per thread: that takes longer than a small bag
 
     def draw(seed: int) -> IntArray:
-        drawn = np.random.RandomState(seed).randint(0, max(n_alive, 1), n_draws, dtype=np.int32)
+        if not hasattr(of_thread, "generator"):
+            of_thread.generator = np.random.RandomState()
+        of_thread.generator.seed(seed)
+        drawn = of_thread.generator.randint(0, max(n_alive, 1), n_draws, dtype=np.int32)
         counts = np.bincount(drawn if alive is None else alive[drawn], minlength=n_units)
         counts = counts.astype(_narrow(counts))
         return counts if groups is None else counts[groups]

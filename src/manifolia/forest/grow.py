@@ -84,6 +84,7 @@ def grow_forest(
     target: Target,
     *,
     forest: Any = None,
+    own: bool = False,
     n_trees: int = 500,
     sample_weight: ArrayLike | None = None,
     groups: IntArray | None = None,
@@ -91,7 +92,11 @@ def grow_forest(
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> Grown:
-    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given."""
+    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given.
+
+    Without a forest, ours is grown by our kernels, and so is one given as our `own`; any other, and every forest on
+    sparse data, is fitted by scikit-learn.
+    """
     from sklearn.base import clone
 
     given = check_forest(forest)
@@ -110,7 +115,7 @@ def grow_forest(
                     parameter="sample_weight",
                 )
             about: dict[str, Any] = {"groups": groups, "random_state": random_state, "report": report}
-            return contrast_forest(X, n_trees=n_trees, forest=given, **about)
+            return contrast_forest(X, n_trees=n_trees, forest=given, own=own, **about)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
@@ -124,7 +129,8 @@ def grow_forest(
         y: Any = target.y
         scale = _scale_for_trees(y) if given is None and not target.is_classification else None
         if scale is None:
-            fit_forest(model, train, y, weight, own=given is None, groups=together, report=report if given is None else None)
+            heard = report if given is None else None
+            fit_forest(model, train, y, weight, own=own or given is None, groups=together, report=heard)
         else:
             even = ((y.reshape(len(y), -1) - scale.center) / scale.unit).reshape(y.shape)
             fit_forest(model, train, even, weight, own=True, groups=together, report=report)
@@ -151,6 +157,7 @@ def _scale_for_trees(y: Array) -> _Scale | None:
 
 
 # --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
+
 
 def fit_forest(
     model: Any,
@@ -267,6 +274,7 @@ def contrast_forest(
     *,
     n_trees: int = 500,
     forest: Any = None,
+    own: bool = False,
     groups: IntArray | None = None,
     random_state: RandomState = None,
     report: Report | None = None,
@@ -286,7 +294,8 @@ def contrast_forest(
     model.set_params(random_state=as_seed(generator))
     both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
     twice = None if groups is None else np.concatenate([groups, groups])
-    fit_forest(model, both, label, own=forest is None, groups=twice, report=report if forest is None else None)
+    heard = report if forest is None else None
+    fit_forest(model, both, label, own=own or forest is None, groups=twice, report=heard)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return Grown(model, train_rows)
 

@@ -33,9 +33,6 @@ _MOST_CLASSES = 1024  # beyond, counting by codes and classes takes more memory 
 _MOST_COUNT = 2**16 - 1  # of a row in a bag, in a kernel's word
 _FEWEST_NODES = 1024  # that room is made for at first
 _CRITERIA = ("gini", "squared_error")
-_SIGN = np.uint32(0x80000000)
-_MISSING_KEY = np.uint32(0xFFFFFFFF)
-_LEAF_THRESHOLD = -2.0  # as in scikit-learn
 _FIELDS = (
     "left_child",
     "right_child",
@@ -46,7 +43,6 @@ _FIELDS = (
     "weighted_n_node_samples",
     "missing_go_to_left",
 )  # of scikit-learn's nodes, in the order of a kernel's words
-_FEATURE, _THRESHOLD, _IMPURITY, _WEIGHT = 2, 3, 4, 6
 
 
 def can_grow(model: Any, X: Any, y: Array) -> bool:
@@ -255,23 +251,8 @@ def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[
 
 def as_nodes(words: IntArray, dtype: Any) -> Any:
     """Turn a kernel's nodes into scikit-learn's."""
-    out = np.zeros(len(words), dtype=dtype)
+    out = np.empty(len(words), dtype=dtype)
+    numbers = words.view(np.float64)
     for k, name in enumerate(_FIELDS):
-        out[name] = words[:, k].view(np.float64) if k in (_IMPURITY, _WEIGHT) else words[:, k]
-    out["threshold"] = _LEAF_THRESHOLD
-    inner = words[:, _FEATURE] >= 0
-    out["threshold"][inner] = _between(words[inner, _THRESHOLD].view(np.uint64))
+        out[name] = numbers[:, k] if out.dtype[name].kind == "f" else words[:, k]
     return out
-
-
-def _between(splits: Any) -> FloatArray:
-    """The number midway between those on the two sides of each split; infinite where missing values alone go right."""
-    last, first = (splits >> np.uint64(32)).astype(np.uint32), splits.astype(np.uint32)
-    with np.errstate(invalid="ignore"):
-        middle = _number(last) / 2.0 + _number(first) / 2.0
-    return np.where(first == _MISSING_KEY, np.inf, middle)
-
-
-def _number(keys: Any) -> FloatArray:
-    """The values of keys."""
-    return np.where(keys & _SIGN, keys ^ _SIGN, ~keys).astype(np.uint32).view(np.float32).astype(np.float64)

@@ -21,8 +21,8 @@ whole       weight of the node                                                  
 best        the largest value of the formula so far                                     scalar
 cells       weight and sums of each code                                                (256, 1 + q)
 n_rows      rows of each code                                                           (256,)
-nodes       left and right child, column, keys beside the split, impurity, rows,        (capacity, 8)
-            weight, whether missing values go left: words, of which two are doubles
+nodes       left and right child, column, threshold, impurity, rows, weight, whether    (capacity, 8)
+            missing values go left: words, of which three are doubles
 values      mean of each output                                                         (capacity, q)
 ==========  ==========================================================================  ===============
 """
@@ -32,7 +32,7 @@ from __future__ import annotations
 import numpy as np
 
 from manifolia.kernels._jit import kernel
-from manifolia.kernels.column_codes import MISSING_CODE, MISSING_KEY
+from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
     COPIED,
     FEATURE,
@@ -52,9 +52,10 @@ from manifolia.kernels.node_search import (
     NO_CHILD,
     NO_FEATURE,
     NO_GAPS,
+    NO_THRESHOLD,
     RIGHT,
     ROW,
-    SPLIT,
+    THRESHOLD,
     WEIGHT,
     clear_cells,
     count_values,
@@ -66,6 +67,7 @@ from manifolia.kernels.node_search import (
     move_words,
     sort_by_code,
     sort_by_key,
+    threshold,
 )
 from manifolia.kernels.random import bits
 
@@ -229,6 +231,8 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4], stack[0, 5] = 0, n_in, 0, -1, 0, 0
     n_open, n_nodes, deepest = 1, 0, 0
     doubles = nodes.view(np.float64)
+    two_keys = np.empty(2, np.uint32)
+    two_numbers = two_keys.view(np.float32)
     while n_open > 0:
         n_open -= 1
         start, end, depth, parent = stack[n_open, 0], stack[n_open, 1], stack[n_open, 2], stack[n_open, 3]
@@ -255,7 +259,7 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
         if parent >= 0:
             nodes[parent, side] = node
         nodes[node, LEFT], nodes[node, RIGHT], nodes[node, FEATURE] = NO_CHILD, NO_CHILD, NO_FEATURE
-        nodes[node, SPLIT], nodes[node, N_ROWS], nodes[node, MISSING_LEFT] = 0, size, 0
+        doubles[node, THRESHOLD], nodes[node, N_ROWS], nodes[node, MISSING_LEFT] = NO_THRESHOLD, size, 0
         doubles[node, IMPURITY], doubles[node, WEIGHT] = error, whole
         if error <= _EPSILON or size < limits.min_split or size < 2 * min_leaf or depth >= limits.max_depth:
             continue
@@ -312,18 +316,17 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
         if best_f < 0:
             continue
 
-        if best_gaps == GAPS_ALONE:
-            best_last = LAST_KEY if best_by_key else LAST_CODE
-            split = (np.int64(LAST_KEY) << 32) | np.int64(MISSING_KEY)
+        if best_gaps == GAPS_ALONE:  # every value is below
+            limit, best_last = np.inf, LAST_KEY if best_by_key else LAST_CODE
         elif best_by_key:
-            split = (best_last << 32) | best_first
+            limit = threshold(best_last, best_first, two_keys, two_numbers)
         else:
-            split = (np.int64(table.high[best_f, best_last]) << 32) | np.int64(table.low[best_f, best_first])
+            limit = threshold(table.high[best_f, best_last], table.low[best_f, best_first], two_keys, two_numbers)
         gaps_left = best_gaps == GAPS_LEFT
         mark_left(columns, rows, keys, best_f, best_by_key, by_row, words, start, size, best_last, gaps_left, codes)
         n_left = move_words(words, start, size, codes, moved)
         move_parts(parts, start, size, codes, moved_parts)
-        nodes[node, FEATURE], nodes[node, SPLIT] = best_f, split
+        nodes[node, FEATURE], doubles[node, THRESHOLD] = best_f, limit
         # Of a node without missing values they go to the larger side, as in scikit-learn.
         nodes[node, MISSING_LEFT] = 2 * n_left > size if best_gaps == NO_GAPS else gaps_left
         if n_open + 2 > len(stack):

@@ -45,10 +45,11 @@ HALF = np.uint64(32)
 LAST_CODE, LAST_KEY = 254, 0xFFFFFFFE
 #: Where a split sends missing values: there are none, they go left, they alone go right, they go right with others.
 NO_GAPS, GAPS_LEFT, GAPS_ALONE, GAPS_RIGHT = range(4)
-#: The words of a node: children, column, the two keys beside the split, and what scikit-learn knows of it besides.
-LEFT, RIGHT, FEATURE, SPLIT, IMPURITY, N_ROWS, WEIGHT, MISSING_LEFT = range(8)
-NO_CHILD, NO_FEATURE = -1, -2  # of a leaf, as in scikit-learn
+#: The words of a node, those of scikit-learn's trees; threshold, impurity and weight are doubles.
+LEFT, RIGHT, FEATURE, THRESHOLD, IMPURITY, N_ROWS, WEIGHT, MISSING_LEFT = range(8)
+NO_CHILD, NO_FEATURE, NO_THRESHOLD = -1, -2, -2.0  # of a leaf, as in scikit-learn
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio
+_SIGN = np.uint32(0x80000000)
 _BYTE = np.uint64(255)
 _FIRST_BYTE, _BYTE_BITS, _N_BYTES = 32, 8, 4  # of the keys in pairs
 
@@ -227,6 +228,18 @@ def clear_cells(cells, n_rows, used, n_used):
         n_rows[code] = 0
         for k in range(cells.shape[1]):
             cells[code, k] = 0.0
+
+
+@kernel()
+def threshold(last, first, keys, numbers):
+    """The number midway between two keys; `numbers` is a view of `keys`, room for two of them.
+
+    Halves of single-precision numbers and their sum are exact in double precision, or rounded to between the two.
+    """
+    for i in range(2):
+        key = np.uint32(last if i == 0 else first)
+        keys[i] = key ^ _SIGN if key & _SIGN else ~key
+    return np.float64(numbers[0]) / 2.0 + np.float64(numbers[1]) / 2.0
 
 
 @kernel()
