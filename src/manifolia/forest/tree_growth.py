@@ -22,6 +22,7 @@ from manifolia._core.random import as_seed
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import LOST_FILTERS
+from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import bag_drawer, drawn_share, tree_seeds
 from manifolia.forest.coded_tables import code_table
 
@@ -160,8 +161,16 @@ def fit_quietly(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 def begin(model: Any, X: Any, y: Array) -> Any:
     """Let a forest learn all that it remembers of its data, but for trees, from one stump; return the stump."""
     asked = model.get_params(deep=False)
-    stump = {"n_estimators": 1, "max_depth": 1, "max_features": 1, "oob_score": False, "warm_start": False}
-    fit_quietly(model.set_params(**stump, random_state=as_seed(model.random_state)), X, y)
+    stump = {
+        "n_estimators": 1,
+        "max_depth": 1,
+        "max_features": 1,
+        "n_jobs": 1,
+        "oob_score": False,
+        "warm_start": False,
+    }
+    with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds all values up to see whether any is missing
+        fit_quietly(model.set_params(**stump, random_state=as_seed(model.random_state)), X, y)
     model.set_params(**{name: asked[name] for name in stump})
     (tree,) = model.estimators_
     tree.set_params(max_depth=model.max_depth, max_features=model.max_features)
@@ -184,6 +193,11 @@ def grow_trees(
     """
     from sklearn.base import is_classifier
 
+    if sample_weight is not None and not sample_weight.any():
+        raise ParameterError(
+            "sample_weight is zero for every row with a label: no tree can grow. Leave it out, or give some rows weight.",
+            parameter="sample_weight",
+        )
     stump = model.estimators_[0] if "in_bag_counts_" in vars(model) else begin(model, X, y)
     n, d = X.shape
     n_trees, first, seed = model.n_estimators, len(model.estimators_), as_seed(model.random_state)
@@ -251,7 +265,7 @@ def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[
 
 def as_nodes(words: IntArray, dtype: Any) -> Any:
     """Turn a kernel's nodes into scikit-learn's."""
-    out = np.empty(len(words), dtype=dtype)
+    out = np.zeros(len(words), dtype=dtype)  # between the fields too: files of equal models are equal
     numbers = words.view(np.float64)
     for k, name in enumerate(_FIELDS):
         out[name] = numbers[:, k] if out.dtype[name].kind == "f" else words[:, k]
