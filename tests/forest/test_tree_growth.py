@@ -329,8 +329,9 @@ def test_whatever_the_columns_hold(kinds, n, seed, q):
         (regressor, np.squeeze(rng.normal(size=(n, q + 1)).round(2))),
     ):
         forest = grow_trees(make(3), X, y)
-        check_leaves(forest, X)
-        assert np.isfinite(np.asarray(forest.predict(X), dtype=float)).all()
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds up huge values to look for missing ones
+            check_leaves(forest, X)
+            assert np.isfinite(np.asarray(forest.predict(X), dtype=float)).all()
         for tree in forest.estimators_:
             assert not np.isnan(tree.tree_.threshold).any()
 

@@ -195,7 +195,7 @@ def grow_trees(
 
     if sample_weight is not None and not sample_weight.any():
         raise ParameterError(
-            "sample_weight is zero for every row with a label: no tree can grow. Leave it out, or give some rows weight.",
+            "sample_weight is zero for every row with a label: no tree can grow. Leave it out, or weigh some rows.",
             parameter="sample_weight",
         )
     stump = model.estimators_[0] if "in_bag_counts_" in vars(model) else begin(model, X, y)

@@ -37,7 +37,6 @@ from manifolia.kernels.node_search import (
     COPIED,
     FEATURE,
     FEW_BINS,
-    FEW_ROWS,
     GAPS_ALONE,
     GAPS_LEFT,
     GAPS_RIGHT,
@@ -76,6 +75,7 @@ _COUNT_SHIFT = np.uint64(48)  # of the count in a word
 _PAIR_SHIFT = np.uint64(16)  # and in the lower half of a pair
 # Counting by codes and classes costs about as much as sorting where rows are this many times codes and classes.
 _CELLS_PER_ROW, _CELLS_BASE = 10, 6
+_TINY = 8  # rows up to which sorting is faster, whatever the codes
 _PURE = 1.0 - 1e-12  # of the largest value that there is: both sides have one class
 
 
@@ -278,7 +278,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
                 by_key = size <= KEY_ROWS or not differs
                 differs = differs or codes[0] != MISSING_CODE
             value, last, first, gaps = best, 0, 0, -1
-            if differs and not by_key and size > FEW_ROWS and _CELLS_PER_ROW * size >= m * (_CELLS_BASE + n_classes):
+            if differs and not by_key and size > _TINY and _CELLS_PER_ROW * size >= m * (_CELLS_BASE + n_classes):
                 count_classes(columns[f], codes, copied, words, start, size, weight, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
                 differs = n_used > 1 or (n_used == 1 and (n_rows[MISSING_CODE] > 0 or not exact[f]))

@@ -280,7 +280,7 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
                 by_key = size <= KEY_ROWS or not differs
                 differs = differs or codes[0] != MISSING_CODE
             value, last, first, gaps = best, 0, 0, -1
-            if differs and not by_key and size > FEW_ROWS:
+            if differs and not by_key and (size > FEW_ROWS or size >= m):
                 count_numbers(columns[f], codes, copied, words, start, size, parts, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
                 differs = n_used > 1 or (n_used == 1 and (n_rows[MISSING_CODE] > 0 or not exact[f]))
