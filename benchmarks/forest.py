@@ -161,9 +161,7 @@ def out_of_bag(model, X, y):
 def accuracy(only, seeds, n_trees):
     warnings.simplefilter("ignore")
     means = []
-    print(
-        f"{n_trees} trees, {seeds} seeds: out-of-bag score of ours and of scikit-learn's, difference, its standard error; nodes"
-    )
+    print(f"{n_trees} trees, {seeds} seeds: out-of-bag scores of ours and of scikit-learn's, difference; nodes")
     for name, (load, regression) in ACCURACY.items():
         if only and not any(word in name for word in only):
             continue

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,6 +18,7 @@ from manifolia.exceptions import MemoryLimitError, ParameterError
 from manifolia.forest.coded_tables import code_table
 from manifolia.forest.grow import fit_forest
 from manifolia.forest.tree_growth import can_grow, grow_trees, n_tried
+from manifolia.kernels.node_search import BINNED, EXACT, NEARLY
 
 
 def classifier(n=10, **options):
@@ -30,16 +29,22 @@ def regressor(n=10, **options):
     return RandomForestRegressor(n, **{"random_state": 0, **options})
 
 
+def passing(tree, X, weight):
+    """The weight of the rows that pass through each node; some releases' ``decision_path`` knows no missing values."""
+    nodes = tree.tree_
+    found = np.bincount(tree.apply(X.astype(np.float32)), weights=weight, minlength=nodes.node_count)
+    for node in np.flatnonzero(nodes.children_left >= 0)[::-1]:  # children come after their parent
+        found[node] = found[nodes.children_left[node]] + found[nodes.children_right[node]]
+    return found
+
+
 def check_leaves(forest, X):
     """Every row that a tree was grown on comes back to its leaf, and every node knows its rows."""
-    counts = forest.in_bag_counts_
-    paths = forest.decision_path(X)[0]
-    starts = np.concatenate([[0], np.cumsum([tree.tree_.node_count for tree in forest.estimators_])])
-    for tree, drawn, (start, stop) in zip(forest.estimators_, counts, itertools.pairwise(starts), strict=True):
-        passed = paths[:, start:stop]
-        np.testing.assert_array_equal((drawn > 0).astype(float) @ passed, tree.tree_.n_node_samples)
-        np.testing.assert_allclose(drawn.astype(float) @ passed, tree.tree_.weighted_n_node_samples)
-        assert tree.tree_.max_depth == passed.sum(axis=1).max() - 1
+    for tree, drawn in zip(forest.estimators_, forest.in_bag_counts_, strict=True):
+        np.testing.assert_array_equal(passing(tree, X, drawn > 0), tree.tree_.n_node_samples)
+        np.testing.assert_allclose(passing(tree, X, drawn), tree.tree_.weighted_n_node_samples)
+        n_levels = tree.decision_path(X.astype(np.float32)).sum(axis=1).max()
+        assert np.isnan(X).any() or tree.tree_.max_depth == n_levels - 1
 
 
 def same_forests(one, other):
@@ -184,7 +189,7 @@ def test_weights_of_rows_and_classes_multiply_the_counts(gaps, rng, weights):
         elif weights == "balanced_subsample":
             factor = drawn.sum() / 2 / np.bincount(y, drawn)
         held = drawn * weight * factor[y]
-        np.testing.assert_allclose(held @ tree.decision_path(X.astype(np.float32)), tree.tree_.weighted_n_node_samples)
+        np.testing.assert_allclose(passing(tree, X, held), tree.tree_.weighted_n_node_samples)
 
 
 def test_rows_that_weigh_nothing_are_refused(gaps):
@@ -389,10 +394,30 @@ def test_bins_hold_about_as_many_rows_each(rng):
     X = np.column_stack([rng.normal(size=20_000), rng.exponential(size=20_000) ** 4])
     X[:5000, 1] = np.nan
     table = code_table(X)
-    assert not table.exact.any()
+    assert (table.kinds == BINNED).all()
     for f, n_known in ((0, 20_000), (1, 15_000)):
         sizes = np.bincount(table.columns[f], minlength=256)
         assert sizes[255] == 20_000 - n_known
         assert table.n_codes[f] == 255
         assert sizes[:255].max() <= n_known / 255 + 1
     np.testing.assert_array_equal(table.rows, table.columns.T)
+
+
+def test_two_of_256_values_share_a_code_and_are_told_apart_all_the_same(rng):
+    X = np.concatenate([np.repeat(np.arange(256), 3), [7.0, 7.0]])[:, np.newaxis]
+    X = rng.permutation(X)
+    table = code_table(X)
+    assert table.kinds[0] == NEARLY
+    (shared,) = np.flatnonzero(table.low[0, :255] != table.high[0, :255])
+    assert table.n_codes[0] == 255
+    forest = grow_trees(classifier(30, bootstrap=True), X, X[:, 0].astype(int) % 2)
+    check_leaves(forest, X)
+    pair = X[np.isin(table.columns[0], shared), 0]
+    assert len(set(pair)) == 2
+    for tree, drawn in zip(forest.estimators_, forest.in_bag_counts_, strict=True):
+        assert (tree.predict(X.astype(np.float32))[drawn > 0] == X[drawn > 0, 0] % 2).all()
+
+
+def test_255_values_are_exact_and_257_are_binned():
+    kinds = [code_table(np.arange(n, dtype=float)[:, np.newaxis]).kinds[0] for n in (255, 256, 257)]
+    assert kinds == [EXACT, NEARLY, BINNED]

@@ -17,6 +17,7 @@ from reference.node_search import (
 )
 from reference.random import bits
 
+BINNED, EXACT, NEARLY = range(3)
 LEAF = (-1, -1, -2, -2.0)
 
 
@@ -24,7 +25,8 @@ def column_values(table, f, rows):
     """What decides in a node: codes, or keys where bins would be too coarse; and which are missing."""
     codes = table.columns[f][rows].astype(np.int64)
     known = codes != MISSING_CODE
-    by_key = not table.exact[f] and (len(rows) <= KEY_ROWS or len(set(codes[known].tolist())) < FEW_BINS)
+    by_key = table.kinds[f] == BINNED and (len(rows) <= KEY_ROWS or len(set(codes[known].tolist())) < FEW_BINS)
+    by_key = by_key or (table.kinds[f] == NEARLY and len(set(codes.tolist())) == 1)
     return (table.keys[rows, f].astype(np.int64) if by_key else codes), ~known, by_key
 
 

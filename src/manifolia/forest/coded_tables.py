@@ -26,7 +26,7 @@ def table_bytes(n_rows: int, n_columns: int) -> int:
 def code_table(X: Array) -> Any:
     """Code a dense table; missing values are NaN."""
     from manifolia.kernels.column_codes import MISSING_KEY, code_by_edges, code_distinct, order_values
-    from manifolia.kernels.node_search import Table
+    from manifolia.kernels.node_search import BINNED, EXACT, NEARLY, Table
 
     n, d = X.shape
     require(
@@ -37,7 +37,7 @@ def code_table(X: Array) -> Any:
     single = np.empty((n, d), dtype=np.float32)
     keys = single.view(np.uint32)
     columns, rows = np.empty((d, n), dtype=np.uint8), np.empty((n, d), dtype=np.uint8)
-    n_codes, exact = np.zeros(d, dtype=np.int32), np.ones(d, dtype=bool)
+    n_codes, kinds = np.zeros(d, dtype=np.int32), np.full(d, EXACT, dtype=np.uint8)
     low, high = np.zeros((d, 256), dtype=np.uint32), np.zeros((d, 256), dtype=np.uint32)
 
     def order(block: slice) -> None:
@@ -49,10 +49,11 @@ def code_table(X: Array) -> Any:
         some = np.ascontiguousarray(keys[:, block].T)
         for column, f in zip(some, range(block.start, block.stop), strict=True):
             n_codes[f] = code_distinct(column, columns[f], low[f], high[f])
-            exact[f] = n_codes[f] >= 0
-            if not exact[f]:
+            if n_codes[f] < 0:
                 edges = _edges(column[column != MISSING_KEY])
                 n_codes[f] = code_by_edges(column, edges, columns[f], low[f], high[f])
+                shared = np.count_nonzero(low[f, : n_codes[f]] != high[f, : n_codes[f]])
+                kinds[f] = NEARLY if len(edges) == _MOST_CODES - 1 and shared == 1 else BINNED
 
     def turn(block: slice) -> None:
         rows[block] = columns[:, block].T
@@ -61,12 +62,19 @@ def code_table(X: Array) -> Any:
     map_blocks(code, row_blocks(d, _WIDTH))
     map_blocks(turn, row_blocks(n, _HEIGHT))
     # Where every code is of one value, nobody asks for keys.
-    return Table(columns, rows, keys[:0] if exact.all() else keys, n_codes, exact, low, high)
+    return Table(columns, rows, keys[:0] if (kinds == EXACT).all() else keys, n_codes, kinds, low, high)
 
 
 def _edges(keys: IntArray) -> IntArray:
-    """The last key of each bin but the last, for bins of about equal numbers of rows."""
+    """The last key of each bin but the last, for bins of about equal numbers of rows.
+
+    Of one value too many, as in pictures of 256 greys, the two neighbours with the fewest rows share a bin.
+    """
     if len(keys) > _SAMPLE:
         keys = keys[np.random.default_rng(0).integers(0, len(keys), _SAMPLE)]
     ordered = np.sort(keys)
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    if len(starts) == _MOST_CODES + 1:
+        sizes = np.diff(starts, append=len(ordered))
+        return np.delete(ordered[starts[:-1]], np.argmin(sizes[:-1] + sizes[1:]))
     return np.unique(ordered[np.arange(1, _MOST_CODES) * len(ordered) // _MOST_CODES - 1])

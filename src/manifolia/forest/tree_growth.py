@@ -31,7 +31,6 @@ Report = Callable[[int, int], None]
 
 PARTS = 20  # reports while a forest grows
 _MOST_CLASSES = 1024  # beyond, counting by codes and classes takes more memory than a core's cache has
-_MOST_COUNT = 2**16 - 1  # of a row in a bag, in a kernel's word
 _FEWEST_NODES = 1024  # that room is made for at first
 _CRITERIA = ("gini", "squared_error")
 _FIELDS = (
@@ -211,8 +210,8 @@ def grow_trees(
 
     def one_tree(t: int) -> tuple[Any, IntArray]:
         counts = draw(seeds[t])
-        bag, weight = counts.astype(np.uint16), weigh(counts)
-        if counts.max(initial=0) > _MOST_COUNT:
+        bag, weight = counts.astype(np.uint16), weigh(counts)  # a kernel's word has 16 bits for a count
+        if counts.dtype.itemsize > bag.dtype.itemsize:
             bag, weight = (counts > 0).astype(np.uint16), counts * (1.0 if weight is None else weight)
         held = np.empty(0) if weight is None else weight
         room = np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, goal.width))

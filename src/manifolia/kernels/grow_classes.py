@@ -15,11 +15,11 @@ whole numbers where rows have no weights, so that they do not depend on the orde
 symbol      meaning                                                                     shape
 ==========  ==========================================================================  ===============
 weight      weights of rows, which multiply the counts; of no rows: all are 1           (n,) or (0,)
-left        weight of each class on the left; its type is that of the sums              (n_classes,)
-total       weight of each class in the node                                            (n_classes,)
+left        weight of each class on the left                                            (n_padded,)
+total       weight of each class in the node                                            (n_padded,)
 whole       weight of the node                                                          scalar
 best        the largest value of the formula so far                                     scalar
-cells       weight of each class in each code                                           (256 · n_padded)
+cells       weight of each class in each code                                           (256, n_padded)
 n_rows      rows of each code                                                           (256,)
 nodes       left and right child, column, threshold, impurity, rows, weight, whether    (capacity, 8)
             missing values go left: words, of which three are doubles
@@ -34,7 +34,9 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
+    BINNED,
     COPIED,
+    EXACT,
     FEATURE,
     FEW_BINS,
     GAPS_ALONE,
@@ -48,6 +50,7 @@ from manifolia.kernels.node_search import (
     LEFT,
     MISSING_LEFT,
     N_ROWS,
+    NEARLY,
     NO_CHILD,
     NO_FEATURE,
     NO_GAPS,
@@ -75,6 +78,7 @@ _COUNT_SHIFT = np.uint64(48)  # of the count in a word
 _PAIR_SHIFT = np.uint64(16)  # and in the lower half of a pair
 # Counting by codes and classes costs about as much as sorting where rows are this many times codes and classes.
 _CELLS_PER_ROW, _CELLS_BASE = 10, 6
+_LANES = 4  # classes that are moved side by side; arrays over classes are padded to a multiple
 _TINY = 8  # rows up to which sorting is faster, whatever the codes
 _PURE = 1.0 - 1e-12  # of the largest value that there is: both sides have one class
 
@@ -149,14 +153,27 @@ def count_classes(column, codes, n_copied, words, start, size, weight, cells, n_
 @kernel(fast=True)
 def _move_code(cells, code, left, total):
     """Move the rows of a code to the left; return by how much Σ L², Σ T L and the weight grow."""
-    squares, shared, weight = 0.0, 0.0, 0.0
-    for k in range(len(left)):
-        c = cells[code, k]
-        squares += c * (2.0 * left[k] + c)
-        shared += c * total[k]
-        weight += c
-        left[k] += c
-    return squares, shared, weight
+    # Four sums side by side: the compiler's own loops are for many more classes than there usually are.
+    a0 = a1 = a2 = a3 = 0.0
+    t0 = t1 = t2 = t3 = 0.0
+    w0 = w1 = w2 = w3 = 0.0
+    for k in range(0, len(left), _LANES):
+        c0, c1, c2, c3 = cells[code, k], cells[code, k + 1], cells[code, k + 2], cells[code, k + 3]
+        l0, l1, l2, l3 = left[k], left[k + 1], left[k + 2], left[k + 3]
+        a0 += c0 * (l0 + l0 + c0)
+        a1 += c1 * (l1 + l1 + c1)
+        a2 += c2 * (l2 + l2 + c2)
+        a3 += c3 * (l3 + l3 + c3)
+        t0 += c0 * total[k]
+        t1 += c1 * total[k + 1]
+        t2 += c2 * total[k + 2]
+        t3 += c3 * total[k + 3]
+        w0 += c0
+        w1 += c1
+        w2 += c2
+        w3 += c3
+        left[k], left[k + 1], left[k + 2], left[k + 3] = l0 + c0, l1 + c1, l2 + c2, l3 + c3
+    return (a0 + a1) + (a2 + a3), (t0 + t1) + (t2 + t3), (w0 + w1) + (w2 + w3)
 
 
 @kernel()
@@ -207,13 +224,14 @@ def class_words(bag, classes, weight):
 @kernel()
 def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nodes, values):
     """Grow a tree; return its nodes and values, in the arrays given or in larger ones, their number and the depth."""
-    columns, rows, keys, n_codes, exact = table.columns, table.rows, table.keys, table.n_codes, table.exact
+    columns, rows, keys, n_codes, kinds = table.columns, table.rows, table.keys, table.n_codes, table.kinds
     d, by_place, min_leaf = len(columns), len(weight) > 0, limits.min_leaf
     words = class_words(bag, classes, weight)
     n_in = len(words)
     key = bits(seed, tree, 0)
-    left, total = np.zeros(n_classes), np.zeros(n_classes)
-    cells, n_rows = np.zeros((256, n_classes)), np.zeros(256, np.int64)
+    n_padded = (n_classes + _LANES - 1) // _LANES * _LANES
+    left, total = np.zeros(n_padded), np.zeros(n_padded)
+    cells, n_rows = np.zeros((256, n_padded)), np.zeros(256, np.int64)
     used, count = np.empty(257, np.int64), np.empty(256, np.int64)
     codes = np.empty(n_in, np.uint8)
     moved, pairs, spare = np.empty(n_in, np.uint64), np.empty(n_in, np.uint64), np.empty(n_in, np.uint64)
@@ -274,15 +292,17 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
             m, differs, by_key, counted = np.int64(n_codes[f]), True, False, False
             if copied:
                 differs = gather_codes(columns, rows, f, by_row, words, start, size, codes)
-            if not exact[f]:
-                by_key = size <= KEY_ROWS or not differs
+            kind = kinds[f]
+            if kind != EXACT:
+                by_key = (kind == BINNED and size <= KEY_ROWS) or not differs
                 differs = differs or codes[0] != MISSING_CODE
             value, last, first, gaps = best, 0, 0, -1
             if differs and not by_key and size > _TINY and _CELLS_PER_ROW * size >= m * (_CELLS_BASE + n_classes):
                 count_classes(columns[f], codes, copied, words, start, size, weight, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
-                differs = n_used > 1 or (n_used == 1 and (n_rows[MISSING_CODE] > 0 or not exact[f]))
-                by_key = not exact[f] and n_used < FEW_BINS
+                n_gaps = n_rows[MISSING_CODE]
+                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind != EXACT))
+                by_key = (kind == BINNED and n_used < FEW_BINS) or (kind == NEARLY and n_used == 1 and n_gaps == 0)
                 if differs and not by_key:
                     value, last, first, gaps = scan_cells(
                         cells, n_rows, used, n_used, size, left, total, whole, square, best, min_leaf
@@ -294,7 +314,8 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
                     gather_codes(columns, rows, f, by_row, words, start, size, codes)
                 if not by_key:
                     n_used = sort_by_code(codes, words, start, size, m, by_place, pairs, count)
-                    by_key = not exact[f] and n_used < FEW_BINS
+                    alike = pairs[0] >> HALF == pairs[size - 1] >> HALF
+                    by_key = (kind == BINNED and n_used < FEW_BINS) or (kind == NEARLY and alike)
                 if by_key:
                     sort_by_key(keys, f, codes, words, start, size, m, by_place, pairs, spare, count)
                 differs = pairs[0] >> HALF != pairs[size - 1] >> HALF

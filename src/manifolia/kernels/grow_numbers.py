@@ -34,7 +34,9 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
+    BINNED,
     COPIED,
+    EXACT,
     FEATURE,
     FEW_BINS,
     FEW_ROWS,
@@ -49,6 +51,7 @@ from manifolia.kernels.node_search import (
     LEFT,
     MISSING_LEFT,
     N_ROWS,
+    NEARLY,
     NO_CHILD,
     NO_FEATURE,
     NO_GAPS,
@@ -212,7 +215,7 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
 
     `scale` turns the squared error summed over outputs into what scikit-learn calls the impurity.
     """
-    columns, rows, keys, n_codes, exact = table.columns, table.rows, table.keys, table.n_codes, table.exact
+    columns, rows, keys, n_codes, kinds = table.columns, table.rows, table.keys, table.n_codes, table.kinds
     d, q, min_leaf = len(columns), outputs.shape[1], limits.min_leaf
     words, parts = number_parts(bag, outputs, weight)
     n_in = len(words)
@@ -276,15 +279,17 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
             m, differs, by_key, counted = np.int64(n_codes[f]), True, False, False
             if copied:
                 differs = gather_codes(columns, rows, f, by_row, words, start, size, codes)
-            if not exact[f]:
-                by_key = size <= KEY_ROWS or not differs
+            kind = kinds[f]
+            if kind != EXACT:
+                by_key = (kind == BINNED and size <= KEY_ROWS) or not differs
                 differs = differs or codes[0] != MISSING_CODE
             value, last, first, gaps = best, 0, 0, -1
             if differs and not by_key and (size > FEW_ROWS or size >= m):
                 count_numbers(columns[f], codes, copied, words, start, size, parts, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
-                differs = n_used > 1 or (n_used == 1 and (n_rows[MISSING_CODE] > 0 or not exact[f]))
-                by_key = not exact[f] and n_used < FEW_BINS
+                n_gaps = n_rows[MISSING_CODE]
+                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind != EXACT))
+                by_key = (kind == BINNED and n_used < FEW_BINS) or (kind == NEARLY and n_used == 1 and n_gaps == 0)
                 if differs and not by_key:
                     value, last, first, gaps = scan_sums(
                         cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf

@@ -39,6 +39,9 @@ COPIED = 8192
 FEW_BINS = 8
 _NEAR = 64  # rows that share a bin, up to which insertion sorts what counting has nearly sorted
 
+#: What codes tell of a column's values: bins of them, their ranks, or their ranks but for two values that share one.
+BINNED, EXACT, NEARLY = range(3)
+
 ROW = np.uint64(0xFFFFFFFF)  # the lower half of a word or of a pair
 HALF = np.uint64(32)
 #: The last code and the last key that values may have.
@@ -59,9 +62,9 @@ class Table(NamedTuple):
 
     columns: Any  # (d, n): codes, column after column
     rows: Any  # (n, d): the same, row after row
-    keys: Any  # (n, d): keys; of no rows if every column is exact
+    keys: Any  # (n, d): keys; of no rows if the codes of every column are ranks
     n_codes: Any  # (d,): codes of each column, without that of missing values
-    exact: Any  # (d,): whether codes are ranks of values
+    kinds: Any  # (d,): what codes tell of values: BINNED, EXACT or NEARLY
     low: Any  # (d, 256): least key of each code
     high: Any  # (d, 256): greatest key of each code
 

@@ -91,7 +91,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         values, are regressed on; all else are classes.
     forest : scikit-learn tree or ensemble of trees, default=None
         Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
-        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up.
+        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up; our
+        own kernels grow it unless the data are sparse or `ccp_alpha` is above 0, and scikit-learn otherwise.
     tol : float, default=0.01
         Change of the Gram matrix below which no trees are added.
     max_trees : int, default=1000
