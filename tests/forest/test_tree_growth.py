@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -19,6 +20,8 @@ from manifolia.forest.coded_tables import code_table
 from manifolia.forest.grow import fit_forest
 from manifolia.forest.tree_growth import can_grow, grow_trees, n_tried
 from manifolia.kernels.node_search import BINNED, EXACT, NEARLY
+
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
 def classifier(n=10, **options):
@@ -88,6 +91,8 @@ def test_the_first_split_is_the_best_that_scikit_learn_finds(seed, gappy):
             ours = grown.tree_
             assert ours.feature[0] == theirs.feature[0]
             assert ours.threshold[0] == pytest.approx(theirs.threshold[0], rel=1e-6)
+            if gappy and SKLEARN < (1, 7):  # which may record a missing value on the other side than where they send it
+                continue
             np.testing.assert_allclose(ours.impurity, theirs.impurity, rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(ours.value, theirs.value, rtol=1e-9)
             np.testing.assert_array_equal(ours.n_node_samples, theirs.n_node_samples)

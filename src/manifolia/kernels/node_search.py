@@ -267,8 +267,9 @@ def move_words(words, start, size, marks, moved):
         word = words[start + i]
         words[start + n_left] = word
         moved[n_right] = word
-        n_left += marks[i]
-        n_right += 1 - marks[i]
+        stays = np.int64(marks[i])
+        n_left += stays
+        n_right += 1 - stays
     for i in range(n_right):
         words[start + n_left + i] = moved[i]
     return n_left
