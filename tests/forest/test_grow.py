@@ -21,10 +21,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from manifolia._core.messages import Argument
-from manifolia.forest.bags import training_weights
+from manifolia.forest.bags import in_bag_counts, training_weights
 from manifolia.forest.grow import grow_forest
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.targets import Target, read_target, taken_as
+from manifolia.forest.tree_growth import grow_trees
 from manifolia.forest.trees import check_forest
 
 N = 60
@@ -220,18 +221,26 @@ def same_trees(a, b):
         np.testing.assert_array_equal(one.tree_.feature, two.tree_.feature)
 
 
+def same_plan(grown, expected):
+    """The parameters and the bags of a forest of scikit-learn, fitted with the same seed."""
+    assert type(grown) is type(expected)
+    assert {**grown.get_params(), "n_jobs": None} == expected.get_params()
+    bags = [np.bincount(rows, minlength=expected._n_samples) for rows in expected.estimators_samples_]
+    np.testing.assert_array_equal(in_bag_counts(grown, expected._n_samples), bags)
+
+
 def test_classes_get_a_classifier_with_scikit_learn_defaults():
     X, y = iris()
     grown = grow_forest(X, read_target(y, 150), n_trees=12, random_state=3)
     assert grown.train_rows is None
-    same_trees(grown.forest, RandomForestClassifier(12, random_state=3).fit(X, y))
+    same_plan(grown.forest, RandomForestClassifier(12, random_state=3).fit(X, y))
 
 
 def test_numbers_get_a_regressor_with_breimans_settings():
     X, y = load_diabetes(return_X_y=True)
     grown = grow_forest(X, read_target(y + 0.5, len(y)), n_trees=8, random_state=3)
     expected = RandomForestRegressor(8, max_features=1 / 3, min_samples_split=6, random_state=3).fit(X, y + 0.5)
-    same_trees(grown.forest, expected)
+    same_plan(grown.forest, expected)
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if "two columns" in name or "zeros" in name])
@@ -263,7 +272,7 @@ def test_rows_without_a_label_are_not_trained_on():
     labelled = np.flatnonzero(~np.isnan(partial))
     grown = grow_forest(X, read_target(partial, 150), n_trees=10, random_state=0)
     np.testing.assert_array_equal(grown.train_rows, labelled)
-    same_trees(grown.forest, RandomForestClassifier(10, random_state=0).fit(X[labelled], y[labelled]))
+    same_trees(grown.forest, grow_forest(X[labelled], read_target(y[labelled], 112), n_trees=10, random_state=0).forest)
     table = leaf_table(grown.forest, X, train_rows=grown.train_rows)
     assert (table.counts[:, ::4] == 0).all()
     assert (table.counts.sum(axis=1) == len(labelled)).all()
@@ -356,21 +365,28 @@ def test_sparse_data_and_partial_labels():
     dense, sparse = (
         grow_forest(data, read_target(partial, 150), n_trees=6, random_state=0).forest for data in (X, sp.csr_array(X))
     )
-    same_trees(dense, sparse)
+    rows = ~np.isnan(partial)
+    theirs = RandomForestClassifier(6, random_state=0).fit(X[rows], y[rows])
+    same_trees(sparse, theirs)  # scikit-learn fits sparse data
+    same_plan(dense, theirs)
 
 
 def test_weights_reach_the_forest():
     X, y = iris()
     weight = np.random.default_rng(0).uniform(0.2, 3.0, size=150)
     grown = grow_forest(X, read_target(y, 150), n_trees=6, sample_weight=weight, random_state=0)
-    same_trees(grown.forest, RandomForestClassifier(6, random_state=0).fit(X, y, sample_weight=weight))
+    counts = in_bag_counts(grown.forest, 150)
+    for t in range(6):
+        _, weights = recorded(grown.forest, X, t)
+        assert weights.sum() == pytest.approx((counts[t] * weight).sum())
+    with pytest.raises(AssertionError):
+        same_trees(grown.forest, grow_forest(X, read_target(y, 150), n_trees=6, random_state=0).forest)
     partial = y.astype(float)
     partial[::3] = np.nan
     rows = np.flatnonzero(~np.isnan(partial))
     grown = grow_forest(X, read_target(partial, 150), n_trees=6, sample_weight=weight, random_state=0)
-    same_trees(
-        grown.forest, RandomForestClassifier(6, random_state=0).fit(X[rows], y[rows], sample_weight=weight[rows])
-    )
+    alone = grow_forest(X[rows], read_target(y[rows], 100), n_trees=6, sample_weight=weight[rows], random_state=0)
+    same_trees(grown.forest, alone.forest)
 
 
 def recorded(forest, X, t=0):
@@ -491,8 +507,8 @@ def test_the_bits_of_usual_numbers_stay(rng):
     X = rng.normal(size=(80, 3))
     y = 100.0 * X[:, 0] + 12.0
     grown = grow_forest(X, read_target(y, 80), n_trees=5, random_state=0).forest
-    own = RandomForestRegressor(5, max_features=1 / 3, min_samples_split=6, random_state=grown.random_state).fit(X, y)
-    for ours, theirs in zip(grown.estimators_, own.estimators_, strict=True):
+    plain = RandomForestRegressor(5, max_features=1 / 3, min_samples_split=6, random_state=grown.random_state)
+    for ours, theirs in zip(grown.estimators_, grow_trees(plain, X, y).estimators_, strict=True):
         np.testing.assert_array_equal(ours.tree_.value, theirs.tree_.value)
 
 

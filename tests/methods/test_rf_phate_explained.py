@@ -130,11 +130,15 @@ def test_novelty_is_even_among_rows_of_the_same_kind():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 4))
     y = (X[:, 0] + 0.5 * rng.normal(size=1200) > 0).astype(int)
-    model = small(n_trees=60).fit(X[:600], y[:600])
+    models = [small(n_trees=60, random_state=seed).fit(X[:600], y[:600]) for seed in range(4)]
     for level in (0.5, 0.8, 0.95):
-        assert (model.novelty(X[600:]) > level).mean() == pytest.approx(1 - level, abs=0.05)
-        assert (model.novelty() > level).mean() == pytest.approx(1 - level, abs=0.01)
-    assert (model.novelty(X[600:] + 20) >= model.novelty_threshold_).all()
+        # One map may be 0.08 off at the middle, whoever grows its trees.
+        share = np.mean([(model.novelty(X[600:]) > level).mean() for model in models])
+        assert share == pytest.approx(1 - level, abs=0.05)
+        for model in models:
+            assert (model.novelty() > level).mean() == pytest.approx(1 - level, abs=0.01)
+    for model in models:
+        assert (model.novelty(X[600:] + 20) >= model.novelty_threshold_).all()
 
 
 def test_a_row_in_every_bag_has_no_novelty():

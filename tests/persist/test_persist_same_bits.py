@@ -96,7 +96,9 @@ RFPHATES = {
     "regression": lambda: small().fit(*load_diabetes(return_X_y=True)),
     "several outputs": lambda: small(task="multioutput").fit(X, two_targets()),
     "several labels": lambda: small().fit(X, two_classes()),
-    "unsupervised": lambda: small(task="unsupervised").fit(X),
+    "unsupervised": lambda: small(task="unsupervised", n_trees=100).fit(
+        X
+    ),  # of few trees, none may tell where a row belongs
     "sparse rows": lambda: small().fit(sp.csr_matrix(np.where(X > 1, X, 0)), Y),
     "missing values": lambda: small().fit(with_gaps(), Y),
     "some labels missing": lambda: small().fit(X, np.where(np.arange(150) % 4, Y.astype(float), np.nan)),

@@ -9,8 +9,10 @@ def group_counts(groups, n_trees, seed):
     """Count, tree after tree and row after row, how often the row's group was drawn."""
     names = list(dict.fromkeys(groups))
     counts = []
-    for t in range(n_trees):
-        drawn = np.random.default_rng((seed, t)).integers(0, len(names), size=len(names))
+    forest = np.random.RandomState(seed)
+    for _ in range(n_trees):
+        own = forest.randint(np.iinfo(np.int32).max)
+        drawn = np.random.RandomState(own).randint(0, len(names), len(names), dtype=np.int32)
         bag = [names[d] for d in drawn]
         counts.append([bag.count(group) for group in groups])
     return np.array(counts)

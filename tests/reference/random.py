@@ -10,7 +10,7 @@ _WORD = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def _mix(z: int) -> int:
+def mix(z: int) -> int:
     # The finaliser of SplitMix64, Steele, Lea and Flood (OOPSLA 2014).
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _WORD
@@ -20,7 +20,7 @@ def _mix(z: int) -> int:
 def bits(key: int, stream: int, counter: int) -> int:
     z = 0
     for word in (key, stream, counter):
-        z = _mix(z ^ ((int(word) + _GOLDEN) & _WORD))
+        z = mix(z ^ ((int(word) + _GOLDEN) & _WORD))
     return z
 
 

@@ -1,11 +1,13 @@
 """Bags: which rows were drawn for which tree. Nothing else in the package draws or reads bootstrap samples.
 
-Only a public attribute of scikit-learn's forests is used: ``estimators_samples_``, which draws every bag anew. It knows
-nothing of bags that we draw, of whole groups of rows: a forest grown on these holds its counts as ``in_bag_counts_``.
+A forest that we grow holds the counts of its bags as ``in_bag_counts_``. Of any other only a public attribute of
+scikit-learn's forests is used: ``estimators_samples_``, which draws every bag anew.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,46 @@ def own_counts(forest: Any) -> IntArray | None:
     return np.asarray(own)
 
 
+def tree_seeds(seed: int, n_trees: int) -> list[int]:
+    """Return the seeds that a forest of scikit-learn gives its trees; more trees do not change the first ones."""
+    return [int(one) for one in np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_trees)]
+
+
+def drawn_share(forest: Any, n_rows: int) -> float:
+    """Return the share of the rows, or groups, that a forest draws for each tree."""
+    asked = forest.max_samples
+    return float(asked) if isinstance(asked, float) else (asked or n_rows) / n_rows
+
+
+def bag_drawer(
+    n_rows: int, *, groups: IntArray | None = None, share: float = 1.0, weight: FloatArray | None = None
+) -> Callable[[int], IntArray]:
+    """Make the function that draws the bag of the tree with a seed: how often each row is in it.
+
+    Rows are drawn with replacement, or whole groups, whose rows then have one count: as many as there are, or a share
+    of these. What weighs nothing is not drawn, since a tree cannot grow on it alone. The draws are scikit-learn's, so
+    that ``estimators_samples_`` tells the same rows where neither groups nor weights are given.
+    """
+    n_units = n_rows if groups is None else int(groups.max()) + 1
+    alive = None
+    if weight is not None:
+        alive = np.flatnonzero(weight if groups is None else np.bincount(groups, weight))
+    n_alive = n_units if alive is None else len(alive)
+    n_draws = max(1, round(share * n_alive)) if n_alive else 0
+    of_thread = threading.local()  # a generator is made once per thread: that takes longer than a small bag
+
+    def draw(seed: int) -> IntArray:
+        if not hasattr(of_thread, "generator"):
+            of_thread.generator = np.random.RandomState()
+        of_thread.generator.seed(seed)
+        drawn = of_thread.generator.randint(0, max(n_alive, 1), n_draws, dtype=np.int32)
+        counts = np.bincount(drawn if alive is None else alive[drawn], minlength=n_units)
+        counts = counts.astype(_narrow(counts))
+        return counts if groups is None else counts[groups]
+
+    return draw
+
+
 def draw_groups(
     groups: IntArray,
     n_trees: int,
@@ -51,19 +93,10 @@ def draw_groups(
     share: float = 1.0,
     weight: FloatArray | None = None,
 ) -> IntArray:
-    """Draw whole groups with replacement for trees from `first` on; a row's count is its group's: (trees, rows).
-
-    As many as there are groups, or a share of these; groups whose rows all weigh nothing are not drawn, since a tree
-    cannot grow on them alone. A stream of its own for every tree, so that a forest may grow.
-    """
-    n_groups = int(groups.max()) + 1
-    alive = np.arange(n_groups) if weight is None else np.flatnonzero(np.bincount(groups, weight))
-    n_draws = max(1, round(share * len(alive)))
-    counts = np.zeros((n_trees, n_groups), dtype=np.int64)
-    for t in range(n_trees if len(alive) else 0):
-        drawn = np.random.default_rng((seed, first + t)).integers(0, len(alive), size=n_draws)
-        counts[t, alive] = np.bincount(drawn, minlength=len(alive))
-    return counts.astype(_narrow(counts))[:, groups]
+    """Draw whole groups for trees from `first` on: how often each row is in each bag, (trees, rows)."""
+    draw = bag_drawer(len(groups), groups=groups, share=share, weight=weight)
+    counts = [draw(one) for one in tree_seeds(seed, first + n_trees)[first:]]
+    return np.stack(counts) if counts else np.zeros((0, len(groups)), dtype=np.uint8)
 
 
 def check_group_forest(forest: Any, *, is_fitted: bool) -> None:

@@ -25,11 +25,11 @@ from manifolia._core.precision import mean_and_spread
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, is_sparse
-from manifolia._core.warnings import LOST_FILTERS
 from manifolia.exceptions import ParameterError
-from manifolia.forest.bags import check_group_forest, draw_groups, n_rows_drawn
+from manifolia.forest.bags import check_group_forest, draw_groups, drawn_share, n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target
+from manifolia.forest.tree_growth import PARTS, Report, begin, can_grow, fit_quietly, grow_trees, weigher
 from manifolia.forest.trees import check_forest, has_missing, is_grown, read_trees, single_precision
 
 #: Breiman's defaults for regression, as in R's randomForest: a third of the variables, nodes of up to 5 rows unsplit.
@@ -84,6 +84,7 @@ def grow_forest(
     target: Target,
     *,
     forest: Any = None,
+    own: bool = False,
     n_trees: int = 500,
     sample_weight: ArrayLike | None = None,
     groups: IntArray | None = None,
@@ -91,7 +92,11 @@ def grow_forest(
     n_jobs: int | None = None,
     report: Report | None = None,
 ) -> Grown:
-    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given."""
+    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given.
+
+    Without a forest, ours is grown by our kernels, and so is one given as our `own`; any other, and every forest on
+    sparse data, is fitted by scikit-learn.
+    """
     from sklearn.base import clone
 
     given = check_forest(forest)
@@ -110,24 +115,25 @@ def grow_forest(
                     parameter="sample_weight",
                 )
             about: dict[str, Any] = {"groups": groups, "random_state": random_state, "report": report}
-            return contrast_forest(X, n_trees=n_trees, forest=given, **about)
+            return contrast_forest(X, n_trees=n_trees, forest=given, own=own, **about)
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
         train = X if rows is None else X[rows]
-        own = groups if rows is None else sub_groups(groups, rows)
+        together = groups if rows is None else sub_groups(groups, rows)
         if given is None and target.task == "classification" and target.y is not None:
             seed = model.random_state
-            width = split_width(train, target.y, weight=weight, seed=seed, n_jobs=n_threads, groups=own)
+            width = split_width(train, target.y, weight=weight, seed=seed, n_jobs=n_threads, groups=together)
             model.set_params(max_features=width)
         y: Any = target.y
         scale = _scale_for_trees(y) if given is None and not target.is_classification else None
         if scale is None:
-            fit_forest(model, train, y, weight, groups=own, report=report if given is None else None)
+            heard = report if given is None else None
+            fit_forest(model, train, y, weight, own=own or given is None, groups=together, report=heard)
         else:
             even = ((y.reshape(len(y), -1) - scale.center) / scale.unit).reshape(y.shape)
-            fit_forest(model, train, even, weight, groups=own, report=report)
+            fit_forest(model, train, even, weight, own=True, groups=together, report=report)
             for tree in model.estimators_:
                 values = tree.tree_.value  # (nodes, outputs, 1)
                 values[...] = values * scale.unit + scale.center[:, np.newaxis]
@@ -152,22 +158,6 @@ def _scale_for_trees(y: Array) -> _Scale | None:
 
 # --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
 
-#: Called with the trees that are grown and the trees in all; it may raise to stop.
-Report = Callable[[int, int], None]
-
-_PARTS = 20  # reports while a forest grows
-
-
-def _fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Fit a forest, and leave the process with the warning filters that it had.
-
-    scikit-learn's threads each save, change and restore the filters: where two overlap, what stays is the wrong ones.
-    (With two threads, 50 of 60 forests left other filters behind.)
-    """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=LOST_FILTERS, category=UserWarning)
-        return model.fit(X, y, sample_weight=sample_weight)
-
 
 def fit_forest(
     model: Any,
@@ -175,23 +165,26 @@ def fit_forest(
     y: Any,
     sample_weight: Any = None,
     *,
+    own: bool = False,
     groups: IntArray | None = None,
     report: Report | None = None,
 ) -> Any:
-    """Fit a forest, in parts if someone listens.
+    """Fit a forest, in parts if someone listens: one of our own by our kernels where they can, any other as it is.
 
     A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
     """
+    if own and can_grow(model, X, y):
+        return grow_trees(model, X, y, sample_weight, groups=groups, report=report)
     if groups is not None:
         return fit_by_groups(model, X, y, groups, sample_weight, report=report)
     if report is None:
-        return _fit(model, X, y, sample_weight)
+        return fit_quietly(model, X, y, sample_weight)
     n_trees, n_threads = model.n_estimators, model.n_jobs or 1
-    part = n_threads * -(-n_trees // (_PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
+    part = n_threads * -(-n_trees // (PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
     report(0, n_trees)
     model.set_params(warm_start=True)
     for grown in [*range(part, n_trees, part), n_trees]:
-        _fit(model.set_params(n_estimators=grown), X, y, sample_weight)
+        fit_quietly(model.set_params(n_estimators=grown), X, y, sample_weight)
         report(grown, n_trees)
     return model.set_params(warm_start=False)
 
@@ -215,19 +208,14 @@ def fit_by_groups(
     """
     n_trees, seed = model.n_estimators, as_seed(model.random_state)
     if "in_bag_counts_" not in vars(model):
-        # A stump has all that a forest remembers of its data, but for trees.
-        asked = model.get_params(deep=False)
-        _fit(model.set_params(n_estimators=1, max_depth=1, oob_score=False, warm_start=False, random_state=seed), X, y)
-        model.set_params(**{name: asked[name] for name in ("n_estimators", "max_depth", "oob_score", "warm_start")})
-        model.in_bag_counts_ = np.empty((0, len(groups)), dtype=np.uint8)
-        model.estimators_, stump = [], model.estimators_[0]
+        stump = begin(model.set_params(random_state=seed), X, y)
     else:
         stump = model.estimators_[0]
     trees, first = list(model.estimators_), len(model.estimators_)
-    share = model.max_samples if isinstance(model.max_samples, float) else (model.max_samples or len(y)) / len(y)
+    share = drawn_share(model, len(y))
     counts = draw_groups(groups, n_trees - first, seed, first=first, share=share, weight=sample_weight)
     one_tree = _tree_grower(model, stump, X, y, sample_weight, seed)
-    step = -(-n_trees // _PARTS) if report is not None else n_trees
+    step = -(-n_trees // PARTS) if report is not None else n_trees
     for start in range(first, n_trees, step):
         if report is not None:
             report(start, n_trees)
@@ -245,25 +233,20 @@ def _tree_grower(
 ) -> Callable[[int, IntArray], Any]:
     """Make the function that grows tree t of a forest from the counts of its bag."""
     from sklearn.base import clone, is_classifier
-    from sklearn.utils.class_weight import compute_sample_weight
 
     rows, gaps = single_precision(X), has_missing(X)
     if is_sparse(rows):
         rows = rows.tocsc()  # as trees are grown from; CSR would be turned round for each of them
         rows.sort_indices()
     outputs = y.reshape(len(y), -1)
-    asked = model.get_params(deep=False).get("class_weight")
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    if asked is not None and asked != "balanced_subsample":
-        weight = weight * compute_sample_weight(asked, y)
+    weigh = weigher(model, y, sample_weight)
     if is_classifier(model):  # a forest's trees know codes of classes
         outputs = np.column_stack([np.unique(column, return_inverse=True)[1].ravel() for column in outputs.T])
     codes = np.ascontiguousarray(outputs, dtype=np.float64)
 
     def one_tree(t: int, drawn: IntArray) -> Any:
-        held = drawn * weight
-        if asked == "balanced_subsample":
-            held = held * compute_sample_weight("balanced", codes, indices=np.repeat(np.arange(len(drawn)), drawn))
+        weight = weigh(drawn)
+        held = drawn.astype(np.float64) if weight is None else drawn * weight
         tree_seed = int(np.random.default_rng((seed, t, 1)).integers(np.iinfo(np.int32).max))
         tree = clone(stump).set_params(max_depth=model.max_depth, random_state=tree_seed)
         # Its own check finds the columns with gaps; where there are none it is spared, as in a forest.
@@ -291,6 +274,7 @@ def contrast_forest(
     *,
     n_trees: int = 500,
     forest: Any = None,
+    own: bool = False,
     groups: IntArray | None = None,
     random_state: RandomState = None,
     report: Report | None = None,
@@ -310,7 +294,8 @@ def contrast_forest(
     model.set_params(random_state=as_seed(generator))
     both, label = np.vstack([data, copy]), np.repeat([1, 0], n)
     twice = None if groups is None else np.concatenate([groups, groups])
-    fit_forest(model, both, label, groups=twice, report=report if forest is None else None)
+    heard = report if forest is None else None
+    fit_forest(model, both, label, own=own or forest is None, groups=twice, report=heard)
     train_rows = np.concatenate([np.arange(n), np.full(n, -1)])
     return Grown(model, train_rows)
 
@@ -382,13 +367,14 @@ def _right(
     """Which rows the trees that have not seen them, or their group, vote right on."""
     from sklearn.ensemble import RandomForestClassifier
 
-    if groups is not None:
-        small = RandomForestClassifier(_TREES, max_features=width, random_state=seed)
-        return out_of_bag_right(fit_by_groups(small, X, y, groups, weight), X, y)
+    small = RandomForestClassifier(_TREES, max_features=width, random_state=seed)
+    if groups is not None or can_grow(small, X, y):
+        with threads(n_jobs):
+            return out_of_bag_right(fit_forest(small, X, y, weight, own=True, groups=groups), X, y)
     forest = RandomForestClassifier(_TREES, max_features=width, oob_score=True, random_state=seed, n_jobs=n_jobs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a row that every tree has seen: its vote is NaN, and not right
-        _fit(forest, X, y, weight)
+        fit_quietly(forest, X, y, weight)
     votes = np.nan_to_num(forest.oob_decision_function_, nan=-1.0)
     return np.asarray(forest.classes_[np.argmax(votes, axis=1)] == y)
 
@@ -419,6 +405,7 @@ def grow_until_stable(
     *,
     tol: float = 0.01,
     max_trees: int = 1000,
+    own: bool = False,
     groups: IntArray | None = None,
     n_jobs: int | None = None,
     report: Callable[..., None] | None = None,
@@ -434,7 +421,7 @@ def grow_until_stable(
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)
             model.set_params(n_estimators=size)
-            _fit(model, X, y) if groups is None else fit_by_groups(model, X, y, groups)
+            fit_forest(model, X, y, own=own, groups=groups)
             kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
             length = np.sqrt(np.diagonal(kernel))
             now = kernel / np.outer(length, length)

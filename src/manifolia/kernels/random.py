@@ -26,7 +26,8 @@ _UNIT = 1.0 / (1 << 53)  # 53 random bits fill a double's mantissa
 
 
 @kernel()
-def _mix(z):
+def mix(z):
+    """Turn 64 bits into others that look random."""
     z = (z ^ (z >> _S30)) * _MIX_A
     z = (z ^ (z >> _S27)) * _MIX_B
     return z ^ (z >> _S31)
@@ -35,9 +36,9 @@ def _mix(z):
 @kernel()
 def bits(key, stream, counter):
     """64 random bits for (key, stream, counter)."""
-    z = _mix(np.uint64(key) + _GOLDEN)
-    z = _mix(z ^ (np.uint64(stream) + _GOLDEN))
-    return _mix(z ^ (np.uint64(counter) + _GOLDEN))
+    z = mix(np.uint64(key) + _GOLDEN)
+    z = mix(z ^ (np.uint64(stream) + _GOLDEN))
+    return mix(z ^ (np.uint64(counter) + _GOLDEN))
 
 
 @kernel()

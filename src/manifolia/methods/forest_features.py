@@ -91,7 +91,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         values, are regressed on; all else are classes.
     forest : scikit-learn tree or ensemble of trees, default=None
         Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
-        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up.
+        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up; our
+        own kernels grow it unless the data are sparse or `ccp_alpha` is above 0, and scikit-learn otherwise.
     tol : float, default=0.01
         Change of the Gram matrix below which no trees are added.
     max_trees : int, default=1000
@@ -447,7 +448,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         if not has_bags(model):  # nothing is known of its bags, or needed
             return model.fit(X[target.labelled], target.y)
         reporter.step("forest", 0, 1)
-        forest = grow_forest(X, target, forest=model, groups=groups, random_state=seed).forest
+        own = self.forest is None
+        forest = grow_forest(X, target, forest=model, own=own, groups=groups, random_state=seed).forest
         reporter.step("forest", 1, 1)
         return forest
 
@@ -476,8 +478,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         else:
             place = np.cumsum(target.labelled) - 1
             data, y = X[train], target.y[place[train]]
-        settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees, "groups": units}
-        sized = grow_until_stable(model, data, y, X[held_out], report=partial(reporter.step, "size"), **settings)
+        settings: dict[str, Any] = {"tol": self.tol, "max_trees": self.max_trees, "own": self.forest is None}
+        heard = partial(reporter.step, "size")
+        sized = grow_until_stable(model, data, y, X[held_out], groups=units, report=heard, **settings)
         if len(sized.curve) and sized.curve[-1] >= self.tol:
             warn(
                 f"the Gram matrix still changes by {sized.curve[-1]:.3g} with {sized.n_trees} trees, more than "

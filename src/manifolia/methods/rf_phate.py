@@ -64,7 +64,8 @@ class RFPHATE(ForestBacked):
         Fitted: used as it is, on the rows it was fitted on. Since ``clone`` unfits it, wrap it in
         ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a clone is fitted. None: a random
         forest for the task; for classes and more than 100 columns, small forests find out whether a split had better
-        try more of them than their square root.
+        try more of them than their square root. It is a forest of scikit-learn whose trees are grown by our own
+        kernels, several times faster; on sparse data scikit-learn grows them.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
