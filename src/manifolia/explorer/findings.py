@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from manifolia._core.groups import sub_groups
+from manifolia._core.messages import Finding as Finding
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.metrics.separation import blind_score, is_unearned, row_errors
@@ -23,14 +24,6 @@ _PARTLY = 0.5  # share of what a map loses from which it matters that some class
 _K = 10  # neighbours in the map that are asked
 _RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
 _MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
-
-
-class Finding(NamedTuple):
-    """One thing that a map shows."""
-
-    text: str  # The sentence
-    rows: tuple[int, ...] = ()  # Rows of the map that it names, in the order of the sentence
-    columns: tuple[str, ...] = ()  # Columns that it names, in the order of the sentence
 
 
 class Together(NamedTuple):

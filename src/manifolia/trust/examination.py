@@ -1,0 +1,519 @@
+"""All questions that need no refit, asked of one map: `manifolia.diagnose`.
+
+`diagnose` reads what users hand over into a `Case`; `examine` judges it. The page and the command line make a case of
+what they know already and call `examine` too, so that everyone hears the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia import registry
+from manifolia._core import memory
+from manifolia._core.groups import draw_rows_by_groups, read_groups, sub_groups
+from manifolia._core.parallel import threads
+from manifolia._core.pipelines import before_last, last_step
+from manifolia._core.progress import Reporter
+from manifolia._core.random import as_generator, spawn_seeds
+from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArray, RandomState
+from manifolia._core.validate import (
+    check_bool,
+    check_is_fitted,
+    check_map,
+    check_matrix,
+    check_number,
+    check_option,
+    is_sparse,
+)
+from manifolia.exceptions import ParameterError
+from manifolia.extension.novelty import tail_share, threshold
+from manifolia.forest.leaf_tables import LeafTable
+from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.targets import read_target
+from manifolia.metrics._nearest import n_others, nearest
+from manifolia.metrics._spaces import data_space
+from manifolia.tables.frames import as_frame
+from manifolia.tables.preparer import PlainRows
+from manifolia.trust.clusters import (
+    NOISE,
+    Arrangement,
+    Clusters,
+    ClusterSize,
+    find_clusters,
+    judge_arrangement,
+    judge_sizes,
+    read_clusters,
+)
+from manifolia.trust.diagnosis import COLUMNS, Diagnosis
+from manifolia.trust.earning import FEWEST, K_VOTE, Evidence, Signal, check_alpha, judge_signal, learn
+from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_out_of_bag
+from manifolia.trust.leaks import Leak, telling_columns
+from manifolia.trust.places import Compared, RowPlaces, compare, places_from, remoteness, resolve_k
+from manifolia.trust.sides import MOST_PROXIMITIES, Profiles, Side, profiles_of
+from manifolia.trust.words import (
+    CANNOT_TELL,
+    CHANCE,
+    FOREIGN,
+    NOT_JUDGED,
+    SOLID,
+    TORN,
+    findings_of,
+    row_reasons,
+)
+
+SAMPLE = 5000  #: Rows that are judged at most, unless asked otherwise.
+LEVELS = ("quick", "usual", "thorough")
+_TORN = 0.3  # share of a row's neighbours from which it is torn
+_REMOTE = 4.0  # robust standard deviations of the logarithm of a row's remoteness from which it is foreign
+_DENSE_CELLS = 50_000_000  # numbers of a sparse table that may be filled in
+_BLOCK_BYTES = 6 * 64 * 8  # per row: distances of a block of rows, and what is compared with them
+_METRICS = ("euclidean", "cosine", "manhattan")
+
+
+@dataclass(eq=False)
+class Case:
+    """A map, its rows, and what is known of them."""
+
+    Y: FloatArray  # (n, n_components)
+    plain: Any  # (n, d): rows without gaps, on the scale by which they are compared; may be sparse
+    rows: Any = None  # (n, d): rows as a forest takes them; None: the same
+    metric: str = "euclidean"
+    y: Array | None = None  # (n,): target; may have gaps
+    is_classes: bool | None = None  # Whether it is classes; None: by its values
+    target_name: str = "the target"
+    groups: IntArray | None = None
+    forest: Any = None  # The fitted forest behind the map, if there is one
+    clusters: Clusters | None = None  # None: those that one sees in the map
+    columns: Sequence[tuple[str, Array]] = field(default_factory=list)  # The user's columns, one of which may leak
+
+
+def diagnose(
+    model_or_Y: Any,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    clusters: ArrayLike = "auto",
+    groups: ArrayLike | None = None,
+    level: str = "quick",
+    alpha: float = 0.05,
+    sample: int | None = SAMPLE,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    verbose: bool = False,
+    callback: Callback = None,
+) -> Diagnosis:
+    """Tell what a map may be trusted for: its target, its rows, the sizes and the arrangement of its clusters.
+
+    Parameters
+    ----------
+    model_or_Y : estimator or array-like of shape (n, n_components)
+        A fitted estimator with ``embedding_``, or a pipeline that ends in one; or the coordinates of a map from
+        anywhere.
+    X : array-like, sparse matrix or DataFrame of shape (n, d)
+        The rows of the map. With coordinates: numbers without gaps, on the scale by which rows are to be compared.
+    y : array-like of shape (n,), default=None
+        Target, classes or numbers; rows whose label is missing do not count. None: nothing is said about earning.
+    clusters : array-like of shape (n,), str or "auto", default="auto"
+        Labels of clusters; or the name of a column of `X`; or ``"auto"``, what HDBSCAN finds in the map, where rows
+        between the clusters belong to none.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, such as one patient's: they are drawn and held out together, and a row is
+        judged by rows of other groups. None: those that the model was fitted with, if any.
+    level : {"quick"}, default="quick"
+        How much is tried: "quick" needs no refit.
+    alpha : float, default=0.05
+        Level of the tests. A place, a target or an arrangement is trusted if chance would do as well with a
+        probability of at most a fifth of this, and an alarm is raised if it would with more than half of this;
+        between the two it cannot be told.
+    sample : int or None, default=5000
+        Rows that are judged, if there are more: drawn at random, by whole groups, and compared with one another. None:
+        all.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the sample, the forest, the folds and the bootstrap. The same seed gives the same bits for any `n_jobs`.
+    n_jobs : int or None, default=None
+        Threads; None is all cores.
+    verbose : bool, default=False
+        Show progress on stderr.
+    callback : callable, default=None
+        Called with a ``ProgressEvent``; returning True stops.
+
+    Returns
+    -------
+    Diagnosis
+        Verdicts with reasons: ``rows``, ``clusters``, ``gaps``, ``map``, ``findings``.
+
+    Raises
+    ------
+    ValueError
+        If lengths do not match, values are missing, or the level needs refits.
+    MemoryLimitError
+        If it would not fit into memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.decomposition import PCA
+    >>> import manifolia as mf
+    >>> X, y = load_digits(return_X_y=True)
+    >>> diagnosis = mf.diagnose(PCA(2).fit_transform(X), X, y, clusters=y, random_state=0)
+    >>> diagnosis.map["earned"], diagnosis.map["arrangement"]
+    ('earned', 'yes')
+    """
+    check_option(level, "level", LEVELS)
+    if level != "quick":
+        raise ParameterError(
+            f"level={level!r} needs refits of the map, which are not there yet. Use level='quick'.", parameter="level"
+        )
+    check_alpha(alpha)
+    if sample is not None:
+        hint = "It is a number of rows; None takes all."
+        sample = int(check_number(sample, "sample", low=FEWEST, integer=True, hint=hint))
+    check_bool(verbose, "verbose")
+    reporter = Reporter(callback, verbose=verbose)
+    with threads(n_jobs):
+        case = _read(model_or_Y, X, y, groups)
+        if isinstance(clusters, str):
+            case.clusters = None if clusters == "auto" else _column_clusters(clusters, case)
+        else:
+            case.clusters = read_clusters(clusters, len(case.Y))
+        return examine(case, alpha=alpha, sample=sample, random_state=random_state, reporter=reporter)
+
+
+def _read(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None) -> Case:
+    """Read what users hand over."""
+    if not hasattr(model_or_Y, "fit"):
+        rows: Any = check_matrix(X, accept_sparse=True)
+        case = Case(check_map(model_or_Y, n_rows=rows.shape[0], name="model_or_Y"), rows)
+    else:
+        case = _of_model(model_or_Y, X)
+    n = len(case.Y)
+    case.groups = read_groups(groups, n) if groups is not None else case.groups
+    case.columns = _named_columns(X)
+    if y is not None:
+        target = read_target(y, n)
+        if target.y is not None and target.y.ndim > 1:
+            raise ParameterError(
+                f"y has {target.y.shape[1]} columns, and one target can be judged at a time. Pass one of them.",
+                parameter="y",
+            )
+        case.is_classes = target.is_classification
+        case.y = np.full(n, None, dtype=object)
+        case.y[target.labelled] = target.y
+        case.target_name = str(getattr(y, "name", None) or "the target")
+    return case
+
+
+def _of_model(model: Any, X: ArrayLike) -> Case:
+    """Take the map of a fitted model, and its rows as the model compares them."""
+    method, card = last_step(model), registry.card_of(model)
+    check_is_fitted(method, "embedding_")
+    before = before_last(model)
+    rows = check_matrix(X if before is None else before.transform(X), accept_sparse=True, allow_nan=True)
+    Y = check_map(method.embedding_)
+    if len(Y) != rows.shape[0]:
+        raise ParameterError(
+            f"X has {rows.shape[0]} rows and the map has {len(Y)}. Pass the rows that the model was fitted on.",
+            parameter="X",
+        )
+    held = method._fitted_forest if card.forest and card.is_ours else None
+    gaps = not is_sparse(rows) and bool(np.isnan(rows).any())
+    plain = PlainRows(None).fit_transform(rows) if held is not None or gaps else rows
+    metric = card.metric if card.metric in _METRICS else "euclidean"
+    return Case(Y, plain, rows, metric, forest=held, groups=None if held is None else held.groups)
+
+
+def _named_columns(X: ArrayLike) -> list[tuple[str, Array]]:
+    frame = as_frame(X)
+    if frame is not None:
+        return [(str(name), frame[name].to_numpy()) for name in frame.columns]
+    if is_sparse(X):
+        return []
+    return [(f"column {j}", column) for j, column in enumerate(np.asarray(X).T)]
+
+
+def _column_clusters(name: str, case: Case) -> Clusters:
+    known = dict(case.columns)
+    if name not in known:
+        raise ParameterError(
+            f"clusters is {name!r}, and X has no such column. Pass labels, the name of a column, or 'auto'.",
+            parameter="clusters",
+        )
+    return read_clusters(known[name], len(case.Y))
+
+
+def examine(
+    case: Case,
+    *,
+    alpha: float = 0.05,
+    sample: int | None = SAMPLE,
+    random_state: RandomState = None,
+    reporter: Reporter | None = None,
+) -> Diagnosis:
+    """Judge a map without refitting it."""
+    reporter = Reporter() if reporter is None else reporter
+    n, seeds = len(case.Y), spawn_seeds(random_state, 4)  # of the sample, what is learned, sizes, exchanges
+    judged = _draw(case, sample, seeds[0])
+    is_sampled = len(judged) < n
+    part = _part(case, judged) if is_sampled else case
+    memory.require(
+        _BLOCK_BYTES * len(judged) * 2 + 24.0 * len(judged) * MOST_PROXIMITIES * (case.forest is not None),
+        step=f"the diagnosis of {len(judged)} rows",
+        remedy="Judge fewer rows with a smaller sample.",
+    )
+    plain = dense_rows(part.plain)
+    side, where = _side_of(part, plain, case, judged)
+    k = resolve_k(len(judged))
+    plane = data_space(part.Y)
+    compared = compare(side, plane, k, part.groups, report=lambda i, of: reporter.step("neighbours", i, of))
+    reporter.step("neighbours", len(judged), len(judged))
+    places = places_from(compared, len(judged))
+    near_data, apart = _near_rows(side, compared, plain, part)
+    signal, leaks = None, list[Leak]()
+    if case.y is not None and case.is_classes is not None:
+        reporter.step("target", 0, 1)
+        signal = _signal(case, part, judged, plain, compared, near_data, alpha=alpha, seed=seeds[1])
+        leaks = telling_columns(part.columns, part.y, classes=case.is_classes) if part.y is not None else []
+        reporter.step("target", 1, 1)
+    reporter.step("clusters", 0, 1)
+    clusters = part.clusters or find_clusters(np.asarray(part.Y, dtype=np.float64))
+    sizes, arranged = _of_clusters(part, plain, clusters, alpha, seeds[2:], guided=case.forest is not None)
+    reporter.step("clusters", 1, 1)
+    rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha)
+    table = _cluster_table(clusters, sizes, rows["verdict"].to_numpy()[judged])
+    labels = np.full(n, NOISE, dtype=np.int64)
+    labels[judged] = clusters.codes
+    verdicts = rows["verdict"].to_numpy()[judged]
+    told = verdicts[verdicts != CANNOT_TELL]
+    about = {
+        "earned": None if signal is None else signal.verdict,
+        "earned_p": None if signal is None else signal.p,
+        "shown": None if signal is None else signal.shown,
+        "learned": None if signal is None else signal.learned,
+        "earned_reason": None if signal is None else signal.reason,
+        "classes": {} if signal is None else {str(name): verdict for name, verdict in signal.classes.items()},
+        "arrangement": arranged.verdict,
+        "arrangement_p": arranged.p,
+        "arrangement_reason": arranged.reason,
+        "share_solid": float((verdicts == SOLID).mean()) if len(told) else None,
+        "compared_with": where,
+        "level": "quick",
+        "n_judged": len(judged),
+    }
+    sampled = ""
+    if is_sampled:
+        sampled = (
+            f"{len(judged):,} of {n:,} rows were judged, drawn at random and compared with one another: each stands "
+            f"for about {n / len(judged):.0f}, and faults among fewer rows than that are not seen."
+        )
+    findings = findings_of(rows, table, signal, arranged, leaks, target=case.target_name, sampled=sampled)
+    return Diagnosis(rows, table, _empty("gaps"), about, findings, np.asarray(case.Y), labels)
+
+
+def _draw(case: Case, sample: int | None, seed: int) -> IntArray:
+    """Draw the rows that are judged."""
+    n = len(case.Y)
+    if sample is None or n <= sample:
+        return np.arange(n)
+    if case.groups is not None:
+        return draw_rows_by_groups(case.groups, sample, as_generator(seed))
+    return np.sort(as_generator(seed).permutation(n)[:sample])
+
+
+def _part(case: Case, rows: IntArray) -> Case:
+    """The case of some rows."""
+    clusters = case.clusters
+    if clusters is not None:
+        clusters = Clusters(clusters.codes[rows], clusters.names)
+    return Case(
+        case.Y[rows],
+        case.plain[rows],
+        None if case.rows is None else case.rows[rows],
+        case.metric,
+        None if case.y is None else case.y[rows],
+        case.is_classes,
+        case.target_name,
+        sub_groups(case.groups, rows),
+        None,  # a forest knows all rows
+        clusters,
+        [(name, values[rows]) for name, values in case.columns],
+    )
+
+
+def dense_rows(plain: Any) -> FloatArray:
+    """Fill in a sparse table, if it is small enough."""
+    if not is_sparse(plain):
+        return np.asarray(plain)
+    if plain.shape[0] * plain.shape[1] > _DENSE_CELLS:
+        raise ParameterError(
+            f"X is sparse, and {plain.shape[0]} rows of {plain.shape[1]} columns are too many to be filled in. Judge "
+            f"fewer rows with a smaller sample, or pass fewer columns.",
+            parameter="X",
+        )
+    return np.asarray(plain.toarray())
+
+
+def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tuple[Side, str]:
+    """What the places of rows are compared with, and how that is called."""
+    held = case.forest
+    if held is None:
+        return data_space(plain, part.metric), "in the data"
+    table = held.table
+    if len(judged) < table.n_rows:
+        table = LeafTable(
+            np.ascontiguousarray(table.leaf[:, judged]), np.ascontiguousarray(table.counts[:, judged]),
+            table.bootstrap, table.trees,
+        )  # fmt: skip
+    weight = None if held.weight is None else held.weight[judged]
+    kind = "gap" if table.bootstrap else "original"
+    most = min(MOST_PROXIMITIES, len(judged))
+    return profiles_of(proximity_from_leaves(table, kind=kind, top_k=most, sample_weight=weight)), "to the forest"
+
+
+def _near_rows(side: Side, compared: Compared, plain: FloatArray, part: Case) -> tuple[IntArray, FloatArray]:
+    """The nearest rows in the data, and their distances, whatever the map is compared with."""
+    if not isinstance(side, Profiles):
+        root = part.metric != "manhattan"
+        return compared.near_data, np.sqrt(compared.distances) if root else compared.distances
+    found = nearest(plain, min(K_VOTE, n_others(len(plain), part.groups)), groups=part.groups)
+    return found.indices, found.distances
+
+
+def _signal(
+    case: Case,
+    part: Case,
+    judged: IntArray,
+    plain: FloatArray,
+    compared: Compared,
+    near_data: IntArray,
+    *,
+    alpha: float,
+    seed: int,
+) -> Signal:
+    """Ask whether the target earned the map, of the rows that have a label."""
+    assert case.y is not None
+    assert part.y is not None
+    known = ~pd.isna(part.y)
+    if known.sum() < FEWEST or len({str(value) for value in part.y[known]}) < 2:
+        why = f"{int(known.sum())} rows with a label are too few to tell a target from a shuffled one."
+        if known.sum() >= FEWEST:
+            why = "All rows have the same label."
+        return Signal("cannot tell", float("nan"), float("nan"), float("nan"), why, {})
+    names: list[Any] = []
+    if case.is_classes:
+        everyone = ~pd.isna(case.y)
+        found_names, inverse = np.unique(case.y[everyone].astype(str), return_inverse=True)
+        names = found_names.tolist()
+        whole = np.full(len(case.y), -1)
+        whole[everyone] = inverse.ravel()
+    else:
+        whole = np.array([np.nan if pd.isna(value) else float(value) for value in case.y])
+    n_classes, y = len(names), whole[judged][known]
+    groups = sub_groups(part.groups, known)
+    rows = plain if part.rows is None else part.rows
+    if known.all():
+        near_map, near = compared.near_map, near_data
+    else:
+        k = min(K_VOTE, n_others(int(known.sum()), groups))
+        near_map, near = (nearest(S[known], k, groups=groups).indices for S in (part.Y, plain))
+    own = _own_votes(case, whole, n_classes, judged[known])
+    found = [by_neighbors(near, y, n_classes)]
+    found += learn(rows[known], plain[known], y, n_classes, groups=groups, random_state=seed, forest=own)
+    shown = outputs_of(y, n_classes)[near_map].mean(axis=1)
+    bound = len(judged) < len(case.Y) and own is None
+    return judge_signal(Evidence(y, names, shown, found, groups, is_bound=bound), alpha)
+
+
+def _own_votes(case: Case, whole: Array, n_classes: int, rows: IntArray) -> HeldOut | None:
+    """What the map's own trees say of rows that they left out; None where there are none, or it has no target."""
+    held = case.forest
+    if held is None or not held.table.bootstrap or held.contrast_seed is not None:
+        return None
+    known = whole >= 0 if n_classes else ~np.isnan(whole)
+    outputs = outputs_of(np.where(known, whole, 0), n_classes)
+    weight = np.where(known, 1.0 if held.weight is None else held.weight, 0.0)
+    return HeldOut("the forest", votes_out_of_bag(held.table, outputs, weight)[rows])
+
+
+def _of_clusters(
+    part: Case, plain: FloatArray, clusters: Clusters, alpha: float, seeds: Sequence[int], *, guided: bool
+) -> tuple[list[ClusterSize], Arrangement]:
+    """Judge sizes and arrangement of clusters by Euclidean distance, where the map is meant to keep that."""
+    told = ""
+    if guided:
+        told = "A map that a forest guides is not meant to keep the distances of the data."
+    elif part.metric != "euclidean":
+        told = f"The map compares rows by {part.metric} distance, in which centres have no meaning."
+    if told:
+        cannot = ClusterSize("cannot tell", np.nan, told)
+        return [cannot] * len(clusters.names), Arrangement("cannot tell", np.nan, np.nan, told)
+    Y = np.asarray(part.Y, dtype=np.float64)
+    return (
+        judge_sizes(plain, Y, clusters, part.groups, seeds[0]),
+        judge_arrangement(plain, Y, clusters, alpha, seeds[1]),
+    )
+
+
+def _rows(
+    n: int,
+    judged: IntArray,
+    places: RowPlaces,
+    compared: Compared,
+    remote: FloatArray,
+    side: Side,
+    where: str,
+    alpha: float,
+) -> pd.DataFrame:
+    """One verdict per row, with its evidence."""
+    m = len(judged)
+    novelty = tail_share(remote, remote)
+    verdicts = np.full(m, CANNOT_TELL, dtype=object)
+    too_few = ""
+    if m < FEWEST:
+        too_few = f"{m} rows are too few to tell a place from chance."
+    else:
+        verdicts[places.p <= alpha / 5] = SOLID
+        verdicts[places.torn >= _TORN] = TORN
+        verdicts[places.p > alpha / 2] = CHANCE
+        verdicts[(novelty >= threshold(m)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
+        if isinstance(side, Profiles):
+            verdicts[side.empty] = CANNOT_TELL
+    reasons, evidence = row_reasons(verdicts, places, compared, remote, where, too_few)
+    frame = pd.DataFrame(
+        {
+            "verdict": np.full(n, NOT_JUDGED, dtype=object),
+            "reason": np.full(n, "It is not in the sample of rows that were judged.", dtype=object),
+            **{name: np.full(n, np.nan) for name in ("p_place", "torn_share", "restless", "novelty")},
+            "evidence": np.full(n, "", dtype=object),
+        }
+    )
+    frame.loc[judged, ["verdict", "reason", "evidence"]] = np.column_stack([verdicts, reasons, evidence])
+    frame.loc[judged, ["p_place", "torn_share", "novelty"]] = np.column_stack([places.p, places.torn, novelty])
+    return frame
+
+
+def _robust_z(remote: FloatArray) -> FloatArray:
+    """The logarithm of each value, in robust standard deviations from the median."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(remote)
+    middle = np.median(logs)
+    spread = 1.4826 * np.median(np.abs(logs - middle))
+    with np.errstate(invalid="ignore"):
+        return np.where(logs == middle, 0.0, (logs - middle) / max(float(spread), 1e-12))
+
+
+def _cluster_table(clusters: Clusters, sizes: Sequence[ClusterSize], verdicts: Array) -> pd.DataFrame:
+    lines = []
+    for code, (name, size) in enumerate(zip(clusters.names, sizes, strict=True)):
+        own = clusters.codes == code
+        solid = float((verdicts[own] == SOLID).mean()) if own.any() else np.nan
+        lines.append((code, str(name), int(own.sum()), size.verdict, float(size.stretch), solid, size.reason))
+    return pd.DataFrame(lines, columns=list(COLUMNS["clusters"])) if lines else _empty("clusters")
+
+
+def _empty(table: str) -> pd.DataFrame:
+    return pd.DataFrame({name: [] for name in COLUMNS[table]})
