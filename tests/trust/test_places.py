@@ -8,7 +8,7 @@ from scipy.special import comb
 
 from manifolia.exceptions import ParameterError
 from manifolia.trust import row_places, torn_share
-from manifolia.trust.places import resolve_k
+from manifolia.trust.places import resolve_k, torn_limit
 from manifolia.trust.sides import profiles_of
 
 
@@ -115,9 +115,22 @@ def test_too_few_rows_and_too_large_groups_are_refused(rng):
         row_places(rng.normal(size=(100, 2)), rng.normal(size=(100, 2)), groups=groups)
 
 
-def test_profiles_are_compared_by_their_angle():
-    P = np.array([[0.0, 3.0, 4.0], [0.0, 6.0, 8.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+def test_likeness_of_profiles_is_their_hellinger_affinity():
+    P = np.array([[0.0, 3.0, 1.0], [0.0, 6.0, 2.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [2.0, 2.0, 0.0]])
     side = profiles_of(P)
-    expected = np.array([[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0]])
-    np.testing.assert_array_equal(side.keys(np.arange(4)), expected)
+    part = np.sqrt(0.5)
+    mixed = 1.0 - np.sqrt(0.75 * 0.5)
+    expected = [
+        [0.0, 0.0, 1.0, 1.0, mixed],
+        [0.0, 0.0, 1.0, 1.0, mixed],
+        [1.0, 1.0, 0.0, 1.0, 1.0 - part],
+        [1.0, 1.0, 1.0, 1.0, 1.0],
+        [mixed, mixed, 1.0 - part, 1.0, 0.0],
+    ]
+    np.testing.assert_allclose(side.keys(np.arange(5)), expected, atol=1e-12)
     assert side.empty.tolist() == [3]
+
+
+def test_what_is_usual_in_a_map_is_not_torn():
+    assert torn_limit(np.r_[np.zeros(90), np.full(10, 0.5)]) == 0.3
+    assert torn_limit(np.full(100, 0.4)) == pytest.approx(0.9)

@@ -1,7 +1,7 @@
 """Do the sizes of clusters in a map mean something, and does their arrangement?
 
 *Sizes.* The radius of a cluster is the mean distance of its rows from its centre, without the farthest tenth of them.
-With r_a in the data and s_a in the map, v_a = log₂(s_a / r_a) minus the median of the same over clusters: 1 is a cluster
+With r_a in the data and s_a in the map, v_a = log₂(s_a / r_a) minus the median of the same over clusters: 1 is one
 drawn twice as large as the others are. It is called if |v_a| > 1 and more than two standard errors (bootstrap of rows,
 or of groups). Of clusters of 40 rows, normal in 6 or 20 columns and drawn 2.5 times too large, this finds 99 % and the
 median distance in place of the mean 94 %.

@@ -53,7 +53,16 @@ from manifolia.trust.diagnosis import COLUMNS, Diagnosis
 from manifolia.trust.earning import FEWEST, K_VOTE, Evidence, Signal, check_alpha, judge_signal, learn
 from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_out_of_bag
 from manifolia.trust.leaks import Leak, telling_columns
-from manifolia.trust.places import Compared, RowPlaces, compare, places_from, remoteness, resolve_k
+from manifolia.trust.places import (
+    TORN_SHARE,
+    Compared,
+    RowPlaces,
+    compare,
+    places_from,
+    remoteness,
+    resolve_k,
+    torn_limit,
+)
 from manifolia.trust.sides import MOST_PROXIMITIES, Profiles, Side, profiles_of
 from manifolia.trust.words import (
     CANNOT_TELL,
@@ -68,7 +77,6 @@ from manifolia.trust.words import (
 
 SAMPLE = 5000  #: Rows that are judged at most, unless asked otherwise.
 LEVELS = ("quick", "usual", "thorough")
-_TORN = 0.3  # share of a row's neighbours from which it is torn
 _REMOTE = 4.0  # robust standard deviations of the logarithm of a row's remoteness from which it is foreign
 _DENSE_CELLS = 50_000_000  # numbers of a sparse table that may be filled in
 _BLOCK_BYTES = 6 * 64 * 8  # per row: distances of a block of rows, and what is compared with them
@@ -477,7 +485,8 @@ def _rows(
         too_few = f"{m} rows are too few to tell a place from chance."
     else:
         verdicts[places.p <= alpha / 5] = SOLID
-        verdicts[places.torn >= _TORN] = TORN
+        verdicts[places.torn >= TORN_SHARE] = CANNOT_TELL
+        verdicts[places.torn >= torn_limit(places.torn)] = TORN
         verdicts[places.p > alpha / 2] = CHANCE
         verdicts[(novelty >= threshold(m)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
         if isinstance(side, Profiles):

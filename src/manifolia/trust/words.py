@@ -41,6 +41,8 @@ def row_reasons(
             told = f"{kept}, and {back} of {own} the other way; {chance}."
         elif verdict == SOLID:
             told = f"{kept}; {chance}."
+        elif not too_few and places.p[i] < 0.01 and far:
+            told = f"{far} of its {own} nearest rows {where} lie far away from it, as is not rare in this map."
         else:
             told = too_few or f"{kept}: between what a random place keeps and what is more than chance."
         reasons.append(told)
