@@ -26,7 +26,7 @@ WITH_NUMBERS = (*GUIDED, "supervised UMAP")
 UNGUIDED = ("FeatureMAP", "t-SNE", "UMAP")
 
 
-def table(name, seed, most=400):
+def table(name, seed, most=400, *, raw=False):
     """Rows on one scale and their target; a sample that differs with the seed where there are more rows than that."""
     bunch = datasets.load(name)
     X, y = bunch.data, np.asarray(bunch.target)
@@ -36,7 +36,7 @@ def table(name, seed, most=400):
     rows = np.sort(np.random.default_rng(seed).permutation(len(X))[:most])
     X = np.asarray(X, dtype=float)[rows]
     X = X[:, X.std(axis=0) > 0]
-    return X if name in PIXELS else scale(X), y[rows]
+    return X if raw or name in PIXELS else scale(X), y[rows]
 
 
 def made(name, X, y, seed, groups=None):

@@ -193,13 +193,20 @@ def arranged(seed, n_clusters, *, at_random):
     return arrangement(X, Y, own, random_state=seed).verdict
 
 
-def foreign(table, other, seed):
-    """Novelty of rows of another table, put among the rows of one, one at a time."""
-    X, _ = maps.table(table, seed, 300)
-    Z, _ = maps.table(other, seed, 40)
+def foreign(table, other, seed, *, own_scale):
+    """Novelty of rows of another table, put among the rows of one, one at a time.
+
+    On their own scale they have the mean and the spread of the table that they are put into; else their values are
+    what they are, on the scale of that table.
+    """
+    X, Z = maps.table(table, seed, 300)[0], maps.table(other, seed, 40)[0]
+    if not own_scale:
+        raw, Z = maps.table(table, seed, 300, raw=True)[0], maps.table(other, seed, 40, raw=True)[0]
     d = min(X.shape[1], Z.shape[1])
-    rng = np.random.default_rng(seed)
-    X, Z = X[:, :d], Z[:, rng.permutation(Z.shape[1])[:d]]
+    X, Z = X[:, :d], Z[:, np.random.default_rng(seed).permutation(Z.shape[1])[:d]]
+    if not own_scale:
+        Z = (Z - raw[:, :d].mean(axis=0)) / raw[:, :d].std(axis=0)
+        X = (raw[:, :d] - raw[:, :d].mean(axis=0)) / raw[:, :d].std(axis=0)
     own, strange, called = [], [], 0
     for z in Z[:20]:
         rows = np.vstack([X, z])

@@ -126,11 +126,19 @@ def foreign_lines(runs):
     """Rows of another table."""
     lines = []
     for source, other in FOREIGN:
-        found = runs.over(f"foreign-{source}-{other}", plants.foreign, source, other)
-        scores = [one["auroc"] for one in found]
-        called = sum(one["called"] for one in found)
-        lines.append((f"{other} among {source}", f"{np.mean(scores):.3f}", f"{min(scores):.3f}",
-                      f"{called} of {sum(one['of'] for one in found)}"))  # fmt: skip
+        for own_scale in (False, True):
+            name = f"foreign-{source}-{other}{'-scaled' if own_scale else ''}"
+            found = runs.over(name, plants.foreign, source, other, own_scale=own_scale)
+            scores = [one["auroc"] for one in found]
+            called = sum(one["called"] for one in found)
+            lines.append(
+                (
+                    f"{other} among {source}{', each on its own scale' if own_scale else ''}",
+                    f"{np.mean(scores):.3f}",
+                    f"{min(scores):.3f}",
+                    f"{called} of {sum(one['of'] for one in found)}",
+                )
+            )
     return lines
 
 

@@ -24,6 +24,7 @@ from manifolia.explorer.findings import Finding, Learned, Together, as_keys, fin
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
+from manifolia.explorer.parts.trust import trust_findings
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.explorer.serve import LivePage
@@ -90,8 +91,8 @@ def explore(
     parts : "auto", sequence of str or None, default="auto"
         What the page tells beyond places and columns: all that the model can tell within seconds, those named, or
         nothing. They are "reasons" (what puts each row where it is), "arrows" (where columns grow over the map),
-        "neighbors", "quality", "images", "saliency", "novelty", "model" (what it predicts) and "tuning". What was
-        sampled is said on the page.
+        "neighbors", "quality", "trust" (verdicts on rows, target and clusters), "images", "saliency", "novelty",
+        "model" (what it predicts) and "tuning". What was sampled is said on the page.
     images : tuple of int, default=None
         Height and width, or height, width and channels, if the rows of `X` are pictures.
     study : Tuner or mapping, default=None
@@ -170,7 +171,8 @@ def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Pa
 def describe(context: Context) -> None:
     """Find out what the page tells beyond places and columns: its parts, and what it says first."""
     make_parts(context)
-    context.findings = [*(Finding(str(text)) for text in context.options.findings), *_findings(context)]
+    own = (Finding(str(text)) for text in context.options.findings)
+    context.findings = [*own, *trust_findings(context), *_findings(context)]
 
 
 def build_page(context: Context) -> Payload:

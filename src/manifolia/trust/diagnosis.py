@@ -19,7 +19,7 @@ from manifolia.exceptions import ModelFileError
 from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
 
 _FORMAT = 1
-_TEXT = {"verdict", "reason", "evidence", "name", "size_verdict", "size_reason"}
+_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason"}
 #: Columns of the tables, in order, and what they hold.
 COLUMNS = {
     "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"),
@@ -38,7 +38,8 @@ class Diagnosis:
         One row per row of the map: ``verdict`` ("solid", "torn", "chance", "foreign", "cannot tell" or "not judged"),
         ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its neighbours
         that lie far away), ``restless`` (NaN: it needs refits), ``novelty`` (share of rows that are less far from their
-        neighbours) and ``evidence`` (the counts).
+        neighbours) and ``evidence`` (share of its neighbours that map and data have in common, the lesser of both
+        ways).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
         "squeezed" or "cannot tell"), ``stretch``, ``share_solid`` and ``size_reason``.

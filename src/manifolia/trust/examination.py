@@ -30,7 +30,8 @@ from manifolia._core.validate import (
     check_option,
     is_sparse,
 )
-from manifolia.exceptions import ParameterError
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.forest.leaf_tables import LeafTable
 from manifolia.forest.proximities import proximity_from_leaves
@@ -155,6 +156,11 @@ def diagnose(
     Diagnosis
         Verdicts with reasons: ``rows``, ``clusters``, ``gaps``, ``map``, ``findings``.
 
+    Warns
+    -----
+    HonestyWarning
+        If the target did not earn the map; the warning says why.
+
     Raises
     ------
     ValueError
@@ -189,7 +195,10 @@ def diagnose(
             case.clusters = None if clusters == "auto" else _column_clusters(clusters, case)
         else:
             case.clusters = read_clusters(clusters, len(case.Y))
-        return examine(case, alpha=alpha, sample=sample, random_state=random_state, reporter=reporter)
+        found = examine(case, alpha=alpha, sample=sample, random_state=random_state, reporter=reporter)
+    if found.map["earned"] == "not earned":
+        warn(f"the map is not earned by {case.target_name}: {found.map['earned_reason']}", HonestyWarning)
+    return found
 
 
 def _read(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None) -> Case:
@@ -265,6 +274,8 @@ def examine(
     """Judge a map without refitting it."""
     reporter = Reporter() if reporter is None else reporter
     n, seeds = len(case.Y), spawn_seeds(random_state, 4)  # of the sample, what is learned, sizes, exchanges
+    if is_sparse(case.plain) and case.plain.shape[1]:  # as many rows as may be filled in
+        sample = min(n if sample is None else sample, max(FEWEST, _DENSE_CELLS // case.plain.shape[1]))
     judged = _draw(case, sample, seeds[0])
     is_sampled = len(judged) < n
     part = _part(case, judged) if is_sampled else case
@@ -273,7 +284,7 @@ def examine(
         step=f"the diagnosis of {len(judged)} rows",
         remedy="Judge fewer rows with a smaller sample.",
     )
-    plain = dense_rows(part.plain)
+    plain = np.asarray(part.plain.toarray() if is_sparse(part.plain) else part.plain)
     side, where = _side_of(part, plain, case, judged)
     k = resolve_k(len(judged))
     plane = data_space(part.Y)
@@ -309,6 +320,7 @@ def examine(
         "arrangement_reason": arranged.reason,
         "share_solid": float((verdicts == SOLID).mean()) if len(told) else None,
         "compared_with": where,
+        "chance": places.expected / places.k,
         "level": "quick",
         "n_judged": len(judged),
     }
@@ -350,19 +362,6 @@ def _part(case: Case, rows: IntArray) -> Case:
         clusters,
         [(name, values[rows]) for name, values in case.columns],
     )
-
-
-def dense_rows(plain: Any) -> FloatArray:
-    """Fill in a sparse table, if it is small enough."""
-    if not is_sparse(plain):
-        return np.asarray(plain)
-    if plain.shape[0] * plain.shape[1] > _DENSE_CELLS:
-        raise ParameterError(
-            f"X is sparse, and {plain.shape[0]} rows of {plain.shape[1]} columns are too many to be filled in. Judge "
-            f"fewer rows with a smaller sample, or pass fewer columns.",
-            parameter="X",
-        )
-    return np.asarray(plain.toarray())
 
 
 def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tuple[Side, str]:
@@ -491,17 +490,21 @@ def _rows(
         verdicts[(novelty >= threshold(m)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
         if isinstance(side, Profiles):
             verdicts[side.empty] = CANNOT_TELL
-    reasons, evidence = row_reasons(verdicts, places, compared, remote, where, too_few)
+    reasons = row_reasons(verdicts, places, compared, remote, where, too_few)
     frame = pd.DataFrame(
         {
             "verdict": np.full(n, NOT_JUDGED, dtype=object),
             "reason": np.full(n, "It is not in the sample of rows that were judged.", dtype=object),
-            **{name: np.full(n, np.nan) for name in ("p_place", "torn_share", "restless", "novelty")},
-            "evidence": np.full(n, "", dtype=object),
+            **{name: np.full(n, np.nan) for name in ("p_place", "torn_share", "restless", "novelty", "evidence")},
         }
     )
-    frame.loc[judged, ["verdict", "reason", "evidence"]] = np.column_stack([verdicts, reasons, evidence])
-    frame.loc[judged, ["p_place", "torn_share", "novelty"]] = np.column_stack([places.p, places.torn, novelty])
+    if isinstance(side, Profiles) and not too_few:
+        for i in side.empty:
+            reasons[i] = "Every tree has trained on it, so that nothing tells where it belongs."
+    frame.loc[judged, ["verdict", "reason"]] = np.column_stack([verdicts, np.array(reasons, dtype=object)])
+    hits, back, near, _, own, _ = compared.counts.T
+    numbers = [places.p, places.torn, novelty, np.minimum(hits / near, back / own)]
+    frame.loc[judged, ["p_place", "torn_share", "novelty", "evidence"]] = np.column_stack(numbers)
     return frame
 
 

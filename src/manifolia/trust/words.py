@@ -13,20 +13,20 @@ from manifolia._core.types import Array
 from manifolia.trust.clusters import Arrangement
 from manifolia.trust.earning import Signal
 from manifolia.trust.leaks import Leak
-from manifolia.trust.places import Compared, RowPlaces
+from manifolia.trust.places import TORN_SHARE, Compared, RowPlaces
 
 #: Verdicts on rows, in the order of their codes on the page.
-ROW_VERDICTS = ("solid", "torn", "chance", "restless", "foreign", "cannot tell", "not judged")
-SOLID, TORN, CHANCE, RESTLESS, FOREIGN, CANNOT_TELL, NOT_JUDGED = ROW_VERDICTS
+ROW_VERDICTS = ("not judged", "solid", "torn", "chance", "restless", "foreign", "cannot tell")
+NOT_JUDGED, SOLID, TORN, CHANCE, _, FOREIGN, CANNOT_TELL = ROW_VERDICTS
 _MOST_FINDINGS = 5
 _NAMED = 3  # rows, columns or clusters that a sentence names
 
 
 def row_reasons(
     verdicts: Array, places: RowPlaces, compared: Compared, remoteness: Array, where: str, too_few: str
-) -> tuple[list[str], list[str]]:
-    """Say, for every row, why it has its verdict, and on which counts that rests."""
-    reasons, evidence = [], []
+) -> list[str]:
+    """Say, for every row, why it has its verdict."""
+    reasons = []
     for i, verdict in enumerate(verdicts):
         hits, back, near, wide, own, _ = compared.counts[i].tolist()
         far = round(float(places.torn[i]) * own)
@@ -41,13 +41,14 @@ def row_reasons(
             told = f"{kept}, and {back} of {own} the other way; {chance}."
         elif verdict == SOLID:
             told = f"{kept}; {chance}."
-        elif not too_few and places.p[i] < 0.01 and far:
-            told = f"{far} of its {own} nearest rows {where} lie far away from it, as is not rare in this map."
+        elif too_few:
+            told = too_few
+        elif places.torn[i] >= TORN_SHARE:
+            told = f"{far} of its {own} nearest rows {where} lie far away from it, which is not rare in this map."
         else:
-            told = too_few or f"{kept}: between what a random place keeps and what is more than chance."
+            told = f"{kept}, and {back} of {own} the other way: more than a random place keeps, but not by much."
         reasons.append(told)
-        evidence.append(f"map {hits}/{near}, data {back}/{own}, far {far}/{own}")
-    return reasons, evidence
+    return reasons
 
 
 def findings_of(
