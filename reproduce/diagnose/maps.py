@@ -14,7 +14,7 @@ from sklearn.preprocessing import scale
 import manifolia as mf
 from manifolia import datasets
 
-N_TREES = 150
+N_TREES = 100
 #: Tables by name; the regression is of house prices.
 CLASSES = ("sonar", "wine", "optdigits", "german_credit_numeric")
 NUMBERS = "ames_housing"

@@ -172,7 +172,8 @@ def describe(context: Context) -> None:
     """Find out what the page tells beyond places and columns: its parts, and what it says first."""
     make_parts(context)
     own = (Finding(str(text)) for text in context.options.findings)
-    context.findings = [*own, *trust_findings(context), *_findings(context)]
+    alarms, trusted = trust_findings(context)
+    context.findings = [*own, *alarms, *_findings(context), *trusted]
 
 
 def build_page(context: Context) -> Payload:

@@ -178,11 +178,7 @@ def diagnose(
     >>> diagnosis.map["earned"], diagnosis.map["arrangement"]
     ('earned', 'yes')
     """
-    check_option(level, "level", LEVELS)
-    if level != "quick":
-        raise ParameterError(
-            f"level={level!r} needs refits of the map, which are not there yet. Use level='quick'.", parameter="level"
-        )
+    check_level(level)
     check_alpha(alpha)
     if sample is not None:
         hint = "It is a number of rows; None takes all."
@@ -212,17 +208,31 @@ def _read(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike 
     case.groups = read_groups(groups, n) if groups is not None else case.groups
     case.columns = _named_columns(X)
     if y is not None:
-        target = read_target(y, n)
-        if target.y is not None and target.y.ndim > 1:
-            raise ParameterError(
-                f"y has {target.y.shape[1]} columns, and one target can be judged at a time. Pass one of them.",
-                parameter="y",
-            )
-        case.is_classes = target.is_classification
-        case.y = np.full(n, None, dtype=object)
-        case.y[target.labelled] = target.y
+        case.y, case.is_classes = read_classes(y, n)
         case.target_name = str(getattr(y, "name", None) or "the target")
     return case
+
+
+def check_level(level: str) -> None:
+    """Refuse what needs refits."""
+    check_option(level, "level", LEVELS)
+    if level != "quick":
+        raise ParameterError(
+            f"level={level!r} needs refits of the map, which are not there yet. Use level='quick'.", parameter="level"
+        )
+
+
+def read_classes(y: ArrayLike, n: int, task: str = "auto") -> tuple[Array, bool]:
+    """Read one target, with None for rows without a label, and tell whether it is classes."""
+    target = read_target(y, n, task)
+    if target.y is not None and target.y.ndim > 1:
+        raise ParameterError(
+            f"y has {target.y.shape[1]} columns, and one target can be judged at a time. Pass one of them.",
+            parameter="y",
+        )
+    values = np.full(n, None, dtype=object)
+    values[target.labelled] = target.y
+    return values, target.is_classification
 
 
 def _of_model(model: Any, X: ArrayLike) -> Case:

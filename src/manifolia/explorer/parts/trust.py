@@ -52,7 +52,8 @@ def add_trust(context: Context) -> None:
     part = make(context)
     if part is not None:
         context.parts["trust"] = part
-        context.findings = [*trust_findings(context), *context.findings]
+        alarms, trusted = trust_findings(context)
+        context.findings = [*alarms, *context.findings, *trusted]
 
 
 def case_of(context: Context) -> Case | None:
@@ -108,15 +109,14 @@ def part_of(diagnosis: Diagnosis) -> Part:
     return Part("trust", meta, rows=rows)
 
 
-def trust_findings(context: Context) -> list[Finding]:
-    """Say what may be trusted: one line, and what is worst."""
+def trust_findings(context: Context) -> tuple[list[Finding], list[Finding]]:
+    """Say what is wrong with a map, and in one line what may be trusted."""
     found = context.diagnosis
     if found is None:
-        return []
+        return [], []
     alarms = [one for one in found.findings if one.columns]  # a column that tells the target alone
     if found.map["earned"] in ("not earned", "partly"):
         alarms += [one for one in found.findings if found.map["earned_reason"] in one.text]
-    told = found.counts()
-    if set(told) == {CANNOT_TELL}:
-        return [*alarms, Finding(f"Which rows can be trusted cannot be told. {found.rows['reason'].iloc[0]}")]
-    return [*alarms, Finding(f"What may be trusted: {found.summary}.")]
+    if set(found.counts()) == {CANNOT_TELL}:
+        return alarms, [Finding(f"Which rows can be trusted cannot be told. {found.rows['reason'].iloc[0]}")]
+    return alarms, [Finding(f"What may be trusted: {found.summary}.")]
