@@ -82,7 +82,7 @@ def diagnose_run(
         [
             (str(name), shown[name].to_numpy())
             for name in shown
-            if page.roles[name] == "value" and name not in {*targets, *report["excluded"]}
+            if page.roles[str(name)] == "value" and name not in {*targets, *report["excluded"]}
         ],
     )
     with threads(n_jobs):
