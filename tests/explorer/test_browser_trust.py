@@ -8,7 +8,8 @@ import pytest
 from manifolia.explorer import build_payload
 from manifolia.explorer.parts.trust import part_of
 from manifolia.explorer.payload import NewRows
-from manifolia.trust.examination import Case, examine
+from manifolia.trust.cases import Case
+from manifolia.trust.examination import examine
 
 HOLLOW, SHOWN = 5, 3
 

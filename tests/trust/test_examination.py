@@ -71,7 +71,7 @@ def test_tables_are_those_that_the_design_names(diagnosis):
 def test_a_guided_map_of_wine_is_earned_and_mostly_solid(diagnosis):
     assert diagnosis.map["earned"] == "earned"
     assert diagnosis.map["share_solid"] > 0.9
-    assert diagnosis.map["compared_with"] == "to the forest"
+    assert diagnosis.map["compared_with"] == "in the forest's view"
     assert set(diagnosis.clusters["size_verdict"]) == {"cannot tell"}
 
 

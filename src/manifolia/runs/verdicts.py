@@ -26,9 +26,10 @@ from manifolia.runs.scores import groups_of
 from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table, TablePreparer, write
 from manifolia.tables.preparer import PlainRows
+from manifolia.trust.cases import Case, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
 from manifolia.trust.diagnosis import Diagnosis
-from manifolia.trust.examination import SAMPLE, Case, check_level, examine, read_classes
+from manifolia.trust.examination import SAMPLE, check_level, examine
 
 _AXES = (("map_x", "map_y", "map_z"), ("x", "y", "z"))  # names by which coordinates are found among other columns
 _MOST_AXES = 3

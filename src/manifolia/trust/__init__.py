@@ -7,7 +7,18 @@ from manifolia._core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules=["clusters", "diagnosis", "earning", "examination", "held_out", "leaks", "places", "sides", "words"],
+    submodules=[
+        "cases",
+        "clusters",
+        "diagnosis",
+        "earning",
+        "examination",
+        "held_out",
+        "leaks",
+        "places",
+        "sides",
+        "words",
+    ],
     names={
         "Diagnosis": "manifolia.trust.diagnosis",
         "arrangement": "manifolia.trust.clusters",

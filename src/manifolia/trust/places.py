@@ -110,10 +110,11 @@ def row_places(
     >>> import numpy as np
     >>> from manifolia.trust import row_places
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> left, right = X[:, 0].argsort()[[20, -20]]
     >>> Y = X.copy()
-    >>> Y[[0, 1]] = Y[[1, 0]]
-    >>> np.flatnonzero(row_places(X, Y).p > 0.025)
-    array([0, 1])
+    >>> Y[[left, right]] = Y[[right, left]]
+    >>> set(np.flatnonzero(row_places(X, Y).p > 0.025)) == {left, right}
+    True
     """
     check_number(k, "k", low=1, integer=True, hint="It is a number of neighbours.")
     with threads(n_jobs):
@@ -160,7 +161,7 @@ def torn_share(
     >>> Y = X + 5.0 * (X > 0.5)  # a line, torn in the middle
     >>> torn = np.flatnonzero(torn_share(X, Y) >= 0.3)
     >>> int(torn.min()), int(torn.max())
-    (147, 152)
+    (146, 153)
     """
     return row_places(X, Y, k=k, metric=metric, groups=groups, n_jobs=n_jobs).torn
 

@@ -15,8 +15,9 @@ from manifolia._core.messages import Finding
 from manifolia._core.types import Array
 from manifolia.explorer.parts.part import Part
 from manifolia.tables.table import Table
+from manifolia.trust.cases import Case
 from manifolia.trust.diagnosis import Diagnosis
-from manifolia.trust.examination import Case, examine
+from manifolia.trust.examination import examine
 from manifolia.trust.words import CANNOT_TELL, ROW_VERDICTS
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ _FEWEST = 13  # rows that have neighbours to compare
 #: What a verdict means, with places for the figures of a row.
 _MEANINGS = {
     "not judged": "This row was not judged.",
-    "solid": "At least {kept} % of its nearest rows in the map are near it {where}, and the other way; a random place "
-    "would keep {chance} %.",
+    "solid": "At least {kept} % of its nearest rows in the map are near it {where}, and the other way round; a random "
+    "place would keep {chance} %.",
     "torn": "{far} % of its nearest rows {where} lie far away from it in the map.",
     "chance": "Its place is one that chance could have given: it has {kept} % of its nearest rows in common with those "
     "{where}, and a random place would keep {chance} %.",
