@@ -128,7 +128,7 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
     arrows: arrows >= 0 ? arrows : null,
     links: words.get("links") === "1" && Boolean(partOf(data, "neighbors")),
     density: words.has("density") ? words.get("density") === "1" : start.density,
-    fade: words.has("fade") ? words.get("fade") === "1" && Boolean(partOf(data, "trust")) : start.fade,
+    fade: words.has("fade") ? words.get("fade") === "1" : start.fade,
     labels: words.get("labels") !== "0",
     showNew: words.get("new") !== "0",
     size: within("size", 0.5, 12, start.size),

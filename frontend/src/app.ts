@@ -140,7 +140,7 @@ function listenToKeys(actions: Actions, help: ReturnType<typeof makeHelp>): void
     y: () => actions.copyView?.(),
     x: () => "neighbors" in (data.meta.parts ?? {}) && store.set({ links: !store.state.links }),
     e: () => store.set({ density: !store.state.density }),
-    f: () => partOf(data, "trust") && store.set({ fade: !store.state.fade }),
+    f: () => store.set({ fade: !store.state.fade }),
     t: () => store.set({ labels: !store.state.labels }),
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
     d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),

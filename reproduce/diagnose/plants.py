@@ -208,7 +208,7 @@ def foreign(table, other, seed, *, own_scale):
         Z = (Z - raw[:, :d].mean(axis=0)) / raw[:, :d].std(axis=0)
         X = (raw[:, :d] - raw[:, :d].mean(axis=0)) / raw[:, :d].std(axis=0)
     own, strange, called = [], [], 0
-    for z in Z[:20]:
+    for z in Z[:6]:
         rows = np.vstack([X, z])
         found = mf.diagnose(maps.made("PCA", rows, None, seed), rows, random_state=seed).rows
         strange.append(float(found["novelty"].iloc[-1]))

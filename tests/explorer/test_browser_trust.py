@@ -111,7 +111,7 @@ def test_a_selection_is_counted_by_verdict(show, trusted):
     chosen = np.flatnonzero(np.isin(payload.order, [0, 3, *solid])).tolist()
     page.evaluate(f"() => manifolia.select({chosen})")
     page.wait_for_selector(".trusted")
-    assert page.inner_text(".trusted") == "2 of these 10 rows lie where chance could have put them."
+    assert page.inner_text(".trusted") == "2 of these 10 rows lie at chance places."
     page.evaluate(f"() => manifolia.select({np.flatnonzero(np.isin(payload.order, solid)).tolist()})")
     page.wait_for_selector(".trusted:has-text('All of these 8 rows are solid.')")
 

@@ -133,4 +133,4 @@ def test_likeness_of_profiles_is_their_hellinger_affinity():
 
 def test_what_is_usual_in_a_map_is_not_torn():
     assert torn_limit(np.r_[np.zeros(90), np.full(10, 0.5)]) == 0.3
-    assert torn_limit(np.full(100, 0.4)) == pytest.approx(0.9)
+    assert torn_limit(np.full(100, 0.3)) == pytest.approx(0.9)

@@ -9,12 +9,11 @@ import { partOf, type Trust } from "../parts.ts";
 const SIGNS: Record<string, string> = { earned: "\u2713", "not earned": "\u2715", partly: "\u25d0" };
 const MARKS: Record<string, string> = { solid: "\u25cf", torn: "\u25e8", chance: "\u25cb", foreign: "\u25c7" };
 /** Verdicts that a sentence on a selection counts, and what it says of the rows. */
-const COUNTED: [verdict: string, one: string, many: string][] = [
+const COUNTED: [verdict: string, one: string, many?: string][] = [
   ["torn", "is torn", "are torn"],
-  ["chance", "lies where chance could have put it", "lie where chance could have put them"],
-  ["restless", "is restless", "are restless"],
-  ["foreign", "is unlike all others", "are unlike all others"],
-  ["cannot tell", "cannot be told", "cannot be told"],
+  ["chance", "lies at a chance place", "lie at chance places"],
+  ["foreign", "is foreign", "are foreign"],
+  ["cannot tell", "cannot be told"],
 ];
 
 /** The line under the title; a click leads to the findings. */
@@ -27,7 +26,6 @@ export function trustChip({ data, store }: Actions): HTMLElement | null {
     {
       type: "button",
       class: "trust-chip",
-      title: "What this map may be trusted for",
       onclick: () => store.set({ panel: "overview", panelOpen: true }),
     },
     part.earned !== null && h("span", { class: "sign", "aria-hidden": "true" }, sign),
@@ -64,7 +62,7 @@ export function selectionSentence(trust: Trust, points: ArrayLike<number>): stri
     const one = COUNTED.find(([verdict]) => counts.has(verdict));
     return `This row ${one ? one[1] : "is solid"}.`;
   }
-  const found = COUNTED.filter(([verdict]) => counts.has(verdict)).map(([verdict, one, many], at) => {
+  const found = COUNTED.filter(([verdict]) => counts.has(verdict)).map(([verdict, one, many = one], at) => {
     const n = counts.get(verdict)!;
     return `${n}${at ? "" : ` of these ${plural(judged, "row")}`} ${n === 1 ? one : many}`;
   });

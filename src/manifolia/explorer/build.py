@@ -307,7 +307,7 @@ def _findings(context: Context) -> list[Finding]:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
     predicted = context.method.oob_prediction_ if card.predicts else None
-    y = _own_target(context, predicted)
+    y = context.own_target
     trials = [] if learned is None or y is None else trials_of(context, y, np.asarray(predicted), learned)
     found = findings_of(
         context.Y,
@@ -334,27 +334,6 @@ def _findings(context: Context) -> list[Finding]:
             text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
         found.append(Finding(text))
     return found
-
-
-def _own_target(context: Context, predicted: Any) -> Any:
-    """Return the target if it is what the forest predicts: users may colour a map by something else."""
-    y = context.y
-    if y is None or predicted is None or y.shape != predicted.shape:
-        return None
-    known = ~pd.isna(y)
-    if not is_classifier(context.method.forest_):
-        try:
-            y[known].astype(np.float64)
-        except (TypeError, ValueError):
-            return None
-        return y
-    learned = context.method.forest_.classes_
-    for column, seen, classes in zip(
-        y.reshape(len(y), -1).T, known.reshape(len(y), -1).T, learned if y.ndim > 1 else [learned], strict=True
-    ):
-        if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
-            return None
-    return y
 
 
 def importance_purpose(context: Context) -> str:

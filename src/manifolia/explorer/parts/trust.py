@@ -62,18 +62,19 @@ def case_of(context: Context) -> Case | None:
     space, card = context.space, context.card
     if space is None or context.n < _FEWEST:
         return None
-    guided = card.supervised and context.y is not None and context.y.ndim == 1
     held = context.method._fitted_forest if card.forest and card.is_ours else None
-    y = None
-    if guided and context.y is not None:
-        y = np.array([None if pd.isna(value) else value for value in context.y.tolist()], dtype=object)
+    target = context.own_target if held is not None else context.y
+    y, is_classes = None, None
+    if card.supervised and target is not None and target.ndim == 1:
+        y = np.array([None if pd.isna(value) else value for value in target.tolist()], dtype=object)
+        is_classes = context.is_classes
     return Case(
         context.Y,
         space.rows,
         context.X,
         space.metric,
         y,
-        context.is_classes if guided else None,
+        is_classes,
         context.target_name or "the target",
         context.row_groups,
         held,
