@@ -113,7 +113,7 @@ def test_a_selection_is_counted_by_verdict(show, trusted):
     page.wait_for_selector(".trusted")
     assert page.inner_text(".trusted") == "2 of these 10 rows lie at chance places."
     page.evaluate(f"() => manifolia.select({np.flatnonzero(np.isin(payload.order, solid)).tolist()})")
-    page.wait_for_selector(".trusted:has-text('All of these 8 rows are solid.')")
+    page.wait_for_selector(".trusted:has-text('All 8 rows are solid.')")
 
 
 def test_new_rows_are_not_judged(show):

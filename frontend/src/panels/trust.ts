@@ -6,7 +6,7 @@ import { plural } from "../format.ts";
 import { partOf, type Trust } from "../parts.ts";
 
 /** A sign beside the words, so that nobody has to tell them by colour. */
-const SIGNS: Record<string, string> = { earned: "\u2713", "not earned": "\u2715", partly: "\u25d0" };
+const SIGNS: Record<string, string> = { earned: "\u2713", "not earned": "\u2715" };
 const MARKS: Record<string, string> = { solid: "\u25cf", torn: "\u25e8", chance: "\u25cb", foreign: "\u25c7" };
 /** Verdicts that a sentence on a selection counts, and what it says of the rows. */
 const COUNTED: [verdict: string, one: string, many?: string][] = [
@@ -66,5 +66,5 @@ export function selectionSentence(trust: Trust, points: ArrayLike<number>): stri
     const n = counts.get(verdict)!;
     return `${n}${at ? "" : ` of these ${plural(judged, "row")}`} ${n === 1 ? one : many}`;
   });
-  return found.length ? `${found.join(", ")}.` : `All of these ${plural(judged, "row")} are solid.`;
+  return found.length ? `${found.join(", ")}.` : `All ${plural(judged, "row")} are solid.`;
 }
