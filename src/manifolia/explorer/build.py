@@ -20,7 +20,7 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError, ParameterError
 from manifolia.explorer.columns import color_column, infer_kind
 from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
-from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of
+from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of, own_target
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
@@ -307,7 +307,7 @@ def _findings(context: Context) -> list[Finding]:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
     predicted = context.method.oob_prediction_ if card.predicts else None
-    y = context.own_target
+    y = None if predicted is None else own_target(context.y, predicted, context.method.forest_)
     trials = [] if learned is None or y is None else trials_of(context, y, np.asarray(predicted), learned)
     found = findings_of(
         context.Y,

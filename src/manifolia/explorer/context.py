@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
 
 from manifolia import registry
 from manifolia._core.groups import n_units
@@ -22,7 +21,7 @@ from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, is_sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.explorer.decode import decode_parts
-from manifolia.explorer.findings import Finding, as_keys
+from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts import check_parts
 from manifolia.explorer.parts.effects import Effects, Groups, bare_dense, effects_of, plane_of
 from manifolia.explorer.parts.images import check_shape
@@ -220,27 +219,6 @@ class Context:
         """The target, if it is one column of classes without gaps."""
         one = self.is_classes and self.y is not None and self.y.ndim == 1
         return self.y if one and not np.any(pd.isna(self.y)) else None
-
-    @cached_property
-    def own_target(self) -> Array | None:
-        """The target, if it is what the forest predicts: users may colour a map by something else."""
-        y, predicted = self.y, self.method.oob_prediction_ if self.card.predicts else None
-        if y is None or predicted is None or y.shape != predicted.shape:
-            return None
-        known = ~pd.isna(y)
-        if not is_classifier(self.method.forest_):
-            try:
-                y[known].astype(np.float64)
-            except (TypeError, ValueError):
-                return None
-            return y
-        learned = self.method.forest_.classes_
-        for column, seen, classes in zip(
-            y.reshape(len(y), -1).T, known.reshape(len(y), -1).T, learned if y.ndim > 1 else [learned], strict=True
-        ):
-            if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
-                return None
-        return y
 
     @property
     def target_name(self) -> str:

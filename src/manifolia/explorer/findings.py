@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from sklearn.base import is_classifier
 
 from manifolia._core.groups import sub_groups
 from manifolia._core.messages import Finding as Finding
@@ -113,6 +114,28 @@ def _over_groups(values: FloatArray, groups: IntArray) -> float:
 def as_keys(values: Array) -> Array:
     """Labels as texts, the same for 1, 1.0 and "1"; a missing one is empty."""
     return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)
+
+
+def own_target(y: Array | None, predicted: Array | None, forest: Any) -> Array | None:
+    """Return a target if it is what a forest predicts: users may colour a map by something else."""
+    if y is None or predicted is None or y.shape != predicted.shape:
+        return None
+    known = ~pd.isna(y)
+    if not is_classifier(forest):
+        try:
+            y[known].astype(np.float64)
+        except (TypeError, ValueError):
+            return None
+        return y
+    for column, seen, classes in zip(
+        y.reshape(len(y), -1).T,
+        known.reshape(len(y), -1).T,
+        forest.classes_ if y.ndim > 1 else [forest.classes_],
+        strict=True,
+    ):
+        if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
+            return None
+    return y
 
 
 def can_win(labels: Array) -> BoolArray:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from manifolia._core.messages import Finding
 from manifolia._core.types import Array
+from manifolia.explorer.findings import own_target
 from manifolia.explorer.parts.part import Part
 from manifolia.tables.table import Table
 from manifolia.trust.cases import Case
@@ -63,7 +64,9 @@ def case_of(context: Context) -> Case | None:
     if space is None or context.n < _FEWEST:
         return None
     held = context.method._fitted_forest if card.forest and card.is_ours else None
-    target = context.own_target if held is not None else context.y
+    target = context.y
+    if held is not None:
+        target = own_target(target, context.method.oob_prediction_, held.forest) if card.predicts else None
     y, is_classes = None, None
     if card.supervised and target is not None and target.ndim == 1:
         y = np.array([None if pd.isna(value) else value for value in target.tolist()], dtype=object)
