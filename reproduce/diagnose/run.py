@@ -1,6 +1,6 @@
 """What `manifolia.diagnose` finds of planted faults, and what it calls where there are none.
 
-    python -m reproduce.diagnose.run [--seeds 20] [--only labels,rows] [--out docs/results/trust.md]
+    python -m reproduce.diagnose.run [--seeds 20] [--only labels,rows] [--stored] [--out docs/results/trust.md]
 
 Each result is kept in the folder ``reproduced/diagnose``, so that a run that was stopped goes on where it was.
 """
@@ -28,23 +28,27 @@ FOREIGN = (("wine", "vehicle"), ("vehicle", "wine"), ("optdigits", "sonar"), ("s
 
 
 class Runs:
-    """Results by plant and seed, computed once."""
+    """Results by plant and seed, computed once; or only those that are kept already."""
 
-    def __init__(self, folder, seeds):
-        self.store, self.seeds = Store(folder), seeds
+    def __init__(self, folder, seeds, *, stored=False):
+        self.store, self.seeds, self.stored = Store(folder), seeds, stored
 
     def over(self, name, plant, *args, seeds=None, **options):
         """Results of all seeds."""
-        return [
-            self.store.get(f"{name}-{seed}".replace(" ", "_").replace(",", "").replace("/", "-"),
-                           lambda seed=seed: plant(*args, seed, **options))
-            for seed in range(seeds or self.seeds)
-        ]  # fmt: skip
+        found = []
+        for seed in range(seeds or self.seeds):
+            key = f"{name}-{seed}".replace(" ", "_").replace(",", "").replace("/", "-")
+            if self.stored and not (self.store.folder / f"{key}.json").exists():
+                continue
+            found.append(self.store.get(key, lambda seed=seed: plant(*args, seed, **options)))
+        return found
 
 
 def share(found, *words):
     """How many of several verdicts are one of these words."""
     n = sum(verdict in words for verdict in found)
+    if not found:
+        return "not run"
     return f"{n} of {len(found)} ({n / len(found):.0%})"
 
 
@@ -64,7 +68,8 @@ def labels_lines(runs):
                 )
             ]  # fmt: skip
         all_true, all_shuffled = all_true + found[False], all_shuffled + found[True]
-        lines.append(_labels_line(name, found[True], found[False]))
+        if found[True] or found[False]:
+            lines.append(_labels_line(name, found[True], found[False]))
     return [*lines, _labels_line("all", all_shuffled, all_true)]
 
 
@@ -79,9 +84,12 @@ def rows_lines(runs):
     for source, names in ROWS_OF.items():
         for name in names:
             found = runs.over(f"rows-{source}-{name}", plants.exchanged, source, name)
+            if not found:
+                continue
             total = {key: sum(one[key] for one in found) for key in ("moved", "found", "others", "called", "beyond")}
             lines.append((
-                source, name, f"{total['found']} of {total['moved']} ({total['found'] / total['moved']:.1%})",
+                source, name, len(found),
+                f"{total['found']} of {total['moved']} ({total['found'] / total['moved']:.1%})",
                 f"{total['called'] / total['others']:.1%}", f"{total['beyond'] / total['others']:.1%}",
                 f"{np.mean([one['clean'] for one in found]):.1%}",
             ))  # fmt: skip
@@ -130,6 +138,8 @@ def foreign_lines(runs):
             name = f"foreign-{source}-{other}{'-scaled' if own_scale else ''}"
             found = runs.over(name, plants.foreign, source, other, own_scale=own_scale)
             scores = [one["auroc"] for one in found]
+            if not scores:
+                continue
             called = sum(one["called"] for one in found)
             lines.append(
                 (
@@ -147,10 +157,17 @@ def clean_lines(runs):
     lines = []
     for kind in CLEAN:
         found = runs.over(f"clean-{kind}", plants.clean, kind)
+        if not found:
+            continue
         shares = {word: np.mean([one[word] for one in found]) for word in found[0]}
         doubted = shares["chance"] + shares["torn"] + shares["foreign"]
         lines.append(
-            (kind, f"{doubted:.1%}", *(f"{shares[w]:.1%}" for w in ("chance", "torn", "foreign", "cannot tell")))
+            (
+                kind,
+                len(found),
+                f"{doubted:.1%}",
+                *(f"{shares[w]:.1%}" for w in ("chance", "torn", "foreign", "cannot tell")),
+            )
         )
     return lines
 
@@ -174,12 +191,12 @@ PARTS = {
                 "true: cannot tell")),
     "small": ("Patients and small tables", small_lines, ("plant", "verdicts")),
     "rows": ("Exchanged rows", rows_lines,
-             ("table", "map", "exchanged rows found", "others called", "others called that were not before",
+             ("table", "map", "seeds", "exchanged rows found", "others called", "others called that were not before",
               "called in the clean map")),
     "roll": ("A torn Swiss roll", roll_lines, ("score", "seeds", "AUROC", "least AUROC", "precision at recall .8")),
     "clusters": ("Sizes and arrangement", cluster_lines, ("plant", "found", "alarms where there is no fault")),
     "foreign": ("Rows of another table", foreign_lines, ("plant", "AUROC", "least AUROC", "called foreign")),
-    "clean": ("Clean maps", clean_lines, ("map", "doubted", "chance", "torn", "foreign", "cannot tell")),
+    "clean": ("Clean maps", clean_lines, ("map", "seeds", "doubted", "chance", "torn", "foreign", "cannot tell")),
 }  # fmt: skip
 
 
@@ -189,9 +206,10 @@ def main():
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("reproduced/diagnose"))
+    parser.add_argument("--stored", action="store_true", help="print what is kept, and compute nothing")
     parser.add_argument("--out", type=pathlib.Path, default=None)
     asked = parser.parse_args()
-    runs = Runs(asked.folder, asked.seeds)
+    runs = Runs(asked.folder, asked.seeds, stored=asked.stored)
     sections = []
     for name in asked.only.split(","):
         title, lines, names = PARTS[name]
