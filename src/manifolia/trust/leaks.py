@@ -20,6 +20,8 @@ _PER_PIECE = 8  # rows of a piece of another
 _MOST_WRONG = 0.02
 _OF_BLIND = 0.1
 _FEWEST = 30
+_SCREENED = 1000  # rows on which columns are looked at first
+_WORTH_A_LOOK = 0.9  # of what they tell there
 
 
 class Leak(NamedTuple):
@@ -38,16 +40,25 @@ def telling_columns(columns: Iterable[tuple[str, Array]], y: Array, *, classes: 
     least = 1.0 - _MOST_WRONG
     if classes:
         least = max(least, 1.0 - _OF_BLIND * (1.0 - np.bincount(target).max() / len(target)))
+    some = np.arange(0, len(target), max(1, len(target) // _SCREENED))  # of a wide table most columns tell nothing
     found = []
     for name, values in columns:
-        pieces = _pieces(pd.Series(values)[known], target)
-        score = 0.0 if pieces is None else _told(pieces, target, classes=classes)
+        column = pd.Series(values)[known].reset_index(drop=True)
+        if _score(column[some], target[some], classes=classes) < _WORTH_A_LOOK:
+            continue
+        score = _score(column, target, classes=classes)
         if score >= least:
             found.append(Leak(str(name), score))
     return sorted(found, key=lambda leak: -leak.score)
 
 
-def _pieces(column: pd.Series, target: Array) -> IntArray | None:
+def _score(column: pd.Series, target: Array, *, classes: bool) -> float:
+    """How well a column alone tells a target."""
+    pieces = _pieces(column)
+    return 0.0 if pieces is None else _told(pieces, target, classes=classes)
+
+
+def _pieces(column: pd.Series) -> IntArray | None:
     """Cut a column into pieces of rows with the same, or neighbouring, values; None where that tells nothing."""
     codes, different = pd.factorize(column, use_na_sentinel=False)
     if len(different) <= _MOST_VALUES or not pd.api.types.is_numeric_dtype(column.dtype):

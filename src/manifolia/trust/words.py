@@ -95,11 +95,11 @@ def leak_finding(leaks: Sequence[Leak], target: str) -> Finding:
     each = "each " if len(names) > 1 else ""
     verb = "tell" if len(names) > 1 else "tells"
     known = "are they" if len(names) > 1 else "is it"
-    nearly = "" if leaks[0].score == 1.0 else "nearly "
+    nearly = "" if min(leak.score for leak in leaks[:_NAMED]) == 1.0 else "nearly "
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     more = f" ({len(leaks) - _NAMED} more columns do)" if len(leaks) > _NAMED else ""
     alone = "alone " if len(names) == 1 else ""
-    return Finding(f"{listed} {alone}{nearly}{each}{verb} {target}: {known} known before?{more}", columns=names)
+    return Finding(f"{listed} {alone}{each}{nearly}{verb} {target}: {known} known before?{more}", columns=names)
 
 
 def _of_rows(rows: pd.DataFrame) -> list[tuple[float, Finding]]:
