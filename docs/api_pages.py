@@ -29,15 +29,16 @@ def _estimators() -> dict[str, list[str]]:
 _OWN_PAGES = ("manifolia.baselines", "manifolia.tables")
 #: Module to its public names, beyond estimators and metrics, each at the address that users import it from.
 _LISTED = {
-    "manifolia": "Tuner Normalized explore Explorer save load estimate_memory memory_limit",
+    "manifolia": "Diagnosis Tuner Normalized diagnose explore Explorer save load estimate_memory memory_limit",
     "manifolia.registry": "Card card_of default_method find get names register",
     "manifolia.show": (
         "ConvergenceDisplay CorankingDisplay DensityDisplay EntropyDisplay EvidenceDisplay FeatureFieldDisplay "
         "FeatureTableDisplay GaugeDisplay ImportanceDisplay ImputationDisplay MapDisplay MetricsDisplay OutlierDisplay "
         "ParetoDisplay PrototypeDisplay ProximityDisplay SaliencyDisplay SensitivityDisplay SettingDisplay "
-        "ShepardDisplay TopArrowsDisplay"
+        "ShepardDisplay TopArrowsDisplay TrustDisplay"
     ),
     "manifolia.explorer": "LivePage",
+    "manifolia.trust": "arrangement cluster_sizes row_places signal torn_share",
     "manifolia.tune": "Choice Integer Real SurrogateSampler When",
     "manifolia.tables": "Table read write write_anndata",
     "manifolia.datasets": (

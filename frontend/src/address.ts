@@ -43,6 +43,7 @@ interface Start {
   colorBy: number | null;
   size: number;
   opacity: number;
+  fade: boolean;
 }
 
 /** The view as text; empty for the view that the page begins with. */
@@ -79,6 +80,7 @@ function written({ data, store, map }: Actions, start: Start): string {
   if (arrows && state.arrows !== null) put("arrows", arrows.features[state.arrows], true);
   put("links", 1, state.links);
   put("density", Number(state.density), state.density !== start.density);
+  put("fade", Number(state.fade), state.fade !== start.fade);
   put("labels", 0, !state.labels);
   put("new", 0, !state.showNew);
   put("size", state.size, state.size !== start.size);
@@ -126,6 +128,7 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
     arrows: arrows >= 0 ? arrows : null,
     links: words.get("links") === "1" && Boolean(partOf(data, "neighbors")),
     density: words.has("density") ? words.get("density") === "1" : start.density,
+    fade: words.has("fade") ? words.get("fade") === "1" : start.fade,
     labels: words.get("labels") !== "0",
     showNew: words.get("new") !== "0",
     size: within("size", 0.5, 12, start.size),
@@ -146,8 +149,8 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
 export async function followAddress(actions: Actions): Promise<void> {
   if (window.parent !== window) return; // the address that is seen is another page's
   const { store, map } = actions;
-  const { colorBy, density, size, opacity } = store.state;
-  const start = { colorBy, density, size, opacity };
+  const { colorBy, density, size, opacity, fade } = store.state;
+  const start = { colorBy, density, size, opacity, fade };
   let last = location.hash.slice(1);
   const reread = async (text: string): Promise<void> => {
     try {
@@ -181,6 +184,7 @@ export async function followAddress(actions: Actions): Promise<void> {
       "arrows",
       "links",
       "density",
+      "fade",
       "labels",
       "showNew",
       "size",

@@ -6,6 +6,8 @@ import { count, plural } from "./format.ts";
 import { makeHelp } from "./help.ts";
 import { MapView } from "./map.ts";
 import { makePanels } from "./panels/index.ts";
+import { trustChip } from "./panels/trust.ts";
+import { partOf } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { makeSearch } from "./search.ts";
 import { Store } from "./store.ts";
@@ -36,6 +38,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     arrows: null,
     links: false,
     density: data.n >= DENSE,
+    fade: partOf(data, "trust")?.fades ?? false,
     ...look(data.n),
     labels: true,
     showNew: true,
@@ -69,7 +72,13 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const header = h(
     "header",
     {},
-    h("div", { class: "titles" }, h("h1", {}, said(meta.title)), h("p", { class: "muted", dir: "auto" }, facts)),
+    h(
+      "div",
+      { class: "titles" },
+      h("h1", {}, said(meta.title)),
+      h("p", { class: "muted", dir: "auto" }, facts),
+      trustChip(actions),
+    ),
     makeSearch(actions),
     h(
       "div",
@@ -131,6 +140,7 @@ function listenToKeys(actions: Actions, help: ReturnType<typeof makeHelp>): void
     y: () => actions.copyView?.(),
     x: () => "neighbors" in (data.meta.parts ?? {}) && store.set({ links: !store.state.links }),
     e: () => store.set({ density: !store.state.density }),
+    f: () => store.set({ fade: !store.state.fade }),
     t: () => store.set({ labels: !store.state.labels }),
     n: () => data.meta.n_new > 0 && store.set({ showNew: !store.state.showNew }),
     d: () => store.set({ theme: store.state.dark ? "light" : "dark" }),

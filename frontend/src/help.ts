@@ -20,6 +20,7 @@ const KEYS: [string[], string, ((data: Data) => unknown)?][] = [
   [["C"], "choose the colour"],
   [["/"], "find a column, class or row"],
   [["X"], "lines to neighbours that the map lost or made up", (data) => partOf(data, "neighbors")],
+  [["F"], "fade rows that are not solid", (data) => partOf(data, "trust")],
   [["E"], "points, or how many there are"],
   [["T"], "names of classes on or off"],
   [["N"], "new rows on or off", (data) => data.meta.n_new],

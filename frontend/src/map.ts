@@ -8,11 +8,11 @@ import { count } from "./format.ts";
 import { Grid } from "./grid.ts";
 import { listen } from "./gestures.ts";
 import { drawOverlay, labelsOf, type Ink, type Label, type Scene } from "./overlay.ts";
-import { loadNeighbors, loadReasons, type Neighbors, type Reasons } from "./parts.ts";
+import { loadNeighbors, loadReasons, loadTrust, type Neighbors, type Reasons, type Trust } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { betterRenderer, firstRenderer } from "./render/choose.ts";
 import { CpuRenderer } from "./render/cpu.ts";
-import { CHOSEN, DIMMED, FAINT, SHOWN, type Renderer } from "./render/types.ts";
+import { CHOSEN, DIMMED, FAINT, HOLLOW, SHOWN, type Renderer } from "./render/types.ts";
 import type { Outline } from "./selection.ts";
 import type { Store } from "./store.ts";
 import { Turner } from "./turning.ts";
@@ -58,6 +58,7 @@ export class MapView {
   private field: Field | null = null;
   private reasons: Reasons | null = null;
   neighbors: Neighbors | null = null;
+  private trust: Trust | null = null;
   private lost = false;
 
   constructor(
@@ -87,13 +88,13 @@ export class MapView {
     else this.fallBack();
     this.sift();
     store.on(["colorBy", "dark"], () => this.recolor());
-    store.on(["filter", "emphasis", "selection"], () => this.sift());
+    store.on(["filter", "emphasis", "selection", "fade"], () => this.sift());
     store.on(["size", "opacity"], () => this.redraw());
     store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
     store.on(["density"], ({ density }) => {
       if (density && this.renderer.name === "webgl2") this.fallBack();
       else this.upgrade();
-      this.redraw();
+      this.sift();
     });
     store.on(["arrows", "links"], () => void this.prepare());
     store.on(["mode"], () => (this.over.dataset.mode = store.state.mode));
@@ -106,6 +107,7 @@ export class MapView {
   async prepare(): Promise<void> {
     const { arrows, links } = this.store.state;
     this.reasons ??= await loadReasons(this.data);
+    if (!this.trust && (this.trust = await loadTrust(this.data))) this.sift();
     if (arrows !== null) this.field ??= await Field.load(this.data);
     if (links) this.neighbors ??= await loadNeighbors(this.data);
     this.ask();
@@ -160,8 +162,11 @@ export class MapView {
 
   /** Decide how points are shown: by the selection, the legend's filter, and what the pointer rests on in the legend. */
   private sift(): void {
-    const { filter, emphasis, selection } = this.store.state;
+    const { filter, emphasis, selection, fade, density } = this.store.state;
     this.states.fill(selection ? DIMMED : SHOWN);
+    // How many points are in a place is of all points alike, and a selection has its own way to stand out.
+    if (fade && this.trust && !selection && !density)
+      for (let i = 0; i < this.data.n; i++) if (this.trust.doubted(i)) this.states[i] = HOLLOW;
     if (selection) for (const i of selection) this.states[i] = CHOSEN;
     if (filter) {
       const column = this.data.columns[filter.column];

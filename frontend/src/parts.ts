@@ -87,6 +87,20 @@ export interface ModelPart {
   k?: number;
 }
 
+export interface TrustPart {
+  /** One line on the map. */
+  summary: string;
+  /** Verdicts on rows, by their codes, and what each means, with places for the row's figures. */
+  verdicts: string[];
+  meanings: string[];
+  /** Whether the target earned the map; null without a target. */
+  earned: string | null;
+  reasons: string[];
+  /** Whether rows that are not solid are drawn hollow when the map opens. */
+  fades: boolean;
+  n_judged: number;
+}
+
 export type Plain = string | number | boolean | null;
 export type Row = Record<string, Plain>;
 
@@ -121,6 +135,7 @@ export interface Parts {
   novelty?: NoveltyPart;
   model?: ModelPart;
   tuning?: TuningPart;
+  trust?: TrustPart;
 }
 
 export function partOf<K extends keyof Parts>(data: Data, name: K): Parts[K] | undefined {
@@ -250,6 +265,28 @@ export async function loadVotes(data: Data): Promise<((i: number) => Vote[]) | n
       found.push({ target: targets[names[codes[at]].target], shares, others });
     }
     return found;
+  };
+}
+
+export interface Trust {
+  verdict(i: number): string;
+  /** Whether a row was judged and is not solid. */
+  doubted(i: number): boolean;
+  /** What its verdict means, with its figures. */
+  meaning(i: number): string;
+}
+
+const JUDGED_SOLID = 1; // code of a solid row; below it are those that were not judged
+
+export async function loadTrust(data: Data): Promise<Trust | null> {
+  const part = partOf(data, "trust");
+  const wanted = ["verdict", "kept", "far"].map((key) => partArray(data, "trust", key));
+  const [codes, kept, far] = await Promise.all(wanted);
+  if (!part || !codes || !kept || !far) return null;
+  return {
+    verdict: (i) => part.verdicts[codes[i]],
+    doubted: (i) => codes[i] > JUDGED_SOLID,
+    meaning: (i) => part.meanings[codes[i]].replaceAll("{kept}", String(kept[i])).replaceAll("{far}", String(far[i])),
   };
 }
 

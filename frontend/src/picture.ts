@@ -6,7 +6,7 @@ import { h } from "./dom.ts";
 import { download, fileName } from "./exporting.ts";
 import { drawOverlay, type Pen } from "./overlay.ts";
 import { partOf } from "./parts.ts";
-import { CHOSEN, edgeOf, FAINT, LAYERS, opacityOf } from "./render/types.ts";
+import { holeOf, CHOSEN, edgeOf, FAINT, LAYERS, opacityOf } from "./render/types.ts";
 import { escaped, short, SvgPen } from "./svg.ts";
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
@@ -154,11 +154,17 @@ function circles({ data, map, store }: Actions): string[] | null {
     const points = seen.filter((i) => states[i] === layer);
     if (!points.length) return [];
     const { width, ring } = edgeOf(layer, size);
+    const hole = holeOf(layer, size);
     const edge = width ? ` stroke="${ring ? ink.text : ink.background}" stroke-width="${width}"` : "";
     const fill = layer === FAINT ? ` fill="${map.shadow}"` : "";
     const name = layer === CHOSEN ? ' id="selected"' : "";
     const shapes = points.map((i) => {
       const [x, y] = camera.screen(data.x[i], data.y[i]);
+      if (hole) {
+        const wall = size - hole;
+        const [r, color] = [short(size - wall / 2), coloring.hex(i)];
+        return `<circle cx="${short(x)}" cy="${short(y)}" r="${r}" fill="none" stroke="${color}" stroke-width="${short(wall)}"/>`;
+      }
       const own = layer === FAINT ? "" : ` fill="${coloring.hex(i)}"`;
       return `<circle cx="${short(x)}" cy="${short(y)}" r="${ring ? size + width / 2 : size}"${own}/>`;
     });

@@ -33,6 +33,8 @@ export interface State {
   links: boolean;
   /** How many points are in a place, instead of the points. */
   density: boolean;
+  /** Whether rows that are not solid are drawn hollow. */
+  fade: boolean;
   size: number;
   opacity: number;
   labels: boolean;

@@ -43,8 +43,19 @@ function makeLayers(actions: Actions): HTMLElement | null {
   const { data, store } = actions;
   const arrows = partOf(data, "arrows");
   const neighbors = partOf(data, "neighbors");
-  if (!arrows && !neighbors) return null;
+  const trust = partOf(data, "trust");
+  if (!arrows && !neighbors && !trust) return null;
   const layers = h("div", { class: "layers" });
+  if (trust) {
+    const box = h("input", {
+      type: "checkbox",
+      id: "fade",
+      checked: store.state.fade,
+      onchange: () => store.set({ fade: box.checked }),
+    });
+    store.on(["fade"], () => (box.checked = store.state.fade));
+    layers.append(h("label", { class: "entry check" }, box, h("span", { class: "name" }, "Fade what is not solid")));
+  }
   if (arrows) {
     const options = arrows.features.map((name, i) => h("option", { value: i, dir: "auto" }, name));
     const select = h(

@@ -1,6 +1,7 @@
 """The command line: what each command is called with. What ``manifolia NAME`` does is in ``_cli/NAME.py``.
 
-Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the work failed, 2 the command was wrong.
+Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the work failed, 2 the command was wrong,
+3 what ``--fail-on`` names was found.
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once. An option that sets a parameter of
 the library is stored under the name of that parameter: so an error that carries ``parameter=`` finds its option.
 """
@@ -62,6 +63,7 @@ _groups = click.option(
 _target = click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
 )
+_fail_on = click.option("--fail-on", type=click.Choice(["not-earned"]), help="End with code 3 if the map is that.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
@@ -205,6 +207,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option("--format", "table_format", type=click.Choice(_FORMATS), default="csv", show_default=True,
               help="Format of the coordinates.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@_fail_on
 @_formulas
 @_reading
 @_json
@@ -315,6 +318,26 @@ def explore_command() -> None:
 @_common
 def score_command() -> None:
     """Print how good the map of RUN is."""
+
+
+@main.command("diagnose")
+@click.argument("run", required=False, type=_PATH)
+@click.option("--map", "map", type=_PATH, metavar="FILE", help="Coordinates of a map from elsewhere, one line per row.")
+@click.option("--data", type=_PATH, metavar="FILE", help="The table of --map, with the same rows in the same order.")
+@click.option("-t", "--target", multiple=True, metavar="COLUMN", help="Column of --data that guided the map.")
+@click.option("--clusters", default="auto", show_default=True, metavar="COLUMN",
+              help="Column that says which cluster a row is in; auto: what one sees in the map.")  # fmt: skip
+@_groups
+@click.option("--level", default="quick", show_default=True, metavar="NAME", help="How much is tried.")
+@click.option("--sample", type=int, default=5000, show_default=True, help="Rows that are judged, if there are more.")
+@click.option("--seed", "random_state", default=0, show_default=True, help="Of --map; a run has its own.")
+@click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: all cores]")
+@_fail_on
+@_reading
+@_json
+@_common
+def diagnose_command() -> None:
+    """Print what the map of RUN may be trusted for, and add it to its page; or of a map from elsewhere (--map)."""
 
 
 @main.command("explain")

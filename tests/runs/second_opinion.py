@@ -415,12 +415,61 @@ class Opinion:
              r"( Colour by “guide and forest” to see all\.)?", self._disagree),
             (r"(.+) and the forest would guess the same (.+) for every row\.", self._agree),
             (r"Of (.+), (.+) and the forest say most different things about (.+)\.", self._apart),
+            (r"What may be trusted: (\d+) % of rows solid(.*)\.", self._trusted),
+            (r"Which rows can be trusted cannot be told\. (\d+) rows are too few to tell a place from chance\.",
+             self._too_few_to_trust),
+            (r"The map is (not|partly) earned by (.+?)\. (.+)", self._earned),
+            (r"(\S+) alone (nearly )?tells (\S+): is it known before\?", self._leaks),
         ):  # fmt: skip
             matched = re.fullmatch(pattern, text)
             if matched:
                 check(*matched.groups())
                 return
         raise AssertionError(f"nobody checks: {text}")
+
+    def _trusted(self, solid, rest):
+        """The line of the diagnosis: its words are those of its tables, and its places those of a second count."""
+        trust = self.run.report["trust"]
+        counts, about = trust["verdicts"], trust["map"]
+        n = sum(counts.values())
+        assert n == about["n_judged"] == len(self.run.coordinates)
+        assert int(solid) == round(100 * counts.get("solid", 0) / n)
+        words = [word for word in rest.split(" · ") if word]
+        wanted = {
+            "earned": "target earned", "not earned": "target not earned", "partly": "target partly earned",
+            "cannot tell": "target: cannot tell",
+        }  # fmt: skip
+        assert (wanted.get(about["earned"]) in words) == (about["earned"] is not None)
+        known = r"target.*|sizes (mean nothing|as in the data)|\d+ of \d+ sizes wrong|arrangement means (some|no)thing"
+        assert all(re.fullmatch(known, word) for word in words)
+        if about["compared_with"] == "in the data":  # a row that is called has few neighbours in common
+            k = max(1, min(15, n // 12))
+            near = [nearest(S, 3 * k) for S in (self.plain, self.run.coordinates[self.run.report["axes"]].to_numpy())]
+            common = np.mean([len(set(a[:k]) & set(b)) / k for a, b in zip(near[1], near[0], strict=True)])
+            assert common > 3 * k / (n - 1) or counts.get("solid", 0) < n / 2
+
+    def _too_few_to_trust(self, n):
+        assert int(n) == len(self.run.coordinates) < 60
+        assert self.run.report["trust"]["verdicts"] == {"cannot tell": int(n)}
+
+    def _earned(self, how, name, why):
+        about = self.run.report["trust"]["map"]
+        assert about["earned"] == ("partly" if how == "partly" else "not earned")
+        assert why == about["earned_reason"]
+        assert name == self.made.target[0]
+        if "cannot be told from a shuffled one" in why:
+            # Not even the forest's guesses out of bag are clearly better than guessing blindly.
+            assert self.learned < (self.blind if self.classes else 0.0) + 0.15
+        else:
+            assert abs(about["shown"] - self.shown) < 0.02
+            assert about["shown"] > about["learned"] + 0.05
+
+    def _leaks(self, column, nearly, name):
+        """The others with the same value, or the nearest values, tell the target."""
+        values, y = self.features[column][self.known], pd.Series(self.labels[self.known, 0])
+        exact = y.groupby(values.astype(str).to_numpy()).nunique().max() == 1
+        assert exact or nearly
+        assert name == self.made.target[0]
 
     def _matters(self, purpose, told):
         assert purpose == self._purpose()

@@ -199,9 +199,10 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path):
     folder.check_free(tmp_path / "new" / "deep" / "run", force=False)
 
 
-def test_a_map_without_a_target_says_three_things():
+def test_a_map_without_a_target_says_four_things():
     found = make_run(read(passengers(120).drop(columns=["Name", "Survived"])), Request()).report
     assert found["method"] == "featuremap"
-    assert len(found["findings"]) == 3
+    assert len(found["findings"]) == 4
     assert "directions in which the rows differ" in found["findings"][0]["text"]
     assert "farthest from their" in found["findings"][2]["text"]
+    assert found["findings"][3]["text"].startswith("What may be trusted: ")

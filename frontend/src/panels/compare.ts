@@ -4,9 +4,11 @@ import type { Actions } from "../actions.ts";
 import { bar, figure, histogram, table } from "../chart.ts";
 import { h, replace, said } from "../dom.ts";
 import { amount, count, number, plural } from "../format.ts";
+import { loadTrust } from "../parts.ts";
 import { effectOf, type Effect } from "./effects.ts";
 import { showFeature } from "./reasons.ts";
 import { spreadOf } from "./spread.ts";
+import { selectionSentence } from "./trust.ts";
 
 const SHOWN = 12;
 const BREATH = 24; // milliseconds of work after which the page may react
@@ -110,6 +112,8 @@ export function selectionSection(actions: Actions): HTMLElement {
       return replace(section, title, h("p", { class: "muted" }, sizes, " There is nothing to compare with."));
     const status = h("p", { class: "muted", role: "status" }, `Comparing ${plural(columns.length, "column")}\u2026`);
     replace(section, title, status);
+    const trust = await loadTrust(data);
+    const trusted = trust ? selectionSentence(trust, selection) : "";
     const effects: Effect[] = [];
     let breath = performance.now();
     for (const column of columns) {
@@ -136,6 +140,7 @@ export function selectionSection(actions: Actions): HTMLElement {
     );
     replace(
       section,
+      trusted && h("p", { class: "trusted" }, trusted),
       figure("Selection against the rest", h("div", {}, list, rest > 0 && button), () => numbers(effects)),
       h(
         "p",

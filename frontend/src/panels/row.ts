@@ -4,11 +4,12 @@ import type { Actions } from "../actions.ts";
 import { rangeOf, type Range } from "../color.ts";
 import { h, replace, said } from "../dom.ts";
 import { cell, plural } from "../format.ts";
-import { loadNeighbors, loadReasons, loadVotes, partOf, type Vote } from "../parts.ts";
+import { loadNeighbors, loadReasons, loadTrust, loadVotes, partOf, type Vote } from "../parts.ts";
 import type { Column, ColumnSpec } from "../payload.ts";
 import { imageSection } from "./image.ts";
 import { linksToggle, neighborsSection } from "./neighbors.ts";
 import { reasonsSection, reliabilityLine } from "./reasons.ts";
+import { verdictLine } from "./trust.ts";
 import type { MakePanel } from "./types.ts";
 
 const MANY = 60; // values above which the rest is shown on demand
@@ -31,10 +32,11 @@ export const row: MakePanel = (actions) => {
     // Large files take a moment when the first row is opened.
     if (last < 0)
       replace(element, h("p", { class: "muted", role: "status" }, "Reading what is known of this row\u2026"));
-    const [reasons, neighbors, votes, image] = await Promise.all([
+    const [reasons, neighbors, votes, trust, image] = await Promise.all([
       loadReasons(data),
       loadNeighbors(data),
       loadVotes(data),
+      loadTrust(data),
       imageSection(data, i),
       ...data.columns.map((column) => column.load()),
     ]);
@@ -62,6 +64,7 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", { class: "row-title" }, said(title)),
         title !== number && h("p", { class: "muted" }, number),
+        trust && verdictLine(trust, i),
         ...prediction(actions, votes?.(i) ?? [], i, sure !== null),
         sure !== null && reliabilityLine(sure, reasons!.part.reliability_note),
       ),

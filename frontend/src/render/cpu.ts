@@ -3,7 +3,7 @@
 
 import { packed } from "../color.ts";
 import { drawDensity, type Cloud } from "./density.ts";
-import { DIMMED, edgeOf, FAINT, layersOf, opacityOf, SHOWN, type Frame, type Renderer } from "./types.ts";
+import { DIMMED, edgeOf, FAINT, holeOf, layersOf, opacityOf, SHOWN, type Frame, type Renderer } from "./types.ts";
 
 interface Stamp {
   /** Half the side of the square that holds it. */
@@ -122,6 +122,7 @@ export class CpuRenderer implements Renderer, Cloud {
 function stampOf(radius: number, layer: number, opaque: number): Stamp {
   const opacity = opacityOf(layer, opaque);
   const { width, ring } = edgeOf(layer, radius);
+  const hole = holeOf(layer, radius);
   const outer = radius + width;
   const strength = (ring ? 1 : 0.75) * opacity;
   const reach = Math.ceil(outer + 0.5);
@@ -129,7 +130,8 @@ function stampOf(radius: number, layer: number, opaque: number): Stamp {
   for (let dy = -reach; dy <= reach; dy++) {
     for (let dx = -reach; dx <= reach; dx++) {
       const d = Math.hypot(dx, dy);
-      const inner = Math.max(0, Math.min(1, radius - d + 0.5));
+      const open = hole ? Math.max(0, Math.min(1, hole - d + 0.5)) : 0;
+      const inner = Math.max(0, Math.min(1, radius - d + 0.5)) - open;
       const rim = width ? Math.max(0, Math.min(1, outer - d + 0.5)) * strength : 0;
       if (rim > 0 && inner < 1) found.push([dx, dy, Math.round(rim * 256), 1]);
       // What can hardly be seen is not drawn: of a small point that is half of its pixels.

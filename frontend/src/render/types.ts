@@ -7,10 +7,14 @@ export const FAINT = 1; // filtered out: a grey shadow, which cannot be pointed 
 export const DIMMED = 2; // beside the selection: in its own colour, but weak
 export const SHOWN = 3;
 export const CHOSEN = 4; // in the selection: with a ring
-export const LAYERS = [FAINT, DIMMED, SHOWN, CHOSEN] as const;
+export const HOLLOW = 5; // not solid: a weak ring in its own colour
+export const LAYERS = [FAINT, DIMMED, HOLLOW, SHOWN, CHOSEN] as const;
 
 export const FAINTNESS = 0.16;
 export const DIMNESS = 0.3; // of the opacity that points have otherwise
+export const HOLLOWNESS = 0.35; // of the opacity that points have otherwise
+const WALL = 0.4; // width of the ring of a hollow point, as a share of its radius
+const HOLE_FROM = 2; // device pixels of radius below which a hole could not be seen
 export const RIM_FROM = 3; // device pixels: below that a rim would eat the point
 
 export interface Frame {
@@ -44,9 +48,16 @@ export function opacityOf(layer: number, opacity: number): number {
     ? Math.min(FAINTNESS, opacity)
     : layer === DIMMED
       ? opacity * DIMNESS
-      : layer === CHOSEN
-        ? Math.max(0.8, opacity)
-        : opacity;
+      : layer === HOLLOW
+        ? opacity * HOLLOWNESS
+        : layer === CHOSEN
+          ? Math.max(0.8, opacity)
+          : opacity;
+}
+
+/** Radius of the hole in the points of a layer. */
+export function holeOf(layer: number, radius: number): number {
+  return layer === HOLLOW && radius >= HOLE_FROM ? radius - Math.max(1, WALL * radius) : 0;
 }
 
 /** What surrounds a point of a layer: a thin rim in the colour of the background, or a ring that says it is chosen. */

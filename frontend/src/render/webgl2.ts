@@ -1,7 +1,7 @@
 // Points drawn by a graphics card. The same discs, rims and rings as the processor draws, to within a shade at edges.
 
 import { rgb } from "../color.ts";
-import { edgeOf, layersOf, opacityOf, FAINT, type Frame, type Renderer } from "./types.ts";
+import { edgeOf, holeOf, layersOf, opacityOf, FAINT, type Frame, type Renderer } from "./types.ts";
 
 const VERTEX = `#version 300 es
 in float x;
@@ -30,13 +30,14 @@ precision highp float;
 flat in vec3 tint;
 uniform float size;
 uniform float radius;
+uniform float hole;
 uniform float opacity;
 uniform vec2 edge; // its outer radius, or 0, and its opacity
 uniform vec3 edgeColor;
 out vec4 pixel;
 void main() {
   float d = length(gl_PointCoord - 0.5) * size;
-  float inner = clamp(radius - d + 0.5, 0.0, 1.0);
+  float inner = clamp(radius - d + 0.5, 0.0, 1.0) - (hole > 0.0 ? clamp(hole - d + 0.5, 0.0, 1.0) : 0.0);
   float rim = inner < 1.0 && edge.x > 0.0 ? clamp(edge.x - d + 0.5, 0.0, 1.0) * edge.y : 0.0;
   float a = inner * opacity;
   float b = rim * (1.0 - a);
@@ -44,7 +45,18 @@ void main() {
   pixel = vec4(tint * a + edgeColor * b, a + b);
 }`;
 
-const UNIFORMS = ["centre", "scale", "size", "layer", "shadow", "radius", "opacity", "edge", "edgeColor"] as const;
+const UNIFORMS = [
+  "centre",
+  "scale",
+  "size",
+  "layer",
+  "shadow",
+  "radius",
+  "hole",
+  "opacity",
+  "edge",
+  "edgeColor",
+] as const;
 
 export class WebGl2Renderer implements Renderer {
   readonly name = "webgl2" as const;
@@ -134,6 +146,7 @@ export class WebGl2Renderer implements Renderer {
       const { width, ring } = edgeOf(layer, radius);
       gl.uniform1ui(at.layer, layer);
       gl.uniform1f(at.opacity, opacity);
+      gl.uniform1f(at.hole, holeOf(layer, radius));
       gl.uniform1f(at.size, 2 * (radius + width + 1));
       gl.uniform2f(at.edge, width ? radius + width : 0, (ring ? 1 : 0.75) * opacity);
       gl.uniform3fv(

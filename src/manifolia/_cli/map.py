@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pandas as pd
 
 from manifolia import registry
@@ -15,6 +16,7 @@ from manifolia.runs.folder import check_free
 from manifolia.tables import Table, read, write_anndata
 from manifolia.tables.naming import of_groups
 
+FAILED = 3  #: Exit code where ``--fail-on`` asks for it.
 _READING = ("sep", "decimal", "na_values", "layer", "obsm")
 
 
@@ -27,6 +29,7 @@ def run_map(
     table_format: str,
     escape_formulas: bool,
     force: bool,
+    fail_on: str | None,
     **options: Any,
 ) -> None:
     """Make a run and say what it shows."""
@@ -51,6 +54,7 @@ def run_map(
     console.notes([*report["notes"], *report["left_out_of_page"]])
     console.data({"run": str(folder), "page": str(folder / "map.html"), **report})
     if console.quiet:
+        _end(report, fail_on)
         return
     guided = report["target"]["columns"] and registry.find(report["method"]).supervised
     task = f", {report['target']['task']}" if guided else ""
@@ -58,6 +62,13 @@ def run_map(
     console.heading(f"{rows_of(report)} mapped by {report['method']}{task} in {seconds:.1f} s")
     console.findings(report)
     console.heading(f"Open the page: {folder / 'map.html'}")
+    _end(report, fail_on)
+
+
+def _end(report: dict[str, Any], fail_on: str | None) -> None:
+    """End with a code of its own where the user asks for it."""
+    if fail_on == "not-earned" and (report["trust"] or {"map": {"earned": None}})["map"]["earned"] == "not earned":
+        raise click.exceptions.Exit(FAILED)
 
 
 def rows_of(report: dict[str, Any]) -> str:

@@ -1,8 +1,16 @@
-"""Messages that know which of their words are arguments, so that the command line can name its options instead."""
+"""Sentences as records: what is found of a map, and messages that know which of their words are arguments."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+
+class Finding(NamedTuple):
+    """One thing that a map shows, or that is to be known of it."""
+
+    text: str  # The sentence
+    rows: tuple[int, ...] = ()  # Rows of the map that it names, in the order of the sentence
+    columns: tuple[str, ...] = ()  # Columns that it names, in the order of the sentence
 
 
 class Word(str):

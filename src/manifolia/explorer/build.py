@@ -20,11 +20,12 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError, ParameterError
 from manifolia.explorer.columns import color_column, infer_kind
 from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
-from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of
+from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of, own_target
 from manifolia.explorer.page import write_page
 from manifolia.explorer.parts import make_parts
 from manifolia.explorer.parts.part import NO_FEATURE
 from manifolia.explorer.parts.predictions import FOREST
+from manifolia.explorer.parts.trust import trust_findings
 from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.explorer.serve import LivePage
@@ -91,8 +92,8 @@ def explore(
     parts : "auto", sequence of str or None, default="auto"
         What the page tells beyond places and columns: all that the model can tell within seconds, those named, or
         nothing. They are "reasons" (what puts each row where it is), "arrows" (where columns grow over the map),
-        "neighbors", "quality", "images", "saliency", "novelty", "model" (what it predicts) and "tuning". What was
-        sampled is said on the page.
+        "neighbors", "quality", "trust" (verdicts on rows, target and clusters), "images", "saliency", "novelty",
+        "model" (what it predicts) and "tuning". What was sampled is said on the page.
     images : tuple of int, default=None
         Height and width, or height, width and channels, if the rows of `X` are pictures.
     study : Tuner or mapping, default=None
@@ -171,7 +172,9 @@ def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Pa
 def describe(context: Context) -> None:
     """Find out what the page tells beyond places and columns: its parts, and what it says first."""
     make_parts(context)
-    context.findings = [*(Finding(str(text)) for text in context.options.findings), *_findings(context)]
+    own = (Finding(str(text)) for text in context.options.findings)
+    alarms, trusted = trust_findings(context)
+    context.findings = [*own, *alarms, *_findings(context), *trusted]
 
 
 def build_page(context: Context) -> Payload:
@@ -312,7 +315,7 @@ def _findings(context: Context) -> list[Finding]:
         isolation = context.nearest.distances.mean(axis=1)
     target = context.target_name or "the target"
     predicted = getattr(context.method, card.prediction) if card.predicts else None
-    y = _own_target(context, predicted)
+    y = None if predicted is None else own_target(context.y, predicted, context.method.forest_)
     trials = [] if learned is None or y is None else trials_of(context, y, np.asarray(predicted), learned)
     found = findings_of(
         context.Y,
@@ -340,27 +343,6 @@ def _findings(context: Context) -> list[Finding]:
             text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
         found.append(Finding(text))
     return found
-
-
-def _own_target(context: Context, predicted: Any) -> Any:
-    """Return the target if it is what the forest predicts: users may colour a map by something else."""
-    y = context.y
-    if y is None or predicted is None or y.shape != predicted.shape:
-        return None
-    known = ~pd.isna(y)
-    if not is_classifier(context.method.forest_):
-        try:
-            y[known].astype(np.float64)
-        except (TypeError, ValueError):
-            return None
-        return y
-    learned = context.method.forest_.classes_
-    for column, seen, classes in zip(
-        y.reshape(len(y), -1).T, known.reshape(len(y), -1).T, learned if y.ndim > 1 else [learned], strict=True
-    ):
-        if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
-            return None
-    return y
 
 
 def importance_purpose(context: Context) -> str:

@@ -34,6 +34,7 @@ from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame, as_pandas
 from manifolia.tables.naming import of_groups
 from manifolia.tables.preparer import PlainRows
+from manifolia.trust.diagnosis import Diagnosis
 
 _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
 _SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
@@ -139,6 +140,7 @@ class Context:
     left_out: list[str] = field(default_factory=list)  # What could not be had, in sentences
     kept: FloatArray | None = None  # (n,): share of a row's neighbours in the data that are its neighbours in the map
     weights: FloatArray | None = None  # (n_rows, n_columns): all weights behind the reasons, if pictures need them
+    diagnosis: Diagnosis | None = None  # What the map may be trusted for
 
     @property
     def n(self) -> int:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from manifolia._core.types import FloatArray
 from manifolia.explorer.findings import Finding
-from manifolia.explorer.parts.part import Part, part_of_page
-from manifolia.explorer.payload import NewRows, Payload, build_payload
+from manifolia.explorer.parts.part import Part, part_of_page, placed_arrays, resolved_meta
+from manifolia.explorer.payload import NewRows, Payload, build_payload, dtype_name
 
 
 class Decoded(NamedTuple):
@@ -73,6 +73,16 @@ def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
         stamps[known] = numbers[known].astype(np.int64).astype(f"datetime64[{unit}]")
         return stamps.astype("datetime64[ms]")
     return numbers
+
+
+def with_part(payload: Payload, part: Part) -> Payload:
+    """Put a part on a page that was made before, in place of the one of its name."""
+    names = [column["name"] for column in payload.meta["columns"]]
+    arrays = {name: values for name, values in payload.arrays.items() if not name.startswith(f"{part.name}.")}
+    arrays |= placed_arrays(part, payload.order)
+    meta = {**payload.meta, "parts": {**payload.meta["parts"], part.name: resolved_meta(part, names)}}
+    meta["arrays"] = {name: {"dtype": dtype_name(array), "length": len(array)} for name, array in arrays.items()}
+    return Payload(meta, arrays)
 
 
 def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Payload:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
+from sklearn.base import is_classifier
 
 from manifolia._core.groups import sub_groups
+from manifolia._core.messages import Finding as Finding
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.metrics.separation import blind_score, is_unearned, row_errors
@@ -23,14 +25,6 @@ _PARTLY = 0.5  # share of what a map loses from which it matters that some class
 _K = 10  # neighbours in the map that are asked
 _RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
 _MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
-
-
-class Finding(NamedTuple):
-    """One thing that a map shows."""
-
-    text: str  # The sentence
-    rows: tuple[int, ...] = ()  # Rows of the map that it names, in the order of the sentence
-    columns: tuple[str, ...] = ()  # Columns that it names, in the order of the sentence
 
 
 class Together(NamedTuple):
@@ -129,6 +123,28 @@ def _over_groups(values: FloatArray, groups: IntArray) -> float:
 def as_keys(values: Array) -> Array:
     """Labels as texts, the same for 1, 1.0 and "1"; a missing one is empty."""
     return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)
+
+
+def own_target(y: Array | None, predicted: Array | None, forest: Any) -> Array | None:
+    """Return a target if it is what a forest predicts: users may colour a map by something else."""
+    if y is None or predicted is None or y.shape != predicted.shape:
+        return None
+    known = ~pd.isna(y)
+    if not is_classifier(forest):
+        try:
+            y[known].astype(np.float64)
+        except (TypeError, ValueError):
+            return None
+        return y
+    for column, seen, classes in zip(
+        y.reshape(len(y), -1).T,
+        known.reshape(len(y), -1).T,
+        forest.classes_ if y.ndim > 1 else [forest.classes_],
+        strict=True,
+    ):
+        if not np.isin(as_keys(column[seen]), as_keys(np.asarray(classes))).all():
+            return None
+    return y
 
 
 def can_win(labels: Array) -> BoolArray:

@@ -129,7 +129,7 @@ class Payload:
         return cls(meta, arrays)
 
 
-def _dtype_name(array: Array) -> str:
+def dtype_name(array: Array) -> str:
     """Name the type of an array in two characters."""
     return f"{array.dtype.kind}{array.dtype.itemsize}"
 
@@ -138,7 +138,7 @@ def _check_arrays(meta: dict[str, Any], arrays: dict[str, Array], path: str) -> 
     """Refuse a file whose arrays are not those that its description promises."""
     try:
         promised = {name: (item["dtype"], item["length"]) for name, item in meta["arrays"].items()}
-        found = {name: (_dtype_name(array), len(array)) for name, array in arrays.items() if array.ndim == 1}
+        found = {name: (dtype_name(array), len(array)) for name, array in arrays.items() if array.ndim == 1}
         fits = promised == found and len(arrays) == len(found) and all(kind in _DTYPES for kind, _ in found.values())
         n_points = meta["n_rows"] + meta["n_new"]
         placed = {"x", "y", *meta["coordinates"]}
@@ -213,7 +213,7 @@ def build_payload(
     meta["notes"] = [str(text) for text in notes]
     meta["left_out"] = left_out
     meta["palette"] = _palette()
-    meta["arrays"] = {name: {"dtype": _dtype_name(array), "length": len(array)} for name, array in arrays.items()}
+    meta["arrays"] = {name: {"dtype": dtype_name(array), "length": len(array)} for name, array in arrays.items()}
     return Payload(meta, arrays)
 
 

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = attach(
         "scores",
         "settings",
         "target",
+        "verdicts",
     ],
     names={
         "Request": "manifolia.runs.run",

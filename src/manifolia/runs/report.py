@@ -91,6 +91,7 @@ def report_of(
             for name, (mean, error) in sorted(context.importances.items(), key=lambda item: -item[1][0])
         ],
         "findings": [finding._asdict() for finding in context.findings],
+        "trust": None if context.diagnosis is None else context.diagnosis.to_report(),
     }
 
 

@@ -27,6 +27,7 @@ from manifolia.explorer import Payload
 from manifolia.explorer.build import build_page, describe
 from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
 from manifolia.explorer.parts.images import check_shape
+from manifolia.explorer.parts.trust import add_trust
 from manifolia.forest.targets import read_target, taken_as
 from manifolia.runs.report import coordinates_of, report_of
 from manifolia.runs.scores import prediction_by_rows, score_model
@@ -131,6 +132,9 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
                 known,
             )
             describe(context)
+        if context.diagnosis is None and request.parts is None:  # what may be trusted is always said
+            with stages.stage("trust"):
+                add_trust(context)
     suspected = _suspected(table, labels, known.task) if groups is None else _of_groups(groups, card)
     notes = [*table.notes, *preparer.notes_, *taken, *suspected, *said, *warned]
     with stages.stage("page"):

@@ -111,12 +111,12 @@ def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str
         )
     axes, target = report["axes"], report["target"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target["columns"]) == 1 else None
-    groups = _groups_of(coordinates, report)
+    groups = groups_of(coordinates, report)
     about: dict[str, Any] = {"task": target["task"], "groups": groups, "all_scores": True}
     return score_model(model, rows, coordinates[axes].to_numpy(), y, **about)
 
 
-def _groups_of(table: pd.DataFrame | Table, report: dict[str, Any]) -> IntArray | None:
+def groups_of(table: pd.DataFrame | Table, report: dict[str, Any]) -> IntArray | None:
     """Which rows of a table belong together, by the column that the run was told; None if it was told none."""
     name = (report.get("groups") or {}).get("column")
     if name is None:
@@ -135,7 +135,7 @@ def score_rows(model: Any, table: Table, report: dict[str, Any], *, all_scores: 
     Y = np.asarray(model[-1].transform(X))
     target = [name for name in report["target"]["columns"] if name in table.names]
     y = table.column(target[0]).to_numpy(dtype=object) if len(target) == 1 else None
-    about: dict[str, Any] = {"task": report["target"]["task"], "groups": _groups_of(table, report)}
+    about: dict[str, Any] = {"task": report["target"]["task"], "groups": groups_of(table, report)}
     return score_model(model, X, Y, y, all_scores=all_scores, **about)
 
 

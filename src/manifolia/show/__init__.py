@@ -27,5 +27,6 @@ __getattr__, __dir__, __all__ = attach(
         "SettingDisplay": "manifolia.show.tuning",
         "ShepardDisplay": "manifolia.show.quality",
         "TopArrowsDisplay": "manifolia.show.arrows",
+        "TrustDisplay": "manifolia.show.verdicts_map",
     },
 )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manifolia.exceptions import ParameterError
-from manifolia.explorer.parts import arrows, images, neighbors, predictions, quality, reasons
+from manifolia.explorer.parts import arrows, images, neighbors, predictions, quality, reasons, trust
 from manifolia.explorer.parts.part import Part
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ PARTS = (
     Maker("arrows", arrows.make),
     Maker("neighbors", neighbors.make, neighbors.for_new),
     Maker("quality", quality.make),
+    Maker("trust", trust.make),
 )
 
 

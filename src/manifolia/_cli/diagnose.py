@@ -1,0 +1,88 @@
+"""``manifolia diagnose``: what a map may be trusted for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from manifolia._cli.console import Console
+from manifolia._cli.map import FAILED, read_table
+from manifolia._core.progress import Reporter
+from manifolia.runs import open_run
+from manifolia.runs.verdicts import diagnose_run, diagnose_tables, write_verdicts
+from manifolia.tables import read
+from manifolia.trust import Diagnosis
+
+_MOST = 10  # rows and clusters that are listed
+
+
+def run_diagnose(
+    console: Console,
+    run: Path | None,
+    *,
+    map: Path | None,
+    data: Path | None,
+    target: tuple[str, ...],
+    random_state: int,
+    fail_on: str | None,
+    sep: str | None,
+    decimal: str | None,
+    na_values: tuple[str, ...],
+    layer: str | None,
+    obsm: str | None,
+    **options: Any,  # clusters, groups, level, sample, n_jobs
+) -> None:
+    """Diagnose the map of a run, or a map from elsewhere."""
+    reading = {"sep": sep, "decimal": decimal, "na_values": na_values, "layer": layer, "obsm": obsm}
+    reporter = Reporter(console)
+    if run is None:
+        if map is None or data is None:
+            raise click.UsageError("Give a run, or a map from elsewhere with --map COORDINATES --data TABLE.")
+        found = diagnose_tables(
+            read(map), read_table(data, reading), target=target, random_state=random_state, reporter=reporter, **options
+        )
+        names, title = [str(i) for i in range(len(found.rows))], f"the map in {map}"
+    else:
+        if map is not None or data is not None or target:
+            raise click.UsageError("A run has its own map, table and target: leave out --map, --data and --target.")
+        folder = open_run(run)
+        found = diagnose_run(folder, reporter=reporter, **options)
+        names, title = [str(name) for name in folder.coordinates()["row"]], f"the map of {run}"
+        path = write_verdicts(folder, found)
+        console.note(f"Every row's verdict is in {path}, and on the page {run / 'map.html'}.")
+    console.data({**found.to_report(), "rows": _worst(found, names)})
+    console.heading(f"What {title} may be trusted for: {found.summary}")
+    _tell(console, found, names)
+    if fail_on == "not-earned" and found.map["earned"] == "not earned":
+        raise click.exceptions.Exit(FAILED)
+
+
+def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
+    for finding in found.findings:
+        console.result(f"- {finding.text}")
+    if len(found.clusters):
+        console.heading("Clusters")
+        for _, line in found.clusters.head(_MOST).iterrows():
+            stretch = "" if pd.isna(line["stretch"]) else f" ({line['stretch']:.1f} times)"
+            share = "" if pd.isna(line["share_solid"]) else f"{line['share_solid']:.0%} solid"
+            size = f"size: {line['size_verdict']}{stretch}"
+            console.result(f"  {line['name'][:28]:28s} {line['n_rows']:7,d} rows  {share:10s}  {size}")
+        if len(found.clusters) > _MOST:
+            console.result(f"  and {len(found.clusters) - _MOST} more")
+    worst = _worst(found, names)
+    if worst:
+        console.heading("Rows to look at")
+        for line in worst:
+            console.result(f"  {line['row'][:20]:20s} {line['verdict']:8s} {line['reason']}")
+
+
+def _worst(found: Diagnosis, names: list[str]) -> list[dict[str, str]]:
+    """The rows that are least where they belong, by name."""
+    some = found.worst_rows(_MOST)
+    return [
+        {"row": names[int(i)], "verdict": verdict, "reason": reason}
+        for i, verdict, reason in zip(some.index, some["verdict"], some["reason"], strict=True)
+    ]

@@ -1,0 +1,127 @@
+"""What the map may be trusted for: a word for every row, and one line for the map.
+
+``trust`` has verdict (u1: place in its ``verdicts``, 0 is not judged), and in per cent (u1) kept, the neighbours that
+map and data have in common, and far, the neighbours that lie far away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.messages import Finding
+from manifolia._core.types import Array
+from manifolia.explorer.findings import own_target
+from manifolia.explorer.parts.part import Part
+from manifolia.tables.table import Table
+from manifolia.trust.cases import Case
+from manifolia.trust.diagnosis import Diagnosis
+from manifolia.trust.examination import examine
+from manifolia.trust.words import CANNOT_TELL, ROW_VERDICTS
+
+if TYPE_CHECKING:
+    from manifolia.explorer.context import Context
+
+_FEWEST = 13  # rows that have neighbours to compare
+#: What a verdict means, with places for the figures of a row.
+_MEANINGS = {
+    "not judged": "This row was not judged.",
+    "solid": "At least {kept} % of its nearest rows in the map are near it {where}, and the other way round; a random "
+    "place would keep {chance} %.",
+    "torn": "{far} % of its nearest rows {where} lie far away from it in the map.",
+    "chance": "Its place is one that chance could have given: it has {kept} % of its nearest rows in common with those "
+    "{where}, and a random place would keep {chance} %.",
+    "restless": "Another sample puts it elsewhere.",
+    "foreign": "It is much farther from its nearest rows in the data than other rows are from theirs.",
+    "cannot tell": "It has {kept} % of its nearest rows in common with those {where}, and {far} % lie far away: too "
+    "little to call it solid, and no proof that it is not.",
+}
+
+
+def make(context: Context) -> Part | None:
+    """Diagnose a map, without a refit."""
+    case = case_of(context)
+    if case is None:
+        return None
+    context.diagnosis = examine(case, random_state=context.random_state)
+    return part_of(context.diagnosis)
+
+
+def add_trust(context: Context) -> None:
+    """Diagnose a map whose page tells nothing else."""
+    part = make(context)
+    if part is not None:
+        context.parts["trust"] = part
+        alarms, trusted = trust_findings(context)
+        context.findings = [*alarms, *context.findings, *trusted]
+
+
+def case_of(context: Context) -> Case | None:
+    """Take what is known of a map; None if its rows are not at hand, or are too few."""
+    space, card = context.space, context.card
+    if space is None or context.n < _FEWEST:
+        return None
+    held = context.method._fitted_forest if card.forest and card.is_ours else None
+    target = context.y
+    if held is not None:
+        target = own_target(target, context.method.oob_prediction_, held.forest) if card.predicts else None
+    y, is_classes = None, None
+    if card.supervised and target is not None and target.ndim == 1:
+        y = np.array([None if pd.isna(value) else value for value in target.tolist()], dtype=object)
+        is_classes = context.is_classes
+    return Case(
+        context.Y,
+        space.rows,
+        context.X,
+        space.metric,
+        y,
+        is_classes,
+        context.target_name or "the target",
+        context.row_groups,
+        held,
+        columns=_columns(context.table, set(context.hidden)),
+    )
+
+
+def _columns(table: Table | None, hidden: set[str]) -> list[tuple[str, Array]]:
+    """The user's columns that take part."""
+    if table is None or not isinstance(table.features, pd.DataFrame):
+        return []
+    return [(str(name), values.to_numpy()) for name, values in table.features.items() if name not in hidden]
+
+
+def part_of(diagnosis: Diagnosis) -> Part:
+    """Write a diagnosis as the page takes it."""
+    code = {verdict: i for i, verdict in enumerate(ROW_VERDICTS)}
+    rows = {"verdict": diagnosis.rows["verdict"].map(code).to_numpy(dtype=np.uint8)}
+    for name, column in (("kept", "evidence"), ("far", "torn_share")):
+        rows[name] = np.rint(100.0 * diagnosis.rows[column].fillna(0.0).to_numpy()).astype(np.uint8)
+    about = diagnosis.map
+    chance = f"{about['chance']:.0%}".rstrip("%")
+    texts = {name: text.replace("{where}", about["compared_with"]) for name, text in _MEANINGS.items()}
+    told = bool((diagnosis.rows["verdict"].isin(["solid", "torn", "chance", "foreign"])).any())
+    meta = {
+        "summary": diagnosis.summary,
+        "verdicts": list(ROW_VERDICTS),
+        "meanings": [texts[name].replace("{chance}", chance) for name in ROW_VERDICTS],
+        "earned": about["earned"],
+        "reasons": [text for text in (about["earned_reason"], about["arrangement_reason"]) if text],
+        "fades": told,
+        "n_judged": about["n_judged"],
+    }
+    return Part("trust", meta, rows=rows)
+
+
+def trust_findings(context: Context) -> tuple[list[Finding], list[Finding]]:
+    """Say what is wrong with a map, and in one line what may be trusted."""
+    found = context.diagnosis
+    if found is None:
+        return [], []
+    alarms = [one for one in found.findings if one.columns]  # a column that tells the target alone
+    if found.map["earned"] in ("not earned", "partly"):
+        alarms += [one for one in found.findings if found.map["earned_reason"] in one.text]
+    if set(found.counts()) == {CANNOT_TELL}:
+        return alarms, [Finding(f"Which rows can be trusted cannot be told. {found.rows['reason'].iloc[0]}")]
+    return alarms, [Finding(f"What may be trusted: {found.summary}.")]

@@ -1,0 +1,31 @@
+"""What a map may be trusted for: words with reasons, on plain arrays, for maps from any library.
+
+`manifolia.diagnose` asks all of these questions of one map; each function here answers one of them.
+"""
+
+from manifolia._core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    submodules=[
+        "cases",
+        "clusters",
+        "diagnosis",
+        "earning",
+        "examination",
+        "held_out",
+        "leaks",
+        "places",
+        "sides",
+        "words",
+    ],
+    names={
+        "Diagnosis": "manifolia.trust.diagnosis",
+        "arrangement": "manifolia.trust.clusters",
+        "cluster_sizes": "manifolia.trust.clusters",
+        "diagnose": "manifolia.trust.examination",
+        "row_places": "manifolia.trust.places",
+        "signal": "manifolia.trust.earning",
+        "torn_share": "manifolia.trust.places",
+    },
+)

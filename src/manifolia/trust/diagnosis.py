@@ -1,0 +1,227 @@
+"""The result of `manifolia.diagnose`: tables of verdicts, findings, and a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.files import draft, load_arrays, parse_json
+from manifolia._core.messages import Finding
+from manifolia._core.types import Array, FloatArray
+from manifolia.exceptions import ModelFileError
+from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
+
+_FORMAT = 1
+_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason"}
+#: Columns of the tables, in order, and what they hold.
+COLUMNS = {
+    "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"),
+    "clusters": ("cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid", "size_reason"),
+    "gaps": ("a", "b", "verdict", "ratio", "p_dip", "reason"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What a map may be trusted for; `manifolia.diagnose` makes one.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        One row per row of the map: ``verdict`` ("solid", "torn", "chance", "foreign", "cannot tell" or "not judged"),
+        ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its neighbours
+        that lie far away), ``restless`` (NaN: it needs refits), ``novelty`` (share of rows that are less far from their
+        neighbours) and ``evidence`` (share of its neighbours that map and data have in common, the lesser of both
+        ways).
+    clusters : DataFrame
+        One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
+        "squeezed" or "cannot tell"), ``stretch``, ``share_solid`` and ``size_reason``.
+    gaps : DataFrame
+        Empty at level "quick".
+    map : dict
+        ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
+        ``learned``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"), ``arrangement_p``,
+        ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``.
+    findings : list
+        At most five records with ``text``, ``rows`` and ``columns``, the worst first.
+    Y : ndarray of shape (n, n_components)
+        The map.
+    labels : ndarray of shape (n,)
+        Cluster of each row, as in ``clusters``; −1 is none, or a row that was not judged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> import manifolia as mf
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = mf.GuidedMap(n_trees=100, random_state=0).fit(X, y)
+    >>> diagnosis = mf.diagnose(model, X, y, random_state=0)
+    >>> diagnosis.map["earned"]
+    'earned'
+    """
+
+    rows: pd.DataFrame
+    clusters: pd.DataFrame
+    gaps: pd.DataFrame
+    map: dict[str, Any]
+    findings: list[Finding]
+    Y: FloatArray
+    labels: Array
+
+    def __repr__(self) -> str:
+        return f"Diagnosis({self.summary})"
+
+    @property
+    def summary(self) -> str:
+        """One line.
+
+        Returns
+        -------
+        str
+            Such as "87 % of rows solid · target earned · sizes mean nothing".
+        """
+        return chip(self.map, self.clusters)
+
+    def counts(self) -> dict[str, int]:
+        """Count the rows by verdict.
+
+        Returns
+        -------
+        dict of str to int
+            Verdicts that occur.
+        """
+        found = self.rows["verdict"].value_counts()
+        return {verdict: int(found[verdict]) for verdict in ROW_VERDICTS if verdict in found}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, for JSON.
+
+        Returns
+        -------
+        dict
+            ``summary``, ``map``, ``verdicts`` (number of rows by verdict), ``clusters``, ``gaps`` and ``findings``
+            (lists of records) and ``rows`` (column to its values). Missing numbers are None.
+        """
+        return {
+            **self.to_report(),
+            "rows": {name: [_plain(value) for value in self.rows[name]] for name in self.rows.columns},
+        }
+
+    def to_report(self) -> dict[str, Any]:
+        """Return what `to_dict` does, without the rows.
+
+        Returns
+        -------
+        dict
+            As small as a report needs it.
+        """
+        return {
+            "summary": self.summary,
+            "map": {name: _plain(value) for name, value in self.map.items()},
+            "verdicts": self.counts(),
+            "clusters": _records(self.clusters),
+            "gaps": _records(self.gaps),
+            "findings": [{**finding._asdict(), "rows": list(finding.rows), "columns": list(finding.columns)}
+                         for finding in self.findings],
+        }  # fmt: skip
+
+    def worst_rows(self, n: int = 10) -> pd.DataFrame:
+        """Return the rows to look at.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many at most.
+
+        Returns
+        -------
+        DataFrame
+            Rows that are not solid, with the largest torn share first.
+        """
+        some = self.rows[~self.rows["verdict"].isin(["solid", "cannot tell", NOT_JUDGED])]
+        return some.sort_values(["torn_share", "p_place", "novelty"], ascending=False, kind="stable").head(n)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the diagnosis to a file, beside a model for example.
+
+        Parameters
+        ----------
+        path : str or path
+            Such as ``"trust.npz"``.
+
+        Returns
+        -------
+        Path
+            Where it is.
+        """
+        arrays: dict[str, Array] = {"Y": np.asarray(self.Y), "labels": np.asarray(self.labels)}
+        for table, columns in COLUMNS.items():
+            frame = getattr(self, table)
+            for name in columns:
+                arrays[f"{table}.{name}"] = frame[name].to_numpy(dtype=str if name in _TEXT else np.float64)
+        about = {"format": _FORMAT, "map": self.to_report()["map"], "findings": self.to_report()["findings"]}
+        arrays["about"] = np.frombuffer(json.dumps(about, allow_nan=False).encode(), dtype=np.uint8)
+        with draft(path) as beside, beside.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Diagnosis:
+        """Read a diagnosis that was saved.
+
+        Parameters
+        ----------
+        path : str or path
+            Where it is.
+
+        Returns
+        -------
+        Diagnosis
+            The same tables.
+
+        Raises
+        ------
+        ModelFileError
+            If the file does not hold a diagnosis.
+        """
+        try:
+            arrays = load_arrays(Path(path))
+            about = parse_json(arrays["about"].tobytes())
+            if about["format"] != _FORMAT:
+                raise ValueError(f"it is of format {about['format']}, and this version reads format {_FORMAT}")
+            frames = {
+                table: pd.DataFrame({name: arrays[f"{table}.{name}"] for name in columns})
+                for table, columns in COLUMNS.items()
+            }
+            for name in ("cluster", "n_rows"):
+                frames["clusters"][name] = frames["clusters"][name].astype(np.int64)
+            findings = [
+                Finding(str(one["text"]), tuple(int(i) for i in one["rows"]), tuple(str(c) for c in one["columns"]))
+                for one in about["findings"]
+            ]
+            n = len(frames["rows"])
+            if len(arrays["Y"]) != n or len(arrays["labels"]) != n:
+                raise ValueError("its tables have different lengths")
+            return cls(**frames, map=dict(about["map"]), findings=findings, Y=arrays["Y"], labels=arrays["labels"])
+        except FileNotFoundError:
+            raise
+        except (ValueError, LookupError, TypeError) as error:
+            raise ModelFileError(f"{path} does not hold a diagnosis of manifolia: {error}.") from error
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): _plain(value) for key, value in line.items()} for line in frame.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

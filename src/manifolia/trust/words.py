@@ -1,0 +1,155 @@
+"""What a diagnosis says: the reason of each row's verdict, the findings, and one line for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manifolia._core.messages import Finding
+from manifolia._core.types import Array
+from manifolia.trust.clusters import Arrangement
+from manifolia.trust.earning import Signal
+from manifolia.trust.leaks import Leak
+from manifolia.trust.places import TORN_SHARE, Compared, RowPlaces
+
+#: Verdicts on rows, in the order of their codes on the page.
+ROW_VERDICTS = ("not judged", "solid", "torn", "chance", "restless", "foreign", "cannot tell")
+NOT_JUDGED, SOLID, TORN, CHANCE, _, FOREIGN, CANNOT_TELL = ROW_VERDICTS
+_MOST_FINDINGS = 5
+_NAMED = 3  # rows, columns or clusters that a sentence names
+
+
+def row_reasons(
+    verdicts: Array, places: RowPlaces, compared: Compared, remoteness: Array, where: str, too_few: str
+) -> list[str]:
+    """Say, for every row, why it has its verdict."""
+    reasons = []
+    for i, verdict in enumerate(verdicts):
+        hits, back, near, wide, own, _ = compared.counts[i].tolist()
+        far = round(float(places.torn[i]) * own)
+        kept = f"{hits} of its {near} nearest rows in the map are among its {wide} nearest {where}"
+        chance = f"a random place would keep {near * wide / compared.n_others[i]:.1f}"
+        if verdict == FOREIGN:
+            times = "many" if not np.isfinite(remoteness[i]) else f"{remoteness[i]:.1f}"
+            told = f"It is {times} times as far from its nearest rows in the data as these are from theirs."
+        elif verdict == TORN:
+            told = f"{far} of its {own} nearest rows {where} lie far away from it in the map."
+        elif verdict == CHANCE:
+            told = f"{kept}, and {back} of {own} the other way; {chance}."
+        elif verdict == SOLID:
+            told = f"{kept}; {chance}."
+        elif too_few:
+            told = too_few
+        elif places.torn[i] >= TORN_SHARE:
+            told = f"{far} of its {own} nearest rows {where} lie far away from it, which is not rare in this map."
+        else:
+            told = f"{kept}, and {back} of {own} the other way: more than a random place keeps, but not by much."
+        reasons.append(told)
+    return reasons
+
+
+def findings_of(
+    rows: pd.DataFrame,
+    clusters: pd.DataFrame,
+    signal: Signal | None,
+    arranged: Arrangement,
+    leaks: Sequence[Leak],
+    *,
+    target: str,
+    sampled: str,
+) -> list[Finding]:
+    """Say the worst first, five things at most."""
+    found: list[tuple[float, Finding]] = []
+    if leaks:
+        found.append((0.0, leak_finding(leaks, target)))
+    if signal is not None:
+        rank = {"not earned": 0.1, "partly": 0.5, "cannot tell": 2.0, "earned": 4.0}[signal.verdict]
+        found.append((rank, Finding(f"{_CAPITAL[signal.verdict]} by {target}. {signal.reason}")))
+    found += _of_rows(rows)
+    off = clusters[clusters["size_verdict"].isin(["stretched", "squeezed"])]
+    if len(off):
+        listed = [f"{name} ({stretch:.1f} times)" for name, stretch in zip(off["name"], off["stretch"], strict=True)]
+        text = f"{len(off)} of {len(clusters)} clusters {'has' if len(off) == 1 else 'have'} another size than in the "
+        found.append((1.0, Finding(f"{text}data, against the others: {_listing(listed)}.")))
+    if arranged.verdict == "no":
+        found.append((1.5, Finding(f"Which clusters are neighbours means nothing. {arranged.reason}")))
+    if sampled:
+        found.append((3.5, Finding(sampled)))
+    return [finding for _, finding in sorted(found, key=lambda pair: pair[0])][:_MOST_FINDINGS]
+
+
+_CAPITAL = {
+    "earned": "The map is earned",
+    "partly": "The map is partly earned",
+    "not earned": "The map is not earned",
+    "cannot tell": "It cannot be told whether the map is earned",
+}
+
+
+def leak_finding(leaks: Sequence[Leak], target: str) -> Finding:
+    """Ask about columns that tell the target alone."""
+    names = tuple(leak.column for leak in leaks[:_NAMED])
+    each = "each " if len(names) > 1 else ""
+    verb = "tell" if len(names) > 1 else "tells"
+    known = "are they" if len(names) > 1 else "is it"
+    nearly = "" if min(leak.score for leak in leaks[:_NAMED]) == 1.0 else "nearly "
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    more = f" ({len(leaks) - _NAMED} more columns do)" if len(leaks) > _NAMED else ""
+    alone = "alone " if len(names) == 1 else ""
+    return Finding(f"{listed} {alone}{each}{nearly}{verb} {target}: {known} known before?{more}", columns=names)
+
+
+def _of_rows(rows: pd.DataFrame) -> list[tuple[float, Finding]]:
+    """Count the rows by verdict, and name the clearest of those that are not where they belong."""
+    judged = rows[rows["verdict"] != NOT_JUDGED]
+    counts = judged["verdict"].value_counts()
+    n = max(len(judged), 1)
+    solid = int(counts.get(SOLID, 0))
+    found: list[tuple[float, Finding]] = []
+    parts = [
+        (CHANCE, "lie where chance could have put them", "lies where chance could have put it"),
+        (TORN, "are torn from their neighbours", "is torn from its neighbours"),
+        (FOREIGN, "are unlike all others", "is unlike all others"),
+        (CANNOT_TELL, "cannot be told", "cannot be told"),
+    ]
+    told = [f"{counts[v]:,} {many if counts[v] > 1 else one}" for v, many, one in parts if counts.get(v, 0)]
+    rank = 0.8 if solid < n / 2 else 1.2 if told else 3.0
+    text = f"{share_of(solid, n)} of the rows are solid" + (f"; {', '.join(told)}." if told else ".")
+    worst = judged[judged["verdict"].isin([CHANCE, TORN])].sort_values(
+        ["torn_share", "p_place"], ascending=False, kind="stable"
+    )
+    found.append((rank, Finding(text, rows=tuple(int(i) for i in worst.index[:_NAMED]))))
+    return found
+
+
+def share_of(part: int, whole: int) -> str:
+    """Write a share so that only all is 100 % and only none is 0 %."""
+    percent = 100.0 * part / max(whole, 1)
+    if 0 < part < whole:
+        percent = min(max(percent, 1.0), 99.0)
+    return f"{percent:.0f} %"
+
+
+def chip(about: dict[str, Any], clusters: pd.DataFrame) -> str:
+    """Say in one line what a map may be trusted for."""
+    parts = [f"{round(100 * about['share_solid'])} % of rows solid"] if about["share_solid"] is not None else []
+    if about["earned"] is not None:
+        parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(
+            about["earned"], f"target {about['earned']}"))  # fmt: skip
+    sizes = clusters["size_verdict"].value_counts()
+    off = int(sizes.get("stretched", 0) + sizes.get("squeezed", 0))
+    judged = off + int(sizes.get("as in the data", 0))
+    if judged:
+        some = f"{off} of {judged} sizes wrong"
+        parts.append("sizes as in the data" if not off else "sizes mean nothing" if 2 * off >= judged else some)
+    if about["arrangement"] in ("yes", "no"):
+        parts.append(f"arrangement {'means something' if about['arrangement'] == 'yes' else 'means nothing'}")
+    return " · ".join(parts)
+
+
+def _listing(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

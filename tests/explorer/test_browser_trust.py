@@ -1,0 +1,135 @@
+"""What may be trusted, on the page: the line under the title, hollow rows, a row's verdict, a selection's sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manifolia.explorer import build_payload
+from manifolia.explorer.parts.trust import part_of
+from manifolia.explorer.payload import NewRows
+from manifolia.trust.cases import Case
+from manifolia.trust.examination import examine
+
+HOLLOW, SHOWN = 5, 3
+
+
+def planted(n=240):
+    """Six clusters in a plane, of which two rows have changed places."""
+    rng = np.random.default_rng(0)
+    own = np.arange(n) % 6
+    X = 9.0 * np.column_stack([np.cos(own), np.sin(own)]) + rng.normal(size=(n, 2))
+    Y = X.copy()
+    Y[[0, 3]] = Y[[3, 0]]
+    return Y, own, examine(Case(Y, X), random_state=0)
+
+
+@pytest.fixture(scope="module")
+def trusted():
+    Y, own, diagnosis = planted()
+    columns = {"own": own.astype(str), "place": Y[:, 0]}
+    return build_payload(Y, columns, parts=[part_of(diagnosis)]), diagnosis
+
+
+def states(page, payload):
+    """How each row is drawn, in the order of the rows."""
+    drawn = np.array(page.evaluate("() => [...manifolia.map.states]"))
+    out = np.empty_like(drawn)
+    out[payload.order] = drawn
+    return out
+
+
+def test_the_line_under_the_title(show, trusted):
+    payload, diagnosis = trusted
+    page = show(payload)
+    assert page.inner_text(".titles .trust-chip") == diagnosis.summary
+    page.click("#tab-row")
+    page.click(".trust-chip")
+    assert page.locator("#panel-overview").is_visible()
+
+
+def test_rows_that_are_not_solid_are_hollow_when_the_map_opens(show, trusted):
+    payload, diagnosis = trusted
+    page = show(payload)
+    page.wait_for_function("() => [...manifolia.map.states].includes(5)")
+    doubted = (diagnosis.rows["verdict"] != "solid").to_numpy()
+    assert doubted[[0, 3]].all()
+    assert doubted.mean() < 0.1
+    np.testing.assert_array_equal(states(page, payload), np.where(doubted, HOLLOW, SHOWN))
+    assert page.is_checked("#fade")
+    page.uncheck("#fade")
+    assert set(states(page, payload)) == {SHOWN}
+    page.keyboard.press("Escape")
+    page.focus(".over")
+    page.keyboard.press("f")
+    assert page.is_checked("#fade")
+    assert (states(page, payload) == HOLLOW).sum() == doubted.sum()
+
+
+@pytest.mark.parametrize("backend", ["cpu", "webgl2"])
+def test_a_hollow_point_has_a_hole(show, trusted, backend):
+    payload, _ = trusted
+    point = int(np.flatnonzero(payload.order == 0)[0])
+    page = show(payload, query=f"?backend={backend}")
+    page.wait_for_function("() => [...manifolia.map.states].includes(5)")
+    page.evaluate("() => manifolia.store.set({size: 10, opacity: 1, labels: false})")
+    x, y = page.evaluate(f"() => manifolia.map.screenOf({point})")
+    page.wait_for_timeout(300)
+    shot = page.screenshot(clip={"x": x - 12, "y": y - 12, "width": 24, "height": 24})
+    from io import BytesIO
+
+    import matplotlib.image
+
+    pixels = matplotlib.image.imread(BytesIO(shot), format="png")[..., :3]
+    background = pixels[0, 0]
+    ring = np.abs(pixels[12, 18:22] - background).sum(axis=1).max()
+    middle = np.abs(pixels[12, 12] - background).sum()
+    assert ring > 0.1
+    assert middle < ring / 2
+
+
+def test_the_verdict_on_a_row_comes_first(show, trusted):
+    payload, diagnosis = trusted
+    page = show(payload)
+    point = int(np.flatnonzero(payload.order == 0)[0])
+    page.evaluate(f"() => manifolia.pin({point})")
+    page.wait_for_selector("#panel-row .verdict")
+    told = page.inner_text("#panel-row .verdict")
+    assert diagnosis.rows.loc[0, "verdict"] == "chance"
+    assert "Chance. Its place is one that chance could have given: it has 0 % of its nearest rows in common" in told
+    solid = int(np.flatnonzero(diagnosis.rows["verdict"] == "solid")[0])
+    page.evaluate(f"() => manifolia.pin({int(np.flatnonzero(payload.order == solid)[0])})")
+    page.wait_for_selector("#panel-row .verdict strong:has-text('Solid')")
+    kept = round(100 * diagnosis.rows.loc[solid, "evidence"])
+    assert f"At least {kept} % of its nearest rows" in page.inner_text("#panel-row .verdict")
+
+
+def test_a_selection_is_counted_by_verdict(show, trusted):
+    payload, diagnosis = trusted
+    page = show(payload)
+    solid = np.flatnonzero(diagnosis.rows["verdict"] == "solid")[:8]
+    chosen = np.flatnonzero(np.isin(payload.order, [0, 3, *solid])).tolist()
+    page.evaluate(f"() => manifolia.select({chosen})")
+    page.wait_for_selector(".trusted")
+    assert page.inner_text(".trusted") == "2 of these 10 rows lie at chance places."
+    page.evaluate(f"() => manifolia.select({np.flatnonzero(np.isin(payload.order, solid)).tolist()})")
+    page.wait_for_selector(".trusted:has-text('All 8 rows are solid.')")
+
+
+def test_new_rows_are_not_judged(show):
+    Y, own, diagnosis = planted()
+    new = NewRows(np.zeros((2, 2)), {"own": ["0", "1"]})
+    page = show(build_payload(Y, {"own": own.astype(str)}, parts=[part_of(diagnosis)], new=new))
+    page.evaluate("() => manifolia.pin(240)")
+    page.wait_for_selector("#panel-row .row-title")
+    assert page.locator("#panel-row .verdict").count() == 0
+
+
+def test_the_part_takes_at_most_six_bytes_a_row():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    diagnosis = examine(Case(X[:, :2], X), random_state=0)
+    part = part_of(diagnosis)
+    with_it, without = (build_payload(X[:, :2], parts=parts) for parts in ([part], []))
+    size = sum(len(with_it.packed(name)) for name in with_it.arrays if name not in without.arrays)
+    assert size <= 6 * 3000
