@@ -282,3 +282,18 @@ def test_odd_maps_are_judged(rng):
     same = mf.diagnose(X, X, np.zeros(300), random_state=0)
     assert same.map["earned"] == "cannot tell"
     assert same.map["earned_reason"] == "All rows have the same label."
+
+
+def test_what_the_guide_of_a_map_has_learned_is_earned():
+    """A ball and what is around it: trees and lines know little of it, the support vector machine that guides much."""
+    X = np.random.default_rng(0).normal(size=(400, 6))
+    y = np.where(np.linalg.norm(X, axis=1) > 2.3, "out", "in")
+    X = X @ np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
+    model = mf.GuidedMap(guide="svm", n_trees=60, random_state=0).fit(X, y)
+    found = mf.diagnose(model, X, y)
+    assert found.map["earned"] == "earned"
+    assert found.map["learned"] == pytest.approx(model.guide_score_)
+    assert "an RBF SVM" in found.map["earned_reason"]
+    with pytest.warns(mf.exceptions.HonestyWarning, match="taken as made out of fold"):
+        lying = mf.GuidedMap(n_trees=60, random_state=0).fit(X, y, votes=np.eye(2)[(y == "out").astype(int)])
+    assert mf.diagnose(lying, X, y).map["earned"] != "earned"

@@ -26,7 +26,7 @@ from manifolia.runs.scores import groups_of
 from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table, TablePreparer, write
 from manifolia.tables.preparer import PlainRows
-from manifolia.trust.cases import Case, read_classes
+from manifolia.trust.cases import Case, guide_of, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
 from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.examination import SAMPLE, check_level, examine
@@ -85,6 +85,7 @@ def diagnose_run(
             for name in shown
             if page.roles[str(name)] == "value" and name not in {*targets, *report["excluded"]}
         ],
+        None if model is None else guide_of(model[-1]),
     )
     with threads(n_jobs):
         return examine(case, sample=sample, random_state=int(report.get("random_state") or 0), reporter=reporter)

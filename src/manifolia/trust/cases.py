@@ -15,6 +15,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray
 from manifolia._core.validate import check_is_fitted, check_map, check_matrix, is_sparse
 from manifolia.exceptions import ParameterError
+from manifolia.extension.guide import FittedGuide
 from manifolia.forest.targets import read_target
 from manifolia.tables.frames import as_frame
 from manifolia.tables.preparer import PlainRows
@@ -38,6 +39,7 @@ class Case:
     forest: Any = None  # The fitted forest behind the map, if there is one
     clusters: Clusters | None = None  # None: those that one sees in the map
     columns: Sequence[tuple[str, Array]] = field(default_factory=list)  # The user's columns, one of which may leak
+    guide: FittedGuide | None = None  # The cross-fitted model that placed the rows, if it was not the forest
 
 
 def read_case(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None) -> Case:
@@ -72,7 +74,14 @@ def _of_model(model: Any, X: ArrayLike) -> Case:
     gaps = not is_sparse(rows) and bool(np.isnan(rows).any())
     plain = PlainRows(None).fit_transform(rows) if held is not None or gaps else rows
     metric = card.metric if card.metric in _METRICS else "euclidean"
-    return Case(Y, plain, rows, metric, forest=held, groups=None if held is None else held.groups)
+    groups = None if held is None else held.groups
+    return Case(Y, plain, rows, metric, forest=held, groups=groups, guide=guide_of(method))
+
+
+def guide_of(method: Any) -> FittedGuide | None:
+    """The model that was cross-fitted to place the rows of a map; votes that were given are not believed here."""
+    guide: FittedGuide | None = vars(method).get("_guide")
+    return guide if guide is not None and guide.model is not None else None
 
 
 def _named_columns(X: ArrayLike) -> list[tuple[str, Array]]:

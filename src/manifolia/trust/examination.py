@@ -319,9 +319,26 @@ def _signal(
     own = _own_votes(case, whole, n_classes, judged[known])
     found = [by_neighbors(near, y, n_classes)]
     found += learn(rows[known], plain[known], y, n_classes, groups=groups, random_state=seed, forest=own)
+    found += _guide_votes(case, names, judged[known])
     shown = outputs_of(y, n_classes)[near_map].mean(axis=1)
     bound = len(judged) < len(case.Y) and own is None
     return judge_signal(Evidence(y, names, shown, found, groups, is_bound=bound), alpha)
+
+
+def _guide_votes(case: Case, names: list[str], rows: IntArray) -> list[HeldOut]:
+    """What the model that placed the rows says of those that it was not trained on, where it is not the forest."""
+    guide = case.guide
+    if guide is None or not guide.one_output:
+        return []
+    votes = guide.votes[rows]
+    if not guide.classes:
+        return [HeldOut(guide.name, votes)] if not names else []
+    said, place = np.zeros((len(rows), len(names))), {name: k for k, name in enumerate(names)}
+    for column, value in enumerate(guide.classes[0]):
+        if str(value) not in place:
+            return []  # the target is written in another way than the map was made with
+        said[:, place[str(value)]] = votes[:, column]
+    return [HeldOut(guide.name, said)]
 
 
 def _own_votes(case: Case, whole: Array, n_classes: int, rows: IntArray) -> HeldOut | None:

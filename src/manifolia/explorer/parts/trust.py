@@ -16,7 +16,7 @@ from manifolia._core.types import Array
 from manifolia.explorer.findings import own_target
 from manifolia.explorer.parts.part import Part
 from manifolia.tables.table import Table
-from manifolia.trust.cases import Case
+from manifolia.trust.cases import Case, guide_of
 from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.examination import examine
 from manifolia.trust.words import CANNOT_TELL, ROW_VERDICTS
@@ -82,6 +82,7 @@ def case_of(context: Context) -> Case | None:
         context.row_groups,
         held,
         columns=_columns(context.table, set(context.hidden)),
+        guide=guide_of(context.method),
     )
 
 
