@@ -107,8 +107,9 @@ def test_exchanged_rows_have_a_reason_that_is_true(rng):
     assert {0, 3} <= set(found.findings[0].rows)
 
 
-def test_a_single_strange_row_is_foreign(rng):
-    X = rng.normal(size=(200, 5))
+@pytest.mark.parametrize("n", [80, 200])
+def test_a_single_strange_row_is_foreign(rng, n):
+    X = rng.normal(size=(n, 5))
     X[7] = 40.0
     found = mf.diagnose(X[:, :2], X, random_state=0)
     assert found.rows.loc[7, "verdict"] == "foreign"

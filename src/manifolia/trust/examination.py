@@ -26,7 +26,7 @@ from manifolia._core.validate import (
 )
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
-from manifolia.extension.novelty import tail_share, threshold
+from manifolia.extension.novelty import threshold
 from manifolia.forest.leaf_tables import LeafTable
 from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.metrics._nearest import n_others, nearest
@@ -383,7 +383,7 @@ def _rows(
 ) -> pd.DataFrame:
     """One verdict per row, with its evidence."""
     m = len(judged)
-    novelty = tail_share(remote, remote)
+    novelty = np.searchsorted(np.sort(remote), remote, side="left") / m  # share of the others, and itself, below
     verdicts = np.full(m, CANNOT_TELL, dtype=object)
     too_few = ""
     if m < FEWEST:
@@ -393,7 +393,7 @@ def _rows(
         verdicts[places.torn >= TORN_SHARE] = CANNOT_TELL
         verdicts[places.torn >= torn_limit(places.torn)] = TORN
         verdicts[places.p > alpha / 2] = CHANCE
-        verdicts[(novelty >= threshold(m)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
+        verdicts[(novelty >= threshold(m - 1)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
         if isinstance(side, Profiles):
             verdicts[side.empty] = CANNOT_TELL
     reasons = row_reasons(verdicts, places, compared, remote, where, too_few)
