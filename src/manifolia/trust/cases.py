@@ -94,6 +94,7 @@ def _named_columns(X: ArrayLike) -> list[tuple[str, Array]]:
 
 
 def column_clusters(name: str, case: Case) -> Clusters:
+    """Take a column of the rows as clusters."""
     known = dict(case.columns)
     if name not in known:
         raise ParameterError(

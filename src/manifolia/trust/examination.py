@@ -130,17 +130,17 @@ def diagnose(
     Diagnosis
         Verdicts with reasons: ``rows``, ``clusters``, ``gaps``, ``map``, ``findings``.
 
-    Warns
-    -----
-    HonestyWarning
-        If the target did not earn the map; the warning says why.
-
     Raises
     ------
     ValueError
         If lengths do not match, values are missing, or the level needs refits.
     MemoryLimitError
         If it would not fit into memory.
+
+    Warns
+    -----
+    HonestyWarning
+        If the target did not earn the map; the warning says why.
 
     Examples
     --------
