@@ -174,6 +174,20 @@ def test_what_is_too_large_is_not_tried_and_said(monkeypatch):
             fit_guide(name, question(X, y), None, SILENT)
 
 
+def test_a_model_that_cannot_be_trained_is_passed_over(monkeypatch):
+    def fails(X, outputs, hold):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    X, y = ring()
+    monkeypatch.setitem(G.CANDIDATES, "lda", G.CANDIDATES["lda"]._replace(fit=fails))
+    with pytest.warns(ManifoliaWarning) as said:
+        guide = fit_guide("auto", question(X, y), np.full((300, 2), 0.5), SILENT)
+    assert guide.name == "an RBF SVM"
+    assert "discriminant analysis failed on fold 1 of 5. It says: SVD did not converge." in str(said[0].message)
+    with pytest.raises(ParameterError, match="SVD did not converge"):
+        fit_guide("lda", question(X, y), None, SILENT)
+
+
 # --- estimators ---
 
 

@@ -160,6 +160,17 @@ def test_a_class_that_is_not_there_gets_no_votes(fit):
     np.testing.assert_array_equal(alone, np.eye(4)[[2, 2, 2]])
 
 
+def test_a_linear_model_passes_over_classes_of_one_row():
+    X, values = table()
+    values[0] = 3
+    shares = fit_linear(X, [Output(values, 4)], np.zeros(120, dtype=bool)).predict(X)[0]
+    assert (shares[:, 3] == 0.0).all()
+    assert np.isfinite(shares).all()
+    rare = np.where(np.arange(120) == 5, 1, 0)
+    shares = fit_linear(X, [Output(rare, 2)], np.zeros(120, dtype=bool)).predict(X)[0]
+    np.testing.assert_allclose(shares, np.tile([119 / 120, 1 / 120], (120, 1)))
+
+
 def test_a_quarter_of_every_class_is_held_back():
     strata = np.repeat([0, 1, 2], [40, 12, 1])
     hold = holds_back(53, strata, 0)

@@ -36,9 +36,7 @@ def test_the_best_guide_is_found_and_named():
     assert report["model"]["guide_score"] > report["model"]["oob_score"]
     assert any(note.startswith(f"The map is guided by {name}. Brier score") for note in report["notes"])
     told = " ".join(finding["text"] for finding in report["findings"])
-    assert (
-        f"; {name} is right about {method.guide_score_:.0%} of rows it was not trained on, the " in told
-    )
+    assert f"; {name} is right about {method.guide_score_:.0%} of rows it was not trained on, the " in told
     assert f"the forest about {method.oob_score_:.0%}. " in told
     predicted = run.coordinates["predicted y"].to_numpy()
     np.testing.assert_array_equal(predicted, method.guide_prediction_)

@@ -114,7 +114,13 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
                 left_out[name] = reason
             else:
                 learner = candidate.learner(name)
-                found[learner] = cross_fit(learner, question, reporter)
+                try:
+                    found[learner] = cross_fit(learner, question, reporter)
+                except ParameterError as error:
+                    if guide != "auto":
+                        raise
+                    left_out[name] = "tables that it can be trained on"
+                    warn(str(error))
         if guide != "auto" and left_out:
             name, reason = next(iter(left_out.items()))
             raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")

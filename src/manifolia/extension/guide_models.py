@@ -32,6 +32,7 @@ from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 
 _K = 10  # neighbours
+_FEWEST = 3  # rows of a class whose covariance a linear model reads; smaller ones get none of its votes
 _C = 10.0  # of support vector machines, on columns of unit variance
 _STRENGTHS = (1.0, 10.0)  # the same for numbers, of which the better one on rows held back is taken
 _HELD_BACK = 4  # one row in so many shows how far a margin can be trusted
@@ -99,11 +100,15 @@ def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
             weights.append(ridge.coef_.reshape(-1, 1))
             offsets.append(np.array([float(ridge.intercept_)]))
             continue
-        present = np.unique(values)
+        counts = np.bincount(values, minlength=n_classes)
+        present = np.flatnonzero(counts >= _FEWEST)
         W, b = np.zeros((Z.shape[1], n_classes)), np.full(n_classes, -np.inf)
-        b[present] = 0.0
+        b[counts > 0] = np.log(counts[counts > 0] / len(values))  # where nothing can be learned
         if len(present) > 1:
-            lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z, values)
+            b[counts < _FEWEST] = -np.inf
+            b[present] = 0.0
+            some = counts[values] >= _FEWEST
+            lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z[some], values[some])
             two = len(present) == 2  # scikit-learn keeps the difference alone
             W[:, present[1:] if two else present] = lda.coef_.T
             b[present[1:] if two else present] = lda.intercept_
