@@ -35,7 +35,7 @@ WRONG = {
 #: Options whose value click checks, that take any text, or that set no parameter.
 FREE = {
     "--out", "--title", "--importance", "--keep-rows", "--explain", "--format", "--force", "--na", "--json", "--quiet",
-    "--debug", "--escape-formulas", "--guide",
+    "--debug", "--escape-formulas", "--guide", "--fail-on",
 }  # fmt: skip
 
 
