@@ -17,6 +17,7 @@ from manifolia.extension.vote_map import (
     Labels,
     NumberVotes,
     VotedLeaves,
+    gathered,
     guided_leaves,
     out_of_bag_votes,
     read_labels,
@@ -123,7 +124,7 @@ def test_places_by_votes_are_the_mean_under_weighted_proximities(make, sharpness
 def test_a_class_that_its_leaves_shrink_is_spread_out_again():
     X, y, model = classes()
     table, target = leaf_table(model, X), read_target(y, len(X))
-    Y = np.random.default_rng(0).normal(size=(len(X), 2)) + 20.0 * np.eye(3)[y][:, :2]
+    Y = np.random.default_rng(0).normal(size=(len(X), 2)) + 8.0 * np.eye(3)[y][:, :2]
     votes = out_of_bag_votes(table, target)
     plain, wide = (guided_leaves(table, Y, target, votes, 2.0, spread_out=s) for s in (False, True))
     own = F.proximity(model, X).toarray() * (y[:, np.newaxis] == y)
@@ -152,6 +153,24 @@ def test_classes_of_few_rows_and_wide_ones_stay_as_they_are():
         for place in Y[rows]:
             np.testing.assert_allclose(naive.spread_out(place, *kept), place, atol=1e-12)
     assert spread_of_groups(labels, Y, 0.01 * Y)[1, 0] == pytest.approx(50.0)  # at most
+
+
+def test_groups_that_all_lie_far_apart_are_moved_together_as_they_are():
+    group = np.repeat(np.arange(3, dtype=np.int32), 20)
+    labels = Labels(np.append(group, np.int32(-1)), np.array([[0], [1], [2]]))
+    centers = np.array([[0.0, 0.0], [60.0, 0.0], [0.0, 100.0]])
+    around = np.random.default_rng(0).normal(size=(20, 2))
+    around -= np.median(around, axis=0)
+    Y = np.vstack([centers[group] + np.tile(around, (3, 1)), [[7.0, 7.0]]])
+    moved = gathered(labels, Y)
+    radius = np.quantile(np.linalg.norm(around, axis=1), 0.9)
+    for k in range(3):
+        center = np.median(moved[:60][group == k], axis=0)
+        np.testing.assert_allclose(moved[:60][group == k] - center, around, atol=1e-12)
+        np.testing.assert_allclose(center, centers[k] * 3.0 * 2.0 * radius / 60.0, atol=1e-12)
+    near = np.where(np.append(group == 1, False)[:, np.newaxis], Y - [50.0, 0.0], Y)
+    assert gathered(labels, near) is near
+    assert gathered(Labels(labels.group, np.array([[0, 2], [1, 2], [1, 3]])), Y) is Y
 
 
 @pytest.mark.parametrize("sharpness", SHARPNESS)

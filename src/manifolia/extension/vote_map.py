@@ -15,7 +15,7 @@ share and its mean place. RF-GAP proximities give the same vote, v_i[k] = Σ_{j:
 
 Means over leaves shrink a class to its centre, the more the better the trees know it: a class without doubt would be a
 dot. So `GuidedMap` spreads each class out again, to three quarters of its extent in the layout (`spread_of_groups`),
-which keeps the order of its rows.
+which keeps the order of its rows, and takes out space between classes that all are far apart (`gathered`).
 
 The votes may be another model's, a *guide*'s: f then takes its votes, the leaves still say where inside a class a row
 belongs. A class that the guide names and no leaf of the row holds counts by its centre, as if one more tree had put the
@@ -45,6 +45,7 @@ from manifolia.forest.targets import Target
 #: Share of a class's extent in the layout that it has in the map. (All of it, without a reach, cost 0.02 of the
 #: accuracy on letter.)
 _EXTENT = 0.75
+_EMPTY = 3.0  # times the sum of two radii, beyond which space between groups is taken out
 _FEWEST = 5  # rows of a class whose extent is known
 _MOST = 50.0  # times that a class is spread out at most
 #: Pairs of rows with different labels attract one another less in the layout, by sharpness to this power.
@@ -259,6 +260,7 @@ def guided_leaves(
         return leaf_values(table, Y, row_weight=row_weight)
     weight = _labelled_weight(target, row_weight)
     if isinstance(votes, ClassVotes):
+        Y = gathered(votes.labels, Y) if spread_out else Y
         leaves = voted_leaves(table, votes.labels, Y, sharpness, row_weight=weight)
         if not spread_out:
             return leaves
@@ -296,6 +298,33 @@ def _as_it_is(n_groups: int, c: int) -> FloatArray:
     spread = np.zeros((n_groups, 2 + 2 * c))
     spread[:, :2] = 1.0, np.inf
     return spread
+
+
+def gathered(labels: Labels, Y: FloatArray) -> FloatArray:
+    """Move groups towards one another, each as a whole, where all space between them is far wider than they are.
+
+    Forces push groups apart that nothing joins, the farther the fewer there are: three classes would be three dots in
+    an empty map. All centres are scaled by one factor, so that the two groups which are nearest for their size are
+    `_EMPTY` times the sum of their radii apart. Who is next to whom does not change; where groups are nearer, nothing
+    does.
+    """
+    n_groups = len(labels.columns)
+    if labels.columns.shape[1] > 1 or n_groups < 2:  # combinations of labels are too many to lie apart
+        return Y
+    rows = [np.flatnonzero(labels.group == g) for g in range(n_groups)]
+    centers = np.array([np.median(Y[own], axis=0) for own in rows])
+    radii = [
+        np.quantile(np.linalg.norm(Y[own] - center, axis=1), 0.9) for own, center in zip(rows, centers, strict=True)
+    ]
+    first, second = np.triu_indices(n_groups, 1)
+    apart = np.linalg.norm(centers[first] - centers[second], axis=1)
+    wanted = _EMPTY * (np.take(radii, first) + np.take(radii, second))
+    if not (wanted.max() > 0.0 and (wanted < apart).all()):
+        return Y
+    moved = Y.copy()
+    for own, shift in zip(rows, (float(np.max(wanted / apart)) - 1.0) * centers, strict=True):
+        moved[own] += shift
+    return moved
 
 
 def spread_of_groups(labels: Labels, Y: FloatArray, means: FloatArray) -> FloatArray:
