@@ -36,7 +36,7 @@ def naive(X, Y, k, groups=None):
 
 
 def tail(n_all, marked, drawn, least):
-    """P(at least so many marked among those drawn), from binomial coefficients."""
+    """Chance of drawing at least that many marked ones, from binomial coefficients."""
     ways = sum(comb(marked, c, exact=True) * comb(n_all - marked, drawn - c, exact=True)
                for c in range(least, min(marked, drawn) + 1))  # fmt: skip
     return ways / comb(n_all, drawn, exact=True)

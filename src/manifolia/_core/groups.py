@@ -109,3 +109,15 @@ def group_folds(groups: IntArray, n_folds: int, generator: np.random.Generator) 
         fold[g] = np.argmin(filled)
         filled[fold[g]] += sizes[g]
     return [np.flatnonzero(fold[groups] == f) for f in range(n_folds)]
+
+
+def deal_folds(
+    n_rows: int, strata: IntArray | None, groups: IntArray | None, n_folds: int, generator: np.random.Generator
+) -> list[IntArray]:
+    """Deal rows into folds: whole groups if there are any, else at random, the rows of every stratum in turn."""
+    if groups is not None:
+        return group_folds(groups, n_folds, generator)
+    order = generator.permutation(n_rows)
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
+    return [np.sort(order[f::n_folds]) for f in range(n_folds)]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.groups import group_folds
+from manifolia._core.groups import deal_folds
 from manifolia._core.random import as_generator, spawn_seeds
 from manifolia._core.types import Array, FloatArray, IntArray, RandomState
 from manifolia._core.validate import is_sparse
@@ -76,7 +76,7 @@ def by_linear_rule(
         return None
     generator = as_generator(random_state)
     said = np.tile(outputs_of(y, n_classes).mean(axis=0), (n, 1))
-    for fold in _folds(y, n_classes, groups, generator):
+    for fold in deal_folds(n, y if n_classes else None, groups, _FOLDS, generator):  # all classes in every fold
         train = np.setdiff1d(np.arange(n), fold)
         if n_classes:
             train = train[np.bincount(y[train], minlength=n_classes)[y[train]] >= _FEWEST_OF_CLASS]
@@ -104,12 +104,3 @@ def _linear(X: FloatArray, y: Array, new: FloatArray, n_classes: int) -> FloatAr
     shares = np.zeros((len(new), n_classes))
     shares[:, model.classes_] = model.predict_proba(new)
     return shares
-
-
-def _folds(y: Array, n_classes: int, groups: IntArray | None, generator: np.random.Generator) -> list[IntArray]:
-    if groups is not None:
-        return group_folds(groups, _FOLDS, generator)
-    order = generator.permutation(len(y))
-    if n_classes:  # every class in every fold, as far as it goes
-        order = order[np.argsort(y[order], kind="stable")]
-    return [np.sort(order[start::_FOLDS]) for start in range(_FOLDS)]
