@@ -53,7 +53,7 @@ OLDER := OPENBLAS_CORETYPE=Nehalem NUMBA_CPU_NAME=x86-64-v2 NPY_DISABLE_CPU_FEAT
 
 test-other-machine: $(VENV)/.installed-test
 	@if $(PY) -c 'import platform, sys; sys.exit(platform.machine() not in ("x86_64", "AMD64"))'; then \
-		$(OLDER) NUMBA_CACHE_DIR=.pytest_cache/numba-older \
+		$(OLDER) NUMBA_CACHE_DIR=$(CURDIR)/.pytest_cache/numba-older \
 			$(PY) -m pytest -m "not slow" -n $(WORKERS) --dist worksteal $(ARGS); \
 	else \
 		echo "test-other-machine: left out, because only x86 processors can play an older one."; \

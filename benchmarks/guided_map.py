@@ -1,8 +1,9 @@
-"""GuidedMap beside RFPHATE on the same forest: time of a whole fit, peak memory, and speed of ``transform``.
+"""GuidedMap beside RFPHATE: time of a whole fit, peak memory, and speed of ``transform``.
 
     python benchmarks/guided_map.py [--part small|large]
 
-The forest is grown once, and its time is counted for both. Ten classes in 20 columns, of which ten tell them apart.
+Each grows the same forest for itself, by the library. Ten classes in 20 columns, of which ten tell them apart.
+``benchmarks/forest.py --maps`` compares whole fits with those of another checkout.
 """
 
 from __future__ import annotations
@@ -21,29 +22,29 @@ def made(n):
 
 
 def compare(n, n_trees):
-    from sklearn.ensemble import RandomForestClassifier
-
     from manifolia import RFPHATE, GuidedMap
 
     X, y = made(n)
-    few = RandomForestClassifier(20, random_state=0).fit(X[:500], y[:500])
     for method in (RFPHATE, GuidedMap):  # compiles
-        method(forest=few, n_landmarks=100, random_state=0).fit(X[:500], y[:500]).transform(X[:5])
-    wall, cpu, forest = clock(lambda: RandomForestClassifier(n_trees, random_state=0, n_jobs=-1).fit(X, y))
-    print(f"{n:,} rows, {n_trees} trees: forest {wall:.1f} s ({cpu:.1f} of the processor)")
+        for rows, landmarks in ((500, 100), (4_000, "auto")):
+            few = method(n_trees=20, n_landmarks=landmarks, random_state=0)
+            few.fit(X[:rows], y[:rows]).transform(X[:5])
+    print(f"{n:,} rows, {n_trees} trees")
     figures = {}
     for method in (RFPHATE, GuidedMap):
         forget_peak()
-        model = method(forest=forest, random_state=0)
-        after = clock(lambda model=model: model.fit(X, y))
+        model = method(n_trees=n_trees, random_state=0)
+        wall, cpu, _ = clock(lambda model=model: model.fit(X, y))
         high = peak()
         place = clock(lambda model=model: model.transform(X[:PLACED]), repeats=3)
-        figures[method] = (wall + after[0], cpu + after[1], high, place[1])
+        figures[method] = (wall, cpu, high, place[1])
         print(
-            f"    {method.__name__}: after the forest {after[0]:.1f} s ({after[1]:.1f}), peak {high:.2f} GiB, "
+            f"    {method.__name__}: {wall:.1f} s ({cpu:.1f} of the processor), peak {high:.2f} GiB, "
             f"{PLACED:,} rows placed in {place[0]:.2f} s ({place[1]:.2f}); out of bag {model.oob_score_:.3f}, "
-            f"over-separation {model.over_separation_:+.3f}"
+            f"over-separation {model.over_separation_:+.3f}",
+            flush=True,
         )
+        del model
     plain, ours = figures[RFPHATE], figures[GuidedMap]
     clocks, cpus, peaks, speed = ours[0] / plain[0], ours[1] / plain[1], ours[2] / plain[2], plain[3] / ours[3]
     print(

@@ -1,6 +1,6 @@
 """PHATE against the phate package: time, memory, trustworthiness and k-NN accuracy, and how the time grows.
 
-    python benchmarks/unsupervised_phate.py [--part mnist|tree|growth] [--rows N] [--repeats 3]
+    python benchmarks/unsupervised_phate.py [--part mnist|tree|noise|growth] [--rows N] [--repeats 3]
 
 Both get the same rows and their own defaults, in one run, each map in a fresh process, so that its peak memory is its
 own; both are called once on a small tree before, so that compiling and imports are not counted. The package (its
@@ -18,8 +18,9 @@ import sys
 import numpy as np
 from _measure import StageClock, clock, in_fresh_process, mnist, peak
 
-PARTS = ("mnist", "tree", "growth")
-ROWS = {"mnist": 20_000, "tree": 10_000}
+PARTS = ("mnist", "tree", "noise", "growth")
+ROWS = {"mnist": 20_000, "tree": 10_000, "noise": 10_000}
+NOISE_COLUMNS = 500  # in which a neighbourhood holds a tenth of all rows
 SCORED = 5_000  # rows that trustworthiness is measured on
 FIXED = ("distances", "layout")  # stages that work on the landmarks, whatever n is
 
@@ -29,6 +30,9 @@ def load(name, n):
 
     if name == "mnist":
         return mnist(n)
+    if name == "noise":
+        X = np.random.default_rng(0).standard_normal((n, NOISE_COLUMNS))
+        return X, X[:, 0] > 0
     bunch = datasets.make_tree(n, random_state=0)
     return bunch.data, bunch.branch
 

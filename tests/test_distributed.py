@@ -237,5 +237,5 @@ def test_an_asynchronous_client_is_refused(client, monkeypatch):
 
 def test_without_dask_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtraError, match=r"manifolia\[dask\]"), mf.distributed.use(object()):
+    with pytest.raises(MissingExtraError, match=r"the extra 'dask' of manifolia"), mf.distributed.use(object()):
         pass

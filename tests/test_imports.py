@@ -52,7 +52,11 @@ def test_importing_the_package_brings_nothing_heavy():
 
 
 def test_the_list_would_show_them():
-    assert {"numpy", "sklearn", "scipy"} <= imported_by("import manifolia._core.validate")
+    assert {"numpy", "sklearn", "scipy"} <= imported_by("import manifolia.tables.preparer")
+
+
+def test_what_is_refused_before_the_work_begins_needs_no_scikit_learn():
+    assert sorted(imported_by("import manifolia.runs.request") & {"sklearn", "numba", "matplotlib", "skops"}) == []
 
 
 def test_each_public_name_resolves_and_brings_no_numba():

@@ -21,7 +21,7 @@ import manifolia
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-USERS_EXTRAS = {"parquet", "plot", "tune", "dask", "anndata", "notebook"}
+USERS_EXTRAS = {"parquet", "excel", "plot", "tune", "dask", "anndata", "notebook"}
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import type { Actions } from "./actions.ts";
 import { groupsOf } from "./color.ts";
+import { MOST_ROWS } from "./kept.ts";
 import { partOf } from "./parts.ts";
 import type { Theme } from "./store.ts";
 
-const MOST_ROWS = 5000; // selected rows up to which an address names them
 const PAUSE = 300; // milliseconds without a change after which the address is written
 
 /** Sorted numbers as the differences between them, in bytes of seven bits, as text that addresses allow. */
@@ -69,7 +69,9 @@ function written({ data, store, map }: Actions, start: Start): string {
   if (turner?.turned) put("turn", [turner.yaw, turner.pitch].map((v) => Number(v.toPrecision(6))).join(","), true);
   put("row", place(data, state.pinned), state.pinned >= 0);
   const selected = state.selection;
-  if (selected) put("rows", packNumbers(selected.map((i) => place(data, i)).sort()), selected.length <= MOST_ROWS);
+  const packed = (points: Int32Array): string => packNumbers(points.map((i) => place(data, i)).sort());
+  if (selected) put("rows", packed(selected), selected.length <= MOST_ROWS);
+  for (const { name, points } of state.kept) put("kept", `${packed(points)}.${name}`, points.length <= MOST_ROWS);
   if (state.filter) {
     const column = data.columns[state.filter.column];
     put("only", column.name, true);
@@ -115,7 +117,16 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
       .filter((i) => i >= 0);
     if (chosen.length) filter = { column: filtered.index, items: new Set(chosen) };
   }
-  const rows = words.has("rows") ? unpackNumbers(words.get("rows")!).filter((p) => p < data.total) : [];
+  const unpacked = (text: string): Int32Array =>
+    Int32Array.from(
+      unpackNumbers(text).filter((p) => p < data.total),
+      point,
+    ).sort();
+  const rows = unpacked(words.get("rows") ?? "");
+  const kept = words.getAll("kept").map((text) => {
+    const [numbers] = text.split(".", 1);
+    return { name: text.slice(numbers.length + 1), points: unpacked(numbers) };
+  });
   const pinned = within("row", 0, data.total - 1, -1);
   const features = partOf(data, "arrows")?.features ?? [];
   const arrows = features.indexOf(words.get("arrows") ?? "\u0000");
@@ -123,7 +134,8 @@ async function read(actions: Actions, text: string, start: Start): Promise<void>
   store.set({
     colorBy: colored?.index ?? null,
     filter,
-    selection: rows.length ? Int32Array.from(rows, point).sort() : null,
+    selection: rows.length ? rows : null,
+    kept: kept.filter(({ points }) => points.length),
     pinned: Number.isInteger(pinned) && pinned >= 0 ? point(pinned) : -1,
     arrows: arrows >= 0 ? arrows : null,
     links: words.get("links") === "1" && Boolean(partOf(data, "neighbors")),
@@ -180,6 +192,7 @@ export async function followAddress(actions: Actions): Promise<void> {
       "colorBy",
       "pinned",
       "selection",
+      "kept",
       "filter",
       "arrows",
       "links",

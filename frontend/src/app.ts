@@ -4,6 +4,7 @@ import { Actions } from "./actions.ts";
 import { h, replace, said } from "./dom.ts";
 import { count, plural } from "./format.ts";
 import { makeHelp } from "./help.ts";
+import { makeKept } from "./kept.ts";
 import { MapView } from "./map.ts";
 import { makePanels } from "./panels/index.ts";
 import { trustChip } from "./panels/trust.ts";
@@ -35,6 +36,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     emphasis: null,
     mode: "pan",
     selection: null,
+    kept: [],
     arrows: null,
     links: false,
     density: data.n >= DENSE,
@@ -54,13 +56,14 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
   const actions = new Actions(data, store, map, live, toast);
   const help = makeHelp(actions);
   const card = makeColorCard(actions);
+  const modes = makeModes(actions);
   const stage = h(
     "main",
     { class: "stage" },
     map.element,
     card,
     makeChips(actions),
-    makeModes(actions),
+    modes,
     makeZoom(actions),
     makeTooltip(data, store, map),
     toast,
@@ -84,6 +87,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
       "div",
       { class: "tools" },
       makeDisplay(actions),
+      makeKept(actions),
       makeExport(actions),
       square("help", "Help", "?", help.open),
       panelButton,
@@ -95,18 +99,20 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     panelButton.setAttribute("aria-pressed", String(store.state.panelOpen));
   };
   store.on(["panelOpen"], arrange);
-  // A click on a point opens the panel where there is room for it; on a narrow screen the card says enough.
-  store.on(["pinned"], (state) => state.pinned >= 0 && !NARROW.matches && store.set({ panelOpen: true }));
+  store.on(["pinned"], (state) => state.pinned >= 0 && store.set({ panelOpen: true }));
   arrange();
   replace(root, frame, help.dialog);
   const room = (): void => {
-    const beside = !NARROW.matches && map.element.clientWidth > 640;
+    // The map lies beside the legend, or on a narrow screen below it.
+    const beside = !NARROW.matches;
+    const below = card.offsetTop + card.offsetHeight;
     const left = beside ? card.offsetLeft + card.offsetWidth + 20 : 24;
-    map.setInsets({ left, right: beside ? 86 : 24, top: beside ? 36 : 84, bottom: 36 });
+    const right = map.element.clientWidth - modes.offsetLeft + 20;
+    map.setInsets({ left, right, top: beside ? 36 : below + 32, bottom: 36 });
   };
   room();
-  NARROW.addEventListener("change", room);
-  window.addEventListener("resize", room);
+  const sizes = new ResizeObserver(room);
+  for (const element of [map.element, card]) sizes.observe(element);
   listenToKeys(actions, help);
   // What the cards need is unpacked after the first picture.
   setTimeout(() => void prepare(data, store).then(() => map.prepare()), 0);

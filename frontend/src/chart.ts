@@ -205,7 +205,6 @@ export function figure(title: string | Node, chart: Element, numbers: () => HTML
   const button = h(
     "button",
     {
-      type: "button",
       class: "toggle",
       "aria-pressed": "false",
       "aria-label": typeof title === "string" ? `${title}: table` : "Table",

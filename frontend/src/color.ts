@@ -1,5 +1,6 @@
 // From columns to colours: groups of classes, ranges of numbers, and a packed colour for each point.
 
+import { amount } from "./format.ts";
 import type { Column, Data, Meta } from "./payload.ts";
 
 /** An entry of the legend for a column of classes. */
@@ -19,15 +20,24 @@ export interface Groups {
 export interface Range {
   min: number;
   max: number;
-  /** Ends of the colour scale: without the outermost per cent where a few values would use up most of the scale. */
+  /** Ends of the colour scale: without outliers where these would leave little of it to the others. */
   low: number;
   high: number;
+  /** How many rows lie beyond these ends. */
+  n_beyond: number;
   n_missing: number;
   bins: number[];
 }
 
 const BINS = 36;
 const ENOUGH = 20_000;
+/** Shares of the rows that the middle of the values leaves out on each side, and how far a scale goes beyond it. */
+const MIDDLES = [
+  [0.25, 3],
+  [0.05, 1],
+  [0.01, 1],
+];
+const WORTH = 1.5; // how many times longer than without outliers a scale must be for it to leave them out
 
 export function groupsOf(column: Column, meta: Meta, dark: boolean): Groups {
   const { levels = [], colored, missing = 255 } = column.spec;
@@ -72,21 +82,33 @@ export function rangeOf(column: Column, n: number): Range {
     if (value > max) max = value;
     if (sampled < sample.length) sample[sampled++] = value;
   }
-  if (!found) return { min: NaN, max: NaN, low: 0, high: 1, n_missing: n, bins: [] };
+  if (!found) return { min: NaN, max: NaN, low: 0, high: 1, n_beyond: 0, n_missing: n, bins: [] };
   const sorted = sample.subarray(0, sampled).sort();
   let [low, high] = [min, max];
-  const p1 = sorted[Math.round(0.01 * (sampled - 1))];
-  const p99 = sorted[Math.round(0.99 * (sampled - 1))];
-  if (p99 > p1 && max - min > 3 * (p99 - p1)) {
-    if (min < p1 - (p99 - p1)) low = p1;
-    if (max > p99 + (p99 - p1)) high = p99;
+  for (const [share, times] of MIDDLES) {
+    const [from, to] = [share, 1 - share].map((p) => sorted[Math.round(p * (sampled - 1))]);
+    const reach = times * (to - from);
+    if (!(reach > 0)) continue; // most values are the same
+    // The scale ends at values that occur, as a box plot's whiskers do.
+    const first = sorted.find((value) => value >= from - reach)!;
+    const last = sorted.filter((value) => value <= to + reach).at(-1)!;
+    if (max - min > WORTH * (last - first)) [low, high] = [first, last];
+    break;
   }
   const bins = new Array<number>(BINS).fill(0);
+  let n_beyond = 0;
   for (let i = 0; i < n; i++) {
     const value = column.number(i);
-    if (Number.isFinite(value)) bins[binOf(value, low, high)]++;
+    if (!Number.isFinite(value)) continue;
+    bins[binOf(value, low, high)]++;
+    n_beyond += Number(value < low || value > high);
   }
-  return { min, max, low, high, n_missing: n - found, bins };
+  return { min, max, low, high, n_beyond, n_missing: n - found, bins };
+}
+
+/** The ends of the scale in words: beyond an end that leaves values out, all have its colour. */
+export function endsOf(column: Column, { min, max, low, high }: Range): [string, string] {
+  return [(low > min ? "\u2264 " : "") + amount(column, low), (high < max ? "\u2265 " : "") + amount(column, high)];
 }
 
 export function binOf(value: number, low: number, high: number): number {

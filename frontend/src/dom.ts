@@ -21,6 +21,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
+  if (element instanceof HTMLButtonElement) element.type = "button"; // unless its properties say otherwise
   fill(element, props, children);
   return element;
 }
@@ -49,6 +50,7 @@ const ICONS: Record<string, string> = {
   lasso:
     "M4.6 10.9C2.9 10.2 1.8 8.9 1.8 7.3c0-2.6 2.8-4.6 6.2-4.6s6.2 2 6.2 4.6-2.8 4.6-6.2 4.6c-.8 0-1.5-.1-2.2-.3M5.8 11.6a1.4 1.4 0 1 1-2.1-1.7 1.4 1.4 0 0 1 2.1 1.7zm0 0c0 1.4-.6 2.2-1.8 2.6",
   box: "M2.5 5.5v-3h3M10.5 2.5h3v3M13.5 10.5v3h-3M5.5 13.5h-3v-3M7.2 2.5h1.6M7.2 13.5h1.6M2.5 7.2v1.6M13.5 7.2v1.6",
+  keep: "M4 2.5h8v11L8 10.4 4 13.5z",
   close: "m4 4 8 8M12 4l-8 8",
   search: "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9zM10.4 10.4 14 14",
 };

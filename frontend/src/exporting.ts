@@ -3,6 +3,8 @@
 import { h } from "./dom.ts";
 import { date } from "./format.ts";
 import type { Column, Data } from "./payload.ts";
+import { tidy } from "./selection.ts";
+import type { Kept } from "./store.ts";
 
 export function download(blob: Blob, name: string): void {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
@@ -62,8 +64,9 @@ export function inOrder(data: Data, points: ArrayLike<number>): number[] {
   return Array.from(points).sort((a, b) => place(a) - place(b));
 }
 
-/** Rows with all columns of the page as CSV (RFC 4180). Columns must have been loaded. */
-export function csvOf(data: Data, points: ArrayLike<number>): string {
+/** Rows with all columns of the page, and the selections they are in, as CSV (RFC 4180). Columns must have been loaded. */
+export function csvOf(data: Data, points: ArrayLike<number>, kept: readonly Kept[] = []): string {
+  const members = kept.map((one) => new Set(one.points));
   const { x: cx, y: cy, z: cz } = data.meta.coordinates;
   const head = [
     "row",
@@ -72,6 +75,7 @@ export function csvOf(data: Data, points: ArrayLike<number>): string {
     "map_y",
     ...(cz ? ["map_z"] : []),
     ...data.columns.map((column) => column.name),
+    ...kept.map(({ name }) => `selection ${name}`),
   ];
   const lines = inOrder(data, points).map((i) => [
     String(data.rowNumber(i)),
@@ -80,36 +84,57 @@ export function csvOf(data: Data, points: ArrayLike<number>): string {
     float32(data.flat.y[i] * data.unit + cy.offset),
     ...(cz && data.z ? [float32(data.z[i] * data.unit + cz.offset)] : []),
     ...data.columns.map((column) => valueCell(column, i)),
+    ...members.map((rows) => (rows.has(i) ? "1" : "0")),
   ]);
   return [head.map(textCell), ...lines].map((cells) => `${cells.join(",")}\r\n`).join("");
 }
 
-export async function saveRows(data: Data, points: ArrayLike<number>): Promise<void> {
+export async function saveRows(data: Data, points: ArrayLike<number>, kept: readonly Kept[]): Promise<void> {
   await Promise.all(data.columns.map((column) => column.load()));
-  download(new Blob([csvOf(data, points)], { type: "text/csv;charset=utf-8" }), fileName(data, "-selection.csv"));
+  download(new Blob([csvOf(data, points, kept)], { type: "text/csv;charset=utf-8" }), fileName(data, "-selection.csv"));
 }
 
-/** Which rows are selected, by their numbers from 0 as in Python. */
-export function selectionOf(data: Data, points: ArrayLike<number>): Record<string, unknown> {
+/** Rows by their numbers from 0, as in Python. */
+function numbersOf(data: Data, points: ArrayLike<number>): Record<"rows" | "new_rows", number[]> {
   const ordered = inOrder(data, points);
   return {
-    format: "manifolia-selection",
-    version: 1,
-    title: data.meta.title,
-    n_rows: data.n,
     rows: ordered.filter((i) => !data.isNew(i)).map((i) => data.rowNumber(i)),
     new_rows: ordered.filter((i) => data.isNew(i)).map((i) => data.rowNumber(i)),
   };
 }
 
-export function saveSelection(data: Data, points: ArrayLike<number>): void {
-  const text = `${JSON.stringify(selectionOf(data, points))}\n`;
+/** Which rows are selected, and which selections are kept. */
+export function selectionOf(
+  data: Data,
+  points: ArrayLike<number>,
+  kept: readonly Kept[] = [],
+): Record<string, unknown> {
+  return {
+    format: "manifolia-selection",
+    version: 1,
+    title: data.meta.title,
+    n_rows: data.n,
+    ...numbersOf(data, points),
+    ...(kept.length && { kept: kept.map((one) => ({ name: one.name, ...numbersOf(data, one.points) })) }),
+  };
+}
+
+export function saveSelection(data: Data, points: ArrayLike<number>, kept: readonly Kept[]): void {
+  const text = `${JSON.stringify(selectionOf(data, points, kept))}\n`;
   download(new Blob([text], { type: "application/json" }), fileName(data, "-selection.json"));
 }
 
-/** Points of a selection that was saved, or of a plain list of row numbers. */
-export function pointsOf(data: Data, text: string): Int32Array {
-  const read = JSON.parse(text) as unknown;
+/** Selections that were saved, or a plain list of row numbers. */
+export function readSelections(data: Data, text: string): { points: Int32Array; kept: Kept[] } {
+  const read = JSON.parse(text) as { kept?: { name: unknown }[] } | null;
+  const kept = Array.isArray(read?.kept) ? read.kept : [];
+  return {
+    points: pointsOf(data, read),
+    kept: kept.map((one) => ({ name: String(one.name), points: tidy(pointsOf(data, one)) })),
+  };
+}
+
+function pointsOf(data: Data, read: unknown): Int32Array {
   const found = Array.isArray(read) ? { rows: read as unknown[] } : (read as Record<string, unknown[]>);
   const { rows = [], new_rows: fresh = [] } = found ?? {};
   if (!Array.isArray(rows) || !Array.isArray(fresh)) throw new Error("rows must be a list of row numbers.");

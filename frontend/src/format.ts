@@ -46,5 +46,5 @@ export function amount(column: Column, value: number): string {
 export function cell(column: Column, i: number): string | null {
   if (column.kind === "class" || column.kind === "text") return column.text(i);
   const value = column.number(i);
-  return Number.isFinite(value) ? amount(column, value) : null;
+  return Number.isFinite(value) ? (column.text(i) ?? amount(column, value)) : null;
 }

@@ -41,11 +41,7 @@ export function makeHelp({ data, map }: Actions): { dialog: HTMLDialogElement; o
       "div",
       { class: "panel-head" },
       h("h2", {}, "Keys and pointer"),
-      h(
-        "button",
-        { type: "button", class: "square", "aria-label": "Close", onclick: () => dialog.close() },
-        icon("close"),
-      ),
+      h("button", { class: "square", "aria-label": "Close", onclick: () => dialog.close() }, icon("close")),
     ),
     h("table", { class: "keys" }, h("tbody", {}, ...rows)),
     foot,

@@ -1,8 +1,8 @@
 // What the colours mean. Resting on an entry dims the others; clicking shows only the chosen ones.
 
 import { h, replace, said, svg } from "./dom.ts";
-import { amount, count } from "./format.ts";
-import type { Coloring, Item } from "./color.ts";
+import { amount, count, plural } from "./format.ts";
+import { endsOf, type Coloring, type Item } from "./color.ts";
 import type { MapView } from "./map.ts";
 import type { Data } from "./payload.ts";
 import type { Store } from "./store.ts";
@@ -37,7 +37,7 @@ function classes(coloring: Coloring, store: Store): HTMLElement[] {
   const entries = coloring.groups!.items.map((item, i) => h("li", {}, entry(item, i, chosen, column.index, store)));
   const list = h("ul", { class: "legend", "aria-label": `Classes of ${column.name}` }, ...entries);
   const hint = chosen
-    ? h("button", { class: "link", type: "button", onclick: () => store.set({ filter: null }) }, "Show all")
+    ? h("button", { class: "link", onclick: () => store.set({ filter: null }) }, "Show all")
     : h("p", { class: "muted small" }, "Point to find, click to filter");
   return [list, hint];
 }
@@ -49,7 +49,6 @@ function entry(item: Item, i: number, chosen: ReadonlySet<number> | null, column
   return h(
     "button",
     {
-      type: "button",
       class: on ? "entry" : "entry off",
       "aria-pressed": chosen ? String(chosen.has(i)) : "false",
       "data-item": i,
@@ -75,6 +74,19 @@ function numbers(data: Data, coloring: Coloring, store: Store): (HTMLElement | S
   if (!range.bins.length) return [h("p", { class: "muted small" }, "All values are missing.")];
   const most = Math.max(...range.bins);
   const n = range.bins.length;
+  const [low, high] = endsOf(column, range);
+  const label = `Colours from ${low} to ${high}, with how many rows have each value. Left and right show where they lie.`;
+  let at = -1;
+  const point = (bin: number): void => {
+    at = bin;
+    store.set({ emphasis: bin < 0 ? null : { column: column.index, low: bin, high: bin } });
+  };
+  const onkeydown = (event: KeyboardEvent): void => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    point(Math.max(0, Math.min(n - 1, at + step)));
+    event.preventDefault();
+  };
   const bars = range.bins.map((rows, i) => {
     // Square roots: a bin with few rows can still be seen beside one with many.
     const height = rows ? Math.max(1.2, 34 * Math.sqrt(rows / most)) : 0;
@@ -82,25 +94,37 @@ function numbers(data: Data, coloring: Coloring, store: Store): (HTMLElement | S
     return svg(
       "g",
       {
-        onpointerenter: () => store.set({ emphasis: { column: column.index, low: i, high: i } }),
-        onpointerleave: () => store.set({ emphasis: null }),
+        onpointerenter: () => point(i),
+        onpointerleave: () => point(-1),
       },
       svg("rect", { x: i * 6, y: 0, width: 6, height: 46, class: "hit" }),
       svg("rect", { x: i * 6 + 0.5, y: 36 - height, width: 5, height, fill: color, rx: 0.8 }),
       svg("rect", { x: i * 6 - 0.1, y: 38, width: 6.2, height: 8, fill: color }),
     );
   });
-  const low = `${range.low > range.min ? "\u2264 " : ""}${amount(column, range.low)}`;
-  const high = `${range.high < range.max ? "\u2265 " : ""}${amount(column, range.high)}`;
-  const label = `Colours from ${low} to ${high}, with how many rows have each value`;
   const parts: (HTMLElement | SVGElement)[] = [
     svg(
       "svg",
-      { viewBox: `0 0 ${n * 6} 46`, class: "bar", role: "img", "aria-label": label, preserveAspectRatio: "none" },
+      {
+        viewBox: `0 0 ${n * 6} 46`,
+        class: "bar",
+        role: "img",
+        tabindex: "0",
+        "aria-label": label,
+        preserveAspectRatio: "none",
+        onkeydown,
+        onblur: () => point(-1),
+      },
       ...bars,
     ),
     h("p", { class: "ends" }, h("span", {}, low), h("span", {}, high)),
   ];
+  if (range.n_beyond) {
+    const all = `values go from ${amount(column, range.min)} to ${amount(column, range.max)}.`;
+    const lie = range.n_beyond === 1 ? "has" : "have";
+    const beyond = `${plural(range.n_beyond, "row")} beyond the scale ${lie} the colour of its end: ${all}`;
+    parts.push(h("p", { class: "muted small" }, beyond));
+  }
   if (range.n_missing) {
     const swatch = h("span", { class: "swatch missing", style: { background: data.meta.palette.missing } });
     parts.push(

@@ -7,13 +7,13 @@ import { h } from "./dom.ts";
 import { count } from "./format.ts";
 import { Grid } from "./grid.ts";
 import { listen } from "./gestures.ts";
-import { drawOverlay, labelsOf, type Ink, type Label, type Scene } from "./overlay.ts";
+import { drawOverlay, labelsOf, type Crowd, type Ink, type Label, type Scene } from "./overlay.ts";
 import { loadNeighbors, loadReasons, loadTrust, type Neighbors, type Reasons, type Trust } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { betterRenderer, firstRenderer } from "./render/choose.ts";
 import { CpuRenderer } from "./render/cpu.ts";
 import { CHOSEN, DIMMED, FAINT, HOLLOW, SHOWN, type Renderer } from "./render/types.ts";
-import type { Outline } from "./selection.ts";
+import { crowdsOf, type Outline } from "./selection.ts";
 import type { Store } from "./store.ts";
 import { Turner } from "./turning.ts";
 
@@ -22,6 +22,7 @@ const SLOW = 20; // milliseconds: a frame that takes longer is drawn with fewer 
 const LATE = 30; // milliseconds between two frames of a moving map, after which it is drawn without its finer parts
 const FEWEST = 20_000;
 const SETTLE = 140; // milliseconds after which the map has come to rest
+const CROWD = 5; // points at the very same place, from which on their number is written beside it
 const GLIDE = 180; // milliseconds of a zoom by key or button
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -39,6 +40,8 @@ export class MapView {
   readonly states: Uint8Array;
   private readonly status: HTMLElement;
   private labels: Label[] = [];
+  private shared: Int32Array[] | null = null; // points that share a place
+  private crowds: Crowd[] = [];
   private insets: Insets = { left: 24, right: 24, top: 24, bottom: 24 };
   private atRest = true; // shows the whole map, and follows when the window changes
   private dirty = { points: true, labels: true };
@@ -106,6 +109,10 @@ export class MapView {
   /** Unpack what is drawn over the points, as far as it is asked for. */
   async prepare(): Promise<void> {
     const { arrows, links } = this.store.state;
+    if (!this.shared) {
+      this.shared = crowdsOf(this.data.flat.x, this.data.flat.y, this.data.n, CROWD);
+      this.dirty.labels = true;
+    }
     this.reasons ??= await loadReasons(this.data);
     if (!this.trust && (this.trust = await loadTrust(this.data))) this.sift();
     if (arrows !== null) this.field ??= await Field.load(this.data);
@@ -237,6 +244,8 @@ export class MapView {
   /** What lies over the points, as it is now. */
   scene(): Scene {
     const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors } = this;
+    // Points at one place of the flat map may lie apart when it is turned.
+    const crowds = this.turner ? [] : this.crowds;
     const hurried = this.moving && this.late;
     const turned = this.turner?.turned ?? false;
     return {
@@ -245,6 +254,7 @@ export class MapView {
       coloring,
       states,
       labels,
+      crowds,
       outline,
       radius,
       field,
@@ -268,6 +278,11 @@ export class MapView {
     this.asked = 0;
     if (this.dirty.labels) {
       this.labels = labelsOf(this.data, this.coloring, this.states);
+      this.crowds = (this.shared ?? [])
+        .map((points) => points.filter((i) => this.shown(i)))
+        .filter((points) => points.length >= CROWD)
+        .map((points) => ({ at: points[0], count: points.length }))
+        .sort((a, b) => b.count - a.count);
       this.dirty.labels = false;
     }
     const scene = this.scene();
@@ -423,6 +438,14 @@ export class MapView {
     if (this.stale) this.sortPoints();
     const [x, y] = this.camera.data(sx, sy);
     return this.grid.nearest(x, y, Math.max(REACH, this.radius + 2) / this.camera.view.k, (i) => this.shown(i));
+  }
+
+  /** All points of the map at the place of one of them. */
+  together(i: number): number[] {
+    const { x, y, z, n } = this.data;
+    const found = [];
+    for (let j = 0; j < n; j++) if (x[j] === x[i] && y[j] === y[i] && (!z || z[j] === z[i])) found.push(j);
+    return found;
   }
 
   /** Points inside the outline that was drawn. */

@@ -18,8 +18,15 @@ export interface Label {
   count: number;
 }
 
+/** A place that many points share. */
+export interface Crowd {
+  at: number;
+  count: number;
+}
+
 const LONGEST_LABEL = 26;
 const ENOUGH = 2000; // points of a class from which its middle is found
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const SMALL = 26; // CSS pixels of half a class
 export const DIAMOND = 6; // CSS pixels from the middle to a corner
 const CROWD = 150; // new rows above which diamonds shrink
@@ -100,6 +107,7 @@ export interface Scene {
   coloring: Coloring;
   states: Uint8Array;
   labels: Label[];
+  crowds: Crowd[];
   outline: Outline | null;
   radius: number;
   state: State;
@@ -122,7 +130,7 @@ export function drawOverlay(pen: Pen, scene: Scene): void {
     if (scene.neighbors && state.links && asked >= 0) drawLinks(pen, scene, asked, scene.neighbors.of(asked));
   }
   if (state.showNew) drawNew(pen, scene);
-  if (state.labels) drawLabels(pen, scene);
+  drawLabels(pen, scene);
   if (state.pinned >= 0) ring(pen, scene, state.pinned, radius + 6, true);
   if (state.hover >= 0 && state.hover !== state.pinned) ring(pen, scene, state.hover, radius + 4, false);
   if (scene.reasons && asked >= 0 && !scene.hurried && !scene.turned) {
@@ -187,32 +195,39 @@ function known({ column }: Coloring, i: number): boolean {
   return column.kind === "class" ? column.codes![i] !== column.spec.missing : Number.isFinite(column.number(i));
 }
 
-function drawLabels(pen: Pen, { camera, data, labels, ink, radius }: Scene): void {
-  pen.font = "600 13px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+/** Names of classes, and how many rows share a place; where there is no room for a smaller one it is left out. */
+function drawLabels(pen: Pen, { camera, data, labels, crowds, state, ink, radius }: Scene): void {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
   const taken: [number, number, number, number][] = [];
-  for (const label of labels) {
-    const [at, middle] = camera.screen(data.x[label.at], data.y[label.at]);
-    // A class that its name would cover has it above.
-    const reach = label.reach * camera.view.k;
-    const y = reach < SMALL ? middle - reach - radius - 12 : middle;
-    if (at < 0 || y < 0 || at > camera.width || y > camera.height) continue;
-    const half = pen.measureText(label.text).width / 2 + 3;
-    const x = Math.max(half + 4, Math.min(camera.width - half - 4, at)); // a name at the edge stays whole
+  const write = (text: string, point: number, above: (middle: number) => number): void => {
+    const [at, middle] = camera.screen(data.x[point], data.y[point]);
+    if (at < 0 || middle < 0 || at > camera.width || middle > camera.height) return;
+    const half = pen.measureText(text).width / 2 + 3;
+    // At the edge it stays whole.
+    const x = Math.max(half + 4, Math.min(camera.width - half - 4, at));
+    const y = Math.max(12, Math.min(camera.height - 12, above(middle)));
     const box: [number, number, number, number] = [x - half, y - 9, x + half, y + 9];
-    // The larger class keeps its place; the other's name comes out when the map is zoomed.
-    if (taken.some((t) => t[0] < box[2] && box[0] < t[2] && t[1] < box[3] && box[1] < t[3])) continue;
+    // The larger one keeps its place; the other comes out when the map is zoomed.
+    if (taken.some((t) => t[0] < box[2] && box[0] < t[2] && t[1] < box[3] && box[1] < t[3])) return;
     taken.push(box);
     pen.strokeStyle = ink.background;
     pen.globalAlpha = 0.9;
     pen.lineWidth = 4;
-    pen.strokeText(label.text, x, y);
+    pen.strokeText(text, x, y);
     pen.globalAlpha = 1;
     pen.fillStyle = ink.text;
-    pen.fillText(label.text, x, y);
+    pen.fillText(text, x, y);
+  };
+  pen.font = `600 13px ${FONT}`;
+  for (const { text, at, reach } of state.labels ? labels : []) {
+    // A class that its name would cover has it above.
+    const half = reach * camera.view.k;
+    write(text, at, (middle) => (half < SMALL ? middle - half - radius - 12 : middle));
   }
+  pen.font = `600 11px ${FONT}`;
+  if (!state.density) for (const { at, count } of crowds) write(`\u00d7${count}`, at, (middle) => middle + radius + 16);
 }
 
 function ring(pen: Pen, { camera, data, ink }: Scene, i: number, radius: number, strong: boolean): void {

@@ -9,11 +9,13 @@ export interface ReasonsPart {
   columns: number[];
   k: number;
   kind: "gradient" | "importance";
-  scale: number;
   arrow_scale?: number;
   title: string;
   note: string;
   reliability_note?: string;
+  /** How many rows of the map have reasons here, and whether a run can be asked about the others. */
+  n_known?: number;
+  of_run?: boolean;
 }
 
 export interface ArrowsPart {
@@ -191,7 +193,7 @@ export async function loadReasons(data: Data): Promise<Reasons | null> {
         feature: feature[at],
         name: part.features[feature[at]],
         column: part.columns[feature[at]],
-        weight: (weight[at] / 255) * part.scale,
+        weight: weight[at],
         dx: dx ? dx[at] * reach : 0,
         dy: dy ? dy[at] * reach : 0,
         sign: sign ? sign[at] : 0,

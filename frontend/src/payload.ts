@@ -20,6 +20,8 @@ export interface ColumnSpec {
   levels?: string[];
   counts?: number[];
   colored?: number[];
+  /** Whether numbers or dates come with the texts that they were read from. */
+  written?: boolean;
 }
 
 /** What was found, in a sentence, and the rows and columns that it names. */
@@ -146,12 +148,14 @@ export class Column {
   }
 
   private async read(): Promise<void> {
-    const { id, kind, coded } = this.spec;
-    if (kind === "text") {
+    const { id, kind, coded, written } = this.spec;
+    let texts: (string | null)[] | null = null;
+    if (kind === "text" || written) {
       const bytes = await this.data.source.bytes(`${id}.text`);
-      this.texts = JSON.parse(new TextDecoder().decode(bytes)) as (string | null)[];
+      texts = JSON.parse(new TextDecoder().decode(bytes)) as (string | null)[];
     }
     if (kind !== "text" || coded) this.codes = await this.data.array(id);
+    this.texts = texts;
   }
 
   /** The number at a point, or NaN. Dates are days or milliseconds. */
@@ -161,11 +165,11 @@ export class Column {
     return missing === undefined ? code : code === missing ? NaN : offset + scale * code;
   }
 
-  /** The text at a point, or null. */
+  /** The text at a point, or null; for a number or a date, the text that it was read from. */
   text(i: number): string | null {
-    const { kind, missing, levels, coded } = this.spec;
+    const { kind, missing, levels, coded, written } = this.spec;
     if (kind === "class") return this.codes![i] === missing ? null : levels![this.codes![i]];
-    if (kind !== "text") return null;
+    if (kind !== "text" && !written) return null;
     if (!coded) return this.texts![i];
     return this.codes![i] === missing ? null : this.texts![this.codes![i]];
   }

@@ -1,7 +1,8 @@
 // The view as a PNG or SVG file, with its title and legend.
 
 import type { Actions } from "./actions.ts";
-import { amount, count, plural } from "./format.ts";
+import { endsOf } from "./color.ts";
+import { count, plural } from "./format.ts";
 import { h } from "./dom.ts";
 import { download, fileName } from "./exporting.ts";
 import { drawOverlay, type Pen } from "./overlay.ts";
@@ -77,6 +78,7 @@ function drawWords(pen: Pen, { data, map, store }: Actions, sheet: Sheet): void 
   if (items.length > MOST_ENTRIES) line(`and ${items.length - MOST_ENTRIES} more`, 20);
   if (coloring.column && coloring.range?.bins.length) {
     const { scale, range, column } = coloring;
+    const [low, high] = endsOf(column, range);
     const steps = 64;
     for (let i = 0; i < steps; i++) {
       pen.fillStyle = scale[Math.round((i / (steps - 1)) * 255)];
@@ -85,9 +87,9 @@ function drawWords(pen: Pen, { data, map, store }: Actions, sheet: Sheet): void 
     y += 20;
     pen.textAlign = "right";
     pen.fillStyle = ink.text;
-    pen.fillText(`${range.high < range.max ? "\u2265 " : ""}${amount(column, range.high)}`, x + wide, y);
+    pen.fillText(high, x + wide, y);
     pen.textAlign = "left";
-    line(`${range.low > range.min ? "\u2264 " : ""}${amount(column, range.low)}`);
+    line(low);
     if (range.n_missing) {
       dot(data.meta.palette.missing);
       line("missing", 20);

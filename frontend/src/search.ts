@@ -133,7 +133,7 @@ async function rows(actions: Actions, query: string, has: (text: string) => bool
     found.push({ kind: "row", text: data.title(point), extra: number[1], go: () => actions.pin(point) });
   }
   for (const column of data.columns) {
-    if (column.kind !== "text") continue;
+    if (column.kind !== "text" && !column.spec.written) continue;
     await column.load();
     for (let i = 0; i < data.total && found.length < MOST; i++) {
       const text = column.text(i);

@@ -69,6 +69,19 @@ export function pointsInBox(
   return Int32Array.from(found);
 }
 
+/** The points of the map, in groups, that lie at the very same place as at least so many others. */
+export function crowdsOf(x: Float32Array, y: Float32Array, n: number, fewest: number): Int32Array[] {
+  // Two numbers of 32 bits as one of 64, which can be sorted: equal places are equal numbers.
+  const bits = new Float32Array(2 * n);
+  for (let i = 0; i < n; i++) [bits[2 * i], bits[2 * i + 1]] = [x[i] + 0, y[i] + 0]; // 0 and −0 are one place
+  const places = new Float64Array(bits.buffer);
+  const sorted = places.slice().sort();
+  const shared = new Map<number, number[]>();
+  for (let i = 0; i + fewest <= n; i++) if (sorted[i] === sorted[i + fewest - 1]) shared.set(sorted[i], []);
+  if (shared.size) for (let i = 0; i < n; i++) shared.get(places[i])?.push(i);
+  return [...shared.values()].map((points) => Int32Array.from(points));
+}
+
 /** Sorted and without repetition. */
 export function tidy(points: ArrayLike<number>): Int32Array {
   const sorted = Int32Array.from(points).sort();

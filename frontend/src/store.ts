@@ -18,6 +18,12 @@ export interface Emphasis {
   high: number;
 }
 
+/** A selection with a name. */
+export interface Kept {
+  name: string;
+  points: Int32Array;
+}
+
 export interface State {
   colorBy: number | null;
   hover: number;
@@ -27,6 +33,7 @@ export interface State {
   mode: Mode;
   /** Chosen points in stored order, sorted; null if none is chosen. */
   selection: Int32Array | null;
+  kept: readonly Kept[];
   /** Feature of the part `arrows` whose arrows are drawn; null for none. */
   arrows: number | null;
   /** Whether the false and missing neighbours of the hovered or pinned point are drawn. */

@@ -3,9 +3,11 @@
 import type { Actions } from "./actions.ts";
 import { h, icon, replace, said } from "./dom.ts";
 import { groupsOf } from "./color.ts";
-import { pointsOf, saveRows, saveSelection } from "./exporting.ts";
+import { readSelections, saveRows, saveSelection } from "./exporting.ts";
 import { count, plural } from "./format.ts";
+import { withKept } from "./kept.ts";
 import { makeLegend } from "./legend.ts";
+import { closeOutside } from "./menu.ts";
 import { partOf } from "./parts.ts";
 import { MOST_SHAPES, saveDrawing, savePicture } from "./picture.ts";
 import type { Mode, Theme } from "./store.ts";
@@ -104,7 +106,7 @@ export function makeChips(actions: Actions): HTMLElement {
   const chip = (before: string, text: string, label: string, onclick: () => void): HTMLElement =>
     h(
       "button",
-      { class: "chip", type: "button", "aria-label": label, onclick },
+      { class: "chip", "aria-label": label, onclick },
       before && h("span", { class: "muted" }, before),
       said(text),
       icon("close"),
@@ -152,7 +154,7 @@ export function makeModes(actions: Actions): HTMLElement {
 export function square(name: string, label: string, key: string, onclick: () => void): HTMLButtonElement {
   return h(
     "button",
-    { type: "button", class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick },
+    { class: "square", "aria-label": label, title: key ? `${label} (${key})` : label, onclick },
     icon(name),
   );
 }
@@ -258,7 +260,7 @@ export function makeExport(actions: Actions): HTMLElement {
     };
     return h(
       "button",
-      { type: "button", class: "action", "data-save": name, onclick: act },
+      { class: "action", "data-save": name, onclick: act },
       h("span", {}, text),
       h("span", { class: "muted small" }, hint),
     );
@@ -268,14 +270,11 @@ export function makeExport(actions: Actions): HTMLElement {
     entry(
       "csv",
       "Selected rows as a table (CSV)",
-      "with all columns of this page",
-      chosen((points) => void saveRows(data, points).then(() => actions.say("The rows were saved."))),
+      "with all columns of this page, and one for each kept selection",
+      chosen((points) => void saveRows(data, points, store.state.kept).then(() => actions.say("The rows were saved."))),
     ),
-    entry(
-      "json",
-      "Selection (JSON)",
-      "the numbers of the selected rows",
-      chosen((points) => saveSelection(data, points)),
+    entry("json", "Selections (JSON)", "the numbers of the selected rows, and the kept selections", () =>
+      saveSelection(data, store.state.selection ?? [], store.state.kept),
     ),
   ];
   const none = h("p", { class: "muted small" }, "To save rows, select some: press L and draw around them.");
@@ -289,17 +288,21 @@ export function makeExport(actions: Actions): HTMLElement {
   const load = async (file: File | undefined): Promise<void> => {
     if (!file) return;
     try {
-      actions.select(pointsOf(data, await file.text()));
+      const { points, kept } = readSelections(data, await file.text());
+      actions.select(points);
+      store.set({ kept: kept.reduce((all, one) => withKept(all, one.name, one.points), store.state.kept) });
     } catch (error) {
       actions.tell(`${file.name} cannot be used. ${error instanceof Error ? error.message : String(error)}`);
     }
     input.value = "";
   };
   const update = (): void => {
-    for (const button of ofRows) button.disabled = !store.state.selection;
-    none.hidden = store.state.selection !== null;
+    const { selection, kept } = store.state;
+    ofRows[0].disabled = !selection;
+    ofRows[1].disabled = !selection && !kept.length;
+    none.hidden = selection !== null;
   };
-  store.on(["selection"], update);
+  store.on(["selection", "kept"], update);
   update();
   menu.append(
     h("summary", { class: "square", title: "Save", "aria-label": "Save" }, icon("download")),
@@ -312,23 +315,10 @@ export function makeExport(actions: Actions): HTMLElement {
       none,
       window.parent === window &&
         entry("link", "Copy a link to this view", "colour, place, selection and open row", () => actions.copyView?.()),
-      entry("open", "Open a selection…", "a JSON file that was saved here or in Python", () => input.click()),
+      entry("open", "Open selections…", "a JSON file that was saved here or in Python", () => input.click()),
       input,
     ),
   );
   closeOutside(menu);
   return menu;
-}
-
-/** A menu closes when something else is chosen, or with Escape. */
-export function closeOutside(menu: HTMLDetailsElement): void {
-  document.addEventListener("pointerdown", (event) => {
-    if (menu.open && !menu.contains(event.target as Node)) menu.open = false;
-  });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    menu.open = false;
-    menu.querySelector("summary")!.focus();
-    event.stopPropagation();
-  });
 }

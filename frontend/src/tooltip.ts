@@ -1,7 +1,7 @@
 // The card beside the point under the pointer.
 
 import { h, replace, said } from "./dom.ts";
-import { cell } from "./format.ts";
+import { cell, count } from "./format.ts";
 import type { MapView } from "./map.ts";
 import type { Column, Data } from "./payload.ts";
 import type { Store } from "./store.ts";
@@ -38,9 +38,11 @@ export function makeTooltip(data: Data, store: Store, map: MapView): HTMLElement
     const more = data.columns.filter((column) => column.spec.role === "value").length - columns.length;
     const number = `${data.isNew(i) ? "new row" : "row"} ${data.rowNumber(i)}`;
     const named = data.title(i).toLowerCase() !== number;
+    const here = data.isNew(i) ? 1 : map.together(i).length;
     replace(
       card,
       h("p", { class: "head" }, swatch, said(data.title(i), "name"), named && h("span", { class: "muted" }, number)),
+      here > 1 && h("p", { class: "muted small" }, `${count(here)} rows lie at this very place`),
       rows.length > 0 && h("dl", {}, ...rows),
       more > 0 && h("p", { class: "muted small" }, `and ${more} more: click the point`),
     );

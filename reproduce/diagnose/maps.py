@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -37,6 +38,25 @@ def table(name, seed, most=400, *, raw=False):
     X = np.asarray(X, dtype=float)[rows]
     X = X[:, X.std(axis=0) > 0]
     return X if raw or name in PIXELS else scale(X), y[rows]
+
+
+class Kept:
+    """Maps by name, each fitted once and kept in a folder, so that other rules can be tried on the same maps."""
+
+    folder = None  # None: nothing is kept
+
+    @classmethod
+    def get(cls, key, make):
+        """Read a map, or make and keep it."""
+        if cls.folder is None:
+            return make()
+        path = cls.folder / f"{key.replace(' ', '_').replace(',', '')}.pickle"
+        if not path.exists():
+            cls.folder.mkdir(parents=True, exist_ok=True)
+            beside = path.with_suffix(".part")
+            beside.write_bytes(pickle.dumps(make()))
+            beside.replace(path)
+        return pickle.loads(path.read_bytes())
 
 
 def made(name, X, y, seed, groups=None):

@@ -24,7 +24,7 @@ import platform
 import tempfile
 import time
 
-from reproduce.featuremap import adversarial, data, figures, gallery, page, peers, table
+from reproduce.featuremap import adversarial, data, figures, gallery, layouts, page, peers, table
 
 import manifolia
 
@@ -89,6 +89,7 @@ def write(found, out, n_rows):
         *gallery.page(found, n_rows),
         *figures.page(found),
         *(["", *adversarial.page(found["fig6"])] if "fig6" in found else []),
+        *(["", layouts.section(out).rstrip("\n")] if layouts.section(out) else []),
     ]
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

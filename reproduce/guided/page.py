@@ -1,10 +1,13 @@
 """The page on guided maps, from the results of ``reproduce/guided/run.py``.
 
     python -m reproduce.guided.page --results guided.jsonl --out docs/results/guided.md
+    python -m reproduce.guided.page --results guided.jsonl --keep docs/results/guided.md --out docs/results/guided.md
     python -m reproduce.guided.page --run quick --out reproduced/guided.md
 
 With ``--run`` what the results lack is computed first: ``quick`` takes three small tables and one seed, ``full`` all
 that the page shows, which takes hours. Results are then kept in a folder of their own unless ``--results`` says where.
+With ``--keep``, figures of maps that the results lack are taken over from an earlier page as they are printed there:
+for maps whose code has not changed since.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import argparse
 import datetime
 import pathlib
 import platform
+import re
 import tempfile
+from typing import NamedTuple
 
 import numpy as np
 import sklearn
@@ -86,6 +91,47 @@ def cell(values, digits):
     return text if len(values) == 1 else f"{text} ± {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
+class Kept(NamedTuple):
+    """Figures of an earlier page, as they are printed there."""
+
+    date: str
+    cells: dict  # (figure, table, map) to the text
+    reasons: list  # rows of the table of what is missing: map, tables, reason
+
+    def only(self, names):
+        """Those of some maps."""
+        cells = {key: text for key, text in self.cells.items() if key[2] in names}
+        return self._replace(cells=cells, reasons=[row for row in self.reasons if row[0] in names])
+
+    @property
+    def means(self):
+        """The same as numbers."""
+        return {key: float(text.split()[0]) for key, text in self.cells.items()}
+
+    @property
+    def names(self):
+        """The maps, in their order."""
+        return [name for name in run.ALL_MAPS if any(key[2] == name for key in self.cells)]
+
+
+def read_page(text):
+    """Read the figures of a page that was written here."""
+    headings = {heading: figure for figure, (heading, _, _) in FIGURES.items()}
+    cells, reasons, figure, columns = {}, [], None, []
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.strip("|").split("|")]
+        if line.startswith("## "):
+            figure = headings.get(line[3:])
+        elif figure and parts[0] == "table":
+            columns = parts[1:]
+        elif figure and parts[0] in TABLES:
+            pairs = zip(columns, parts[1:], strict=True)
+            cells |= {(figure, parts[0], name): part for name, part in pairs if part != "–"}
+        elif not figure and parts[0] in run.ALL_MAPS and len(parts) == 3:
+            reasons.append(parts)
+    return Kept(re.search(r"page\.py` on (\S+),", text)[1], cells, reasons)
+
+
 def guide_lines(found, means):
     """The targets of the map that chooses its guide."""
     if not found:
@@ -112,32 +158,37 @@ class _Both:
         return (self._with_auto if name == maps.AUTO else self._means).values(figure, table, name)
 
 
-def figure_lines(means, figure, with_auto):
+def figure_lines(means, figure, with_auto, kept):
     """The two tables of a figure: that of the tables of choosing, and that of the tables of judging."""
     heading, meaning, digits = FIGURES[figure]
     means = _Both(means, with_auto)
-    names = [name for name in run.ALL_MAPS if any(len(means.values(figure, table, name)) for table in TABLES)]
+
+    def text(table, name):
+        return kept.get((figure, table, name)) or cell(means.values(figure, table, name), digits)
+
+    names = [name for name in run.ALL_MAPS if any(text(table, name) != "–" for table in TABLES)]
     lines = ["", f"## {heading}", "", meaning]
-    for text, chosen_on in (("Tables that sharpness was chosen on", True), ("Tables that judge", False)):
+    for title, chosen_on in (("Tables that sharpness was chosen on", True), ("Tables that judge", False)):
         rows = [
-            [name, *(cell(means.values(figure, name, one), digits) for one in names)]
+            [name, *(text(name, one) for one in names)]
             for name, table in TABLES.items()
             if table.chosen_on == chosen_on and any(len(means.values(figure, name, one)) for one in names)
         ]
         if rows:
-            lines += ["", f"{text}:", "", *markdown_table(["table", *names], rows)]
+            lines += ["", f"{title}:", "", *markdown_table(["table", *names], rows)]
     return lines
 
 
-def reason_lines(results):
-    """What is missing, and why."""
+def reason_lines(results, kept):
+    """What is missing, and why; with rows of an earlier page."""
     found = {}
     for one in results:
         if "reason" in one:
             found.setdefault((one["map"], one["reason"]), {})[one["table"]] = True
-    if not found:
-        return []
     rows = [[name, ", ".join(tables), reason.replace("|", "/")] for (name, reason), tables in found.items()]
+    rows += kept
+    if not rows:
+        return []
     return ["", "## What is missing", "", *markdown_table(["map", "tables", "reason"], rows)]
 
 
@@ -216,15 +267,18 @@ def shortfall(results, means):
     return f"This run is not whole, and its verdicts are not final: {', '.join(lacking)}." if lacking else ""
 
 
-def write(results, path, *, stamp):
+def write(results, path, *, stamp, earlier=None):
     """Write the page; a target that is missed is printed as missed, with the figure."""
-    found = verdicts.verdicts(results)
+    run_again = {one["map"] for one in results if one["part"] == "maps"}
+    kept = (earlier or Kept("", {}, [])).only(set(run.ALL_MAPS) - run_again)
+    found = verdicts.verdicts(results, kept.means)
     n_met = sum(one.is_met for one in found)
     rows = [[one.target, one.measured, "met" if one.is_met else "**missed**"] for one in found]
     means = verdicts.Means(results)
     with_auto = verdicts.Means(results, with_auto=True)
     lacking = shortfall(results, means)
-    guided = verdicts.guide_verdicts(results)
+    guided = verdicts.guide_verdicts(results, kept.means)
+    taken = f"Not run again, but taken over from the page of {kept.date}: {', '.join(kept.names)}."
     lines = [
         "# Guided maps compared",
         "",
@@ -233,6 +287,7 @@ def write(results, path, *, stamp):
         f"{stamp} {tallies.several(len(means.n_seeds), 'table')}, {seeds_text(means)}.",
         "",
         *([lacking, ""] if lacking else []),
+        *([taken, ""] if kept.cells else []),
         *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
         *guide_lines(guided, with_auto),
         "",
@@ -247,8 +302,8 @@ def write(results, path, *, stamp):
             "Training rows pale, held-out rows in full colour, by class.",
         ]
     for figure in FIGURES:
-        lines += figure_lines(means, figure, with_auto)
-    lines += [*honesty_lines(results), *reason_lines(results)]
+        lines += figure_lines(means, figure, with_auto, kept.cells)
+    lines += [*honesty_lines(results), *reason_lines(results, kept.reasons)]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     for one in [*found, *guided]:
@@ -273,6 +328,7 @@ def main():
     parser.add_argument("--run", choices=("quick", "full"), help="compute what the results lack first")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes compute")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the page")
+    parser.add_argument("--keep", type=pathlib.Path, help="an earlier page, for the maps that the results lack")
     arguments = parser.parse_args()
     if not (arguments.results or arguments.run):
         parser.error("pass --results with a file of results, or --run to compute them.")
@@ -286,7 +342,8 @@ def main():
         f"Made by `reproduce/guided/page.py` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
         f"scikit-learn {sklearn.__version__}, Python {platform.python_version()};"
     )
-    write(results, arguments.out, stamp=stamp)
+    earlier = read_page(arguments.keep.read_text(encoding="utf-8")) if arguments.keep else None
+    write(results, arguments.out, stamp=stamp, earlier=earlier)
 
 
 if __name__ == "__main__":

@@ -39,10 +39,12 @@ class Means:
     """Figures of all maps by table: values over seeds, and their means.
 
     Maps are compared on the same splits: a seed of a table counts if every map of the results was tried on it; that
-    of the best guide only if it is asked for, because it came later.
+    of the best guide only if it is asked for, because it came later. `kept` holds means of maps that were not run
+    again, by figure, table and map.
     """
 
-    def __init__(self, results, *, with_auto=False):
+    def __init__(self, results, *, with_auto=False, kept=None):
+        self._kept = kept or {}
         ours = [one for one in results if one["part"] == "maps" and (with_auto or one["map"] != AUTO)]
         names = {one["map"] for one in ours}
         tried = {}
@@ -64,16 +66,16 @@ class Means:
     def mean(self, figure, table, name):
         """Mean over seeds; NaN if there is none."""
         found = self.values(figure, table, name)
-        return float(found.mean()) if len(found) else math.nan
+        return float(found.mean()) if len(found) else self._kept.get((figure, table, name), math.nan)
 
     def tables(self, figure, *names):
         """Tables that have a figure of all these maps, in the order of the list."""
         return [table for table in TABLES if all(len(self.values(figure, table, name)) for name in names)]
 
 
-def verdicts(results):
+def verdicts(results, kept=None):
     """Every target whose results are there."""
-    means = Means(results)
+    means = Means(results, kept=kept)
     found = [
         *loss(means),
         *doubt(means),
@@ -88,9 +90,9 @@ def verdicts(results):
     return [one for one in found if one is not None]
 
 
-def guide_verdicts(results):
+def guide_verdicts(results, kept=None):
     """Every target of the best guide whose results are there."""
-    means = Means(results, with_auto=True)
+    means = Means(results, with_auto=True, kept=kept)
     tables = means.tables("nn10", AUTO, OURS)
     if not tables:
         return []

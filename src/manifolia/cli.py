@@ -26,8 +26,18 @@ from manifolia._version import __version__
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _FORMATS = ("csv", "parquet")
 _GUIDES = ("auto", "forest", "lda", "svm", "knn")
-_PATH = click.Path(path_type=Path)
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _FilePath(click.Path):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse the empty text, which would mean the folder one is in."""
+        if value == "":
+            self.fail("the path is empty.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_PATH = _FilePath(path_type=Path)
 
 
 def _together(*options: _Decorator) -> _Decorator:
@@ -46,6 +56,8 @@ _reading = _together(
     click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
     click.option("--na", "na_values", multiple=True, metavar="TEXT",
                  help="Text that means a missing value; may be repeated."),
+    click.option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, by name or number; the first if not given."),
+    click.option("--encoding", metavar="NAME", help="Encoding of a text file; found out if not given."),
     click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
     click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
 )  # fmt: skip
@@ -59,6 +71,9 @@ _formulas = click.option("--escape-formulas", is_flag=True,
                          help="Put ' before texts in CSV files that a spreadsheet would run as formulas.")  # fmt: skip
 _groups = click.option(
     "--groups", metavar="COLUMN", help="Column of rows that belong together, such as patient; not used as a feature."
+)
+_key = click.option(
+    "--key", metavar="COLUMN", help="Column by which rows are called, such as id; not used as a feature."
 )
 _target = click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
@@ -91,8 +106,8 @@ class _Command(click.Command):
         debug = options.pop("debug")
         from manifolia._cli.console import Console, echo
 
+        console = Console(quiet=options.pop("quiet"), as_json=options.pop("as_json", False))
         try:
-            console = Console(quiet=options.pop("quiet"), as_json=options.pop("as_json", False))
             module = importlib.import_module(f"manifolia._cli.{self.name}")
             with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_: console.note(str(message))  # of libraries, about names
@@ -102,6 +117,7 @@ class _Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
+            console.clear()
             echo("Stopped.", err=True)
             ctx.exit(130)
         except BrokenPipeError:
@@ -112,6 +128,7 @@ class _Command(click.Command):
                 raise
             from manifolia._cli.errors import sentence
 
+            console.clear()
             echo(f"Error: {sentence(error)}", err=True)
             ctx.exit(1)
 
@@ -182,16 +199,22 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option("--task", default="auto", show_default=True, metavar="NAME",
               help="auto, classification, regression, multilabel, multioutput.")  # fmt: skip
 @click.option(
-    "-x", "--exclude", multiple=True, metavar="COLUMN", help="Column to show and not to use; may be repeated."
+    "-x",
+    "--exclude",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column to show on the page and not to use; may be repeated.",
 )
 @_groups
+@_key
 @click.option(
     "--guide",
     type=click.Choice(_GUIDES),
     help="Whose votes place the rows of a guided map.  [default: auto, the best on rows left out]",
 )
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE",
-              help="numeric, categorical, boolean, date, identifier, drop, or low<middle<high.")  # fmt: skip
+              help="numeric, categorical, boolean, date (or dmy, mdy), text, identifier, drop (not used "
+                   "and shown nowhere), or low<middle<high.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter of the method, such as n_trees=200; may be repeated.")  # fmt: skip
 @click.option("--title", help="Heading of the page.")
@@ -215,7 +238,8 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 def map_command() -> None:
     """Make a map of DATA: model, coordinates, page, pictures and report, in one folder.
 
-    DATA is a CSV, TSV, Parquet, Arrow, npz, npy or h5ad file. Columns may hold numbers, categories, dates and gaps.
+    DATA is a CSV, TSV, Excel, JSON, Parquet, Arrow, npz, npy or h5ad file, or - for standard input. Columns may hold
+    numbers, categories, dates, texts and gaps.
     """
 
 
@@ -260,6 +284,7 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option("--task", default="auto", show_default=True, metavar="NAME", help="As for map.")
 @click.option("-x", "--exclude", multiple=True, metavar="COLUMN", help="Column not to use; may be repeated.")
 @_groups
+@_key
 @click.option("--role", "roles", multiple=True, callback=_roles, metavar="COLUMN=ROLE", help="As for map.")
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter that is fixed; may be repeated.")  # fmt: skip

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import manifolia as mf
+from manifolia.affinity import alpha_decay as module
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows
 from manifolia.exceptions import MemoryLimitError
 from manifolia.neighbors import NeighborIndex
@@ -40,6 +41,22 @@ def test_equals_its_definition(rng, k, decay):
     np.testing.assert_allclose(K.toarray(), naive(D, k, decay), rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(bandwidth, np.sort(D, axis=1)[:, k], rtol=1e-12)
     assert (K != K.T).nnz == 0
+
+
+def test_wide_neighbourhoods_are_searched_once_more_and_stay_the_same(rng, monkeypatch):
+    """Many columns of noise: all rows lie about as far, and a neighbourhood holds a good part of them."""
+    X = rng.normal(size=(500, 200))
+    widths = []
+    query = NeighborIndex.query
+    monkeypatch.setattr(NeighborIndex, "query", lambda self, Q, k: widths.append((len(Q), k)) or query(self, Q, k))
+    K, _ = alpha_decay(NeighborIndex(X), X, 5, 40.0)
+    foreseen, widths[:] = widths.copy(), []
+    monkeypatch.setattr(module, "_WIDER", 0)
+    step_by_step, _ = alpha_decay(NeighborIndex(X), X, 5, 40.0)
+    assert sum(rows for rows, _ in foreseen) < 600 < sum(rows for rows, _ in widths)
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(K, name), getattr(step_by_step, name))
+    np.testing.assert_allclose(K.toarray(), naive(cdist(X, X), 5, 40.0), rtol=1e-9, atol=1e-12)
 
 
 def test_without_decay_it_is_the_graph_of_the_nearest(rng):

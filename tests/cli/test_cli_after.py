@@ -169,7 +169,7 @@ def test_a_score_has_one_value(method, tmp_path, manifolia):
     told = [json.loads(manifolia("score", folder, *more, "--json").stdout)["scores"] for more in ((), ("--all",))]
     saved, every = ({one["metric"]: one["value"] for one in scores} for scores in told)
     assert saved == pytest.approx({name: every[name] for name in saved}, rel=1e-12)
-    assert open_run(folder).payload().meta["parts"]["quality"]["auc"] == pytest.approx(saved["auc_r_nx"], rel=1e-12)
+    assert open_run(folder).payload.meta["parts"]["quality"]["auc"] == pytest.approx(saved["auc_r_nx"], rel=1e-12)
 
 
 def test_explain_ranks_columns(finished, manifolia):
@@ -199,7 +199,10 @@ def test_explain_says_why_there_is_nothing_to_say(table, tmp_path, manifolia):
     unmeasured = tmp_path / "unmeasured"
     few = ("-t", "Survived", "--set", "n_trees=10", "--no-explain", "--no-importance")
     assert manifolia("map", table, "-o", unmeasured, *few).returncode == 0
-    assert "not measured in this run. Map again with --importance." in manifolia("explain", unmeasured).stdout
+    assert (
+        "not measured in this run. Map again with --importance (importance=True)."
+        in manifolia("explain", unmeasured).stdout
+    )
 
 
 def test_explain_a_row_of_a_method_that_does_not_keep_its_map(table, tmp_path, manifolia):
@@ -218,8 +221,8 @@ def test_explain_a_row(finished, table, manifolia):
     assert told["row"]["Survived"] == raw["Survived"]
     assert told["reasons"][0]["column"] == "Sex"
     assert told["reasons"][0]["value"] == raw["Sex"]
-    shifts = [reason["shift"] for reason in told["reasons"]]
-    assert shifts == sorted(shifts, reverse=True)
+    weights = [reason["weight"] for reason in told["reasons"]]
+    assert weights == sorted(weights, reverse=True)
     assert told["like"][0]["proximity"] > 0
     assert all(entry["row"] != "17" for entry in told["like"])
     votes = told["votes"]["Survived"]

@@ -194,7 +194,7 @@ def test_formulas_are_escaped_where_it_is_asked_for(tmp_path, manifolia):
     assert written["row"][0] == "'=cmd|0"
     assert set(written["Survived"]) == {"'@yes", "'-no"}
     assert written["map_x"].dtype.kind == "f"
-    read = open_run(tmp_path / "run").coordinates()  # the run itself knows its rows by their own names
+    read = open_run(tmp_path / "run").coordinates  # the run itself knows its rows by their own names
     assert read["row"][0] == "=cmd|0"
     assert set(read["Survived"]) == {"@yes", "-no"}
     assert "=cmd|3" in manifolia("explain", tmp_path / "run", "--row", "=cmd|3").stdout

@@ -37,15 +37,17 @@ def test_a_run_is_diagnosed_and_its_page_made_again(own_run, manifolia):
     assert lines[0].startswith(f"What the map of {own_run} may be trusted for: ")
     assert 1 <= sum(line.startswith("- ") for line in lines) <= 5
     assert any(line.startswith("  0 ") and "solid" in line for line in lines)
+    why = "A map of forest proximities is not meant to keep the distances of the data, so they cannot judge this."
+    assert lines.count(f"  Sizes: cannot tell. {why}") == lines.count(f"  Arrangement: cannot tell. {why}") == 1
     table = pd.read_csv(own_run / "trust.csv")
     assert list(table)[:3] == ["row", "verdict", "reason"]
     assert len(table) == 240
     again = open_run(own_run)
     assert again.report["trust"]["clusters"][0]["name"] == "0"
-    codes = again.payload().arrays["trust.verdict"]
+    codes = again.payload.arrays["trust.verdict"]
     assert np.bincount(codes).sum() == 240
-    words = again.payload().meta["parts"]["trust"]["verdicts"]
-    assert [words[code] for code in codes] == table["verdict"].iloc[again.payload().order].tolist()
+    words = again.payload.meta["parts"]["trust"]["verdicts"]
+    assert [words[code] for code in codes] == table["verdict"].iloc[again.payload.order].tolist()
 
 
 def test_json(own_run, manifolia):
@@ -94,6 +96,26 @@ def test_not_earned_ends_with_code_3(manifolia, tmp_path, rng):
     assert manifolia("diagnose", tmp_path / "run", "--fail-on", "not-earned", "-q").returncode == 3
 
 
+def test_several_targets_get_a_sentence(manifolia, tmp_path):
+    passengers(120)[["Pclass", "Age", "Fare", "Sex", "Survived"]].to_csv(tmp_path / "two.csv", index=False)
+    about = (
+        "map",
+        tmp_path / "two.csv",
+        "-t",
+        "Survived",
+        "-t",
+        "Pclass",
+        "-o",
+        tmp_path / "run",
+        "--set",
+        "n_trees=60",
+    )
+    assert manifolia(*about, "--no-explain").returncode == 0
+    done = manifolia("diagnose", tmp_path / "run")
+    assert "The map has 2 targets, and one can be judged at a time" in done.stdout
+    assert "earned" not in done.stdout
+
+
 def test_an_earned_map_ends_well(own_run, manifolia):
     assert manifolia("diagnose", own_run, "--fail-on", "not-earned").returncode == 0
 
@@ -101,7 +123,7 @@ def test_an_earned_map_ends_well(own_run, manifolia):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--level", "usual"), "level='usual' needs refits"),
+        (("--level", "usual"), "--level usual needs refits of the map, which are not there yet. Use --level quick."),
         (("--clusters", "Colour"), "clusters is 'Colour', and the page of the run has no such column"),
         (("--groups", "Colour"), "groups is 'Colour', and the page of the run has no such column"),
         (("--data", "x.csv"), "A run has its own map, table and target"),

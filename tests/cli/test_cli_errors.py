@@ -21,7 +21,8 @@ WRONG = {
     "--task": (("classify",), "--task must be one of 'auto', 'classification'"),
     "--exclude": (("Agee",), "--exclude: there is no column 'Agee'"),
     "--groups": (("Shp",), "--groups: there is no column 'Shp'. Did you mean 'Ship'?"),
-    "--role": (("Age=categoric",), "--role: roles['Age'] must be one of"),
+    "--key": (("Ship",), "--key: 'Ship' cannot name the rows: 'Titanic' stands in 240 of them."),
+    "--role": (("Age=categoric",), "--role: the role of 'Age' must be one of"),
     "--set": (("n_tree=5",), "--set: guided-map has no parameter 'n_tree'. Did you mean 'n_trees'?"),
     "--seed": (("-1",), "--seed must be at least 0, got -1."),
     "--jobs": (("0",), "--jobs must not be 0."),
@@ -29,6 +30,8 @@ WRONG = {
     "--max-mb": (("-1",), "--max-mb must be above 0, got -1.0."),
     "--sep": (("--",), "--sep must be a single character"),
     "--decimal": ((":",), "--decimal must be '.' or ','"),
+    "--sheet": (("2",), "--sheet is for spreadsheets"),
+    "--encoding": (("utf-99",), "--encoding"),
     "--layer": (("raw",), "--layer and --obsm are for AnnData"),
     "--obsm": (("X_pca",), "--layer and --obsm are for AnnData"),
 }
@@ -72,7 +75,7 @@ def test_a_column_named_like_an_argument_keeps_its_name(tmp_path, manifolia):
     assert done.returncode == 0, done.stderr
     assert '''all rows have the same value: "decimal=','"''' in done.stderr
     assert """"roles={'Sex': 'drop'}" (""" in done.stderr
-    assert "Pass --role column=categorical to use such a column." in done.stderr
+    assert "say which rows belong together: --groups column." in done.stderr
 
 
 def test_what_a_remedy_names_is_written_as_an_option():

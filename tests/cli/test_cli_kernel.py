@@ -64,4 +64,4 @@ def test_explain(tables):
     assert "What matters for where a row lies in the map: how far a row moves" in done.stdout
     one = run("explain", tables / "run", "--row", "3")
     assert one.returncode == 0, one.stderr
-    assert "How far it would move" in one.stdout
+    assert "how far this row would move" in one.stdout

@@ -46,7 +46,7 @@ def test_stdout_ends_with_the_page_and_says_three_things(finished):
 def test_notes_on_the_table_go_to_stderr(finished):
     _, done = finished
     assert "'Name'" in done.stderr  # an identifier
-    assert "--role column=categorical" in done.stderr  # in options, not in arguments of Python
+    assert "if it differs in all of them: --key column; or" in done.stderr  # in options, not in arguments of Python
     assert "'Ship'" in done.stderr  # a constant
     assert "Missing values stay missing: 'Age'" in done.stderr
     assert "Traceback" not in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ def test_a_study_and_a_run(manifolia, table, tmp_path):
     done = manifolia("tune", table, "--target", "Survived", "--range", "sharpness=1:4", *QUICK, "-o", tmp_path / "run")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().splitlines()
-    assert lines[0].startswith("guided-map tuned on 240 rows: 4 settings in ")
+    assert lines[0].startswith("guided-map tuned on 240 rows: 4 settings tried, ")
+    told = re.fullmatch(r".*, (\d+) fits in all \(repeats with other seeds, and fresh ones of the best\), .*", lines[0])
+    assert int(told[1]) > 4
     assert lines[1].startswith("- Recommended: sharpness=")
     assert "auc_r_nx" in lines[2]
     assert lines[-1] == f"Open the page: {tmp_path / 'run' / 'map.html'}"

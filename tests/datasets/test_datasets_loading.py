@@ -413,7 +413,7 @@ def test_files_of_the_wrong_make_are_refused(tmp_path):
 
 def test_parquet_without_pyarrow_names_the_extra(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"Reading shapes.parquet needs.*manifolia\[parquet\]"):
+    with pytest.raises(MissingExtraError, match=r"Reading shapes.parquet needs.*the extra 'parquet' of manifolia"):
         datasets.load("shapes", data_home=home)
 
 

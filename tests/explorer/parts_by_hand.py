@@ -126,7 +126,6 @@ class Whole:
             "columns": [self.column[name] for name in self.features],
             "k": k,
             "kind": "gradient",
-            "scale": 1.0,
             "arrow_scale": 2.0,
             "title": "Why it lies here",
             "note": "A bar says how fast the feature changes as one moves away from this row in the map.",
@@ -134,7 +133,7 @@ class Whole:
         angle = rng.random((total, k)) * 2 * np.pi
         arrays = {
             "feature": self.reasons.astype("<u2"),
-            "weight": np.rint(top * 255).astype("u1"),
+            "weight": top.astype("<f4"),
             "dx": np.rint(127 * top * np.cos(angle)).astype("i1"),
             "dy": np.rint(127 * top * np.sin(angle)).astype("i1"),
             "sign": np.take_along_axis(self.signs, self.reasons, axis=1),

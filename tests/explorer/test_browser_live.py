@@ -55,6 +55,7 @@ def test_rows_are_pasted_and_a_selection_is_read(browser, served):
     expected = model.transform(new)
     ratio = np.linalg.norm(np.diff(shown, axis=0), axis=1) / np.linalg.norm(np.diff(expected, axis=0), axis=1)
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
+    page.wait_for_selector("#panel-new .flagged", state="attached")  # the panel is filled after the map
     assert page.locator("#panel-new .flagged").count() == 1  # the one that is far from all
     assert heard == []
     assert {url.split("/")[2] for url in asked} == {address.split("/")[2]}

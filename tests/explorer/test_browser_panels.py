@@ -122,7 +122,7 @@ def test_reasons_of_a_row_are_those_of_the_data(show):
     page.wait_for_selector(".reason")
     order = whole.reasons[row]
     assert texts(page, ".reason .name") == [whole.features[j] for j in order]
-    top = np.rint(whole.weights[row, order] * 255) / 255
+    top = whole.weights[row, order]
     widths = page.eval_on_selector_all(".reason .fill", "(all) => all.map((one) => one.getBoundingClientRect().width)")
     np.testing.assert_allclose(np.array(widths) / widths[0], top / top[0], atol=0.01)
     signs = page.eval_on_selector_all(
@@ -470,3 +470,65 @@ def test_small_print_can_be_read(show, dark):
         assert min(found) >= 4.5, panel
         body = page.locator(f"#panel-{panel}")
         assert body.evaluate("(one) => one.scrollWidth <= one.clientWidth"), f"{panel} does not fit its width"
+
+
+def test_where_reasons_are_missing_the_page_says_who_has_them(show):
+    whole = Whole()
+    part, feature = whole.payload.meta["parts"]["reasons"], whole.payload.arrays["reasons.feature"].reshape(-1, 4)
+    feature[whole.at[7 : whole.n]] = 2**16 - 1
+    part |= {"n_known": 7, "of_run": True}
+    page = show(whole.payload)
+    page.evaluate("(i) => manifolia.pin(i)", int(whole.at[20]))
+    page.wait_for_selector(".why, #panel-row code")
+    told = page.inner_text("#panel-row section:has(code)")
+    share = f"{700 / whole.n:.2g}"
+    assert f"reasons for 7 of {whole.n} rows ({share}\xa0%), and none for this one. If the run was saved with" in told
+    name = page.evaluate(
+        "(i) => manifolia.data.nameColumn?.text(i) ?? String(manifolia.data.rowNumber(i))", int(whole.at[20])
+    )
+    assert page.inner_text("#panel-row code") == f"manifolia explain RUN --row {name}"
+    page.evaluate("(i) => manifolia.pin(i)", int(whole.at[3]))
+    page.wait_for_selector(".why")
+    assert page.locator("#panel-row code").count() == 0
+    # A page that no run has made names no command.
+    part["of_run"] = False
+    page = show(whole.payload)
+    page.evaluate("(i) => manifolia.pin(i)", int(whole.at[20]))
+    page.wait_for_selector("#panel-row :text('and none for this one.')")
+    assert page.locator("#panel-row code").count() == 0
+
+
+def test_names_of_rows_are_quoted_as_a_shell_needs_it(show, rng):
+    whole = Whole()
+    names = ["plain", "two words", "it's", "-x"] + [f"row{i}" for i in range(4, 8)]
+    payload = build_payload(rng.normal(size=(8, 2)), {"a": np.arange(8.0)}, row_names=names)
+    part = {**whole.payload.meta["parts"]["reasons"], "n_known": 0, "of_run": True, "columns": [-1] * 5}
+    nothing = np.full((8, 4), 2**16 - 1, "<u2")
+    add_part(payload, "reasons", part, feature=nothing, weight=np.zeros((8, 4), "<f4"))
+    page = show(payload)
+    for row, quoted in enumerate(["plain", "'two words'", "'it'\\''s'", "'-x'"]):
+        page.evaluate("(i) => manifolia.pin(i)", int(point_of(payload)[row]))
+        page.wait_for_selector(f"#panel-row .row-title:has-text({names[row]!r})")
+        assert page.inner_text("#panel-row code") == f"manifolia explain RUN --row {quoted}"
+
+
+def test_each_of_several_targets_is_named(show, rng):
+    columns = {"shape": ["round", "flat"] * 4, "shade": ["dark"] * 8}
+    said = {"predicted shape": ["round"] * 8, "predicted shade": ["dark"] * 7 + ["light"]}
+    payload = build_payload(rng.normal(size=(8, 2)), {**columns, **said})
+    place = {column["name"]: i for i, column in enumerate(payload.meta["columns"])}
+    labels = ["target", "predicted", "target 1", "predicted 1"]
+    order = ["shape", "predicted shape", "shade", "predicted shade"]
+    add_part(payload, "model", {"columns": {label: place[name] for label, name in zip(labels, order, strict=True)}})
+    page = show(payload)
+    page.evaluate("(i) => manifolia.pin(i)", int(point_of(payload)[7]))
+    page.wait_for_selector(".facts")
+    facts = page.eval_on_selector_all(
+        ".facts div", "(all) => all.map((e) => [...e.children].map((c) => c.textContent))"
+    )
+    assert facts == [
+        ["Predicted shape", "rounddiffers"],
+        ["shape", "flat"],
+        ["Predicted shade", "lightdiffers"],
+        ["shade", "dark"],
+    ]

@@ -48,6 +48,14 @@ def test_the_line_under_the_title(show, trusted):
     assert page.locator("#panel-overview").is_visible()
 
 
+def test_a_phone_shows_the_whole_line(show, trusted):
+    payload, _ = trusted
+    page = show(payload, width=390, height=844)
+    cut = "(one) => one.scrollWidth > one.clientWidth + 1"
+    assert not page.eval_on_selector(".trust-chip span:not(.sign)", cut)
+    assert not page.eval_on_selector("h1", cut)
+
+
 def test_rows_that_are_not_solid_are_hollow_when_the_map_opens(show, trusted):
     payload, diagnosis = trusted
     page = show(payload)
@@ -96,12 +104,12 @@ def test_the_verdict_on_a_row_comes_first(show, trusted):
     page.wait_for_selector("#panel-row .verdict")
     told = page.inner_text("#panel-row .verdict")
     assert diagnosis.rows.loc[0, "verdict"] == "chance"
-    assert "Chance. Its place is one that chance could have given: it has 0 % of its nearest rows in common" in told
+    assert "Chance. Its place is one that chance could have given: it has 0% of its nearest rows in common" in told
     solid = int(np.flatnonzero(diagnosis.rows["verdict"] == "solid")[0])
     page.evaluate(f"() => manifolia.pin({int(np.flatnonzero(payload.order == solid)[0])})")
     page.wait_for_selector("#panel-row .verdict strong:has-text('Solid')")
     kept = round(100 * diagnosis.rows.loc[solid, "evidence"])
-    assert f"At least {kept} % of its nearest rows" in page.inner_text("#panel-row .verdict")
+    assert f"At least {kept}% of its nearest rows" in page.inner_text("#panel-row .verdict")
 
 
 def test_a_selection_is_counted_by_verdict(show, trusted):

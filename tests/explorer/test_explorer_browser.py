@@ -107,7 +107,10 @@ def test_colors_can_be_chosen_in_three_places(show, clusters):
     assert "missing" in page.inner_text(".legend-body")
     page.click("#tab-features")
     assert names(page, ".feature .name") == ["age", "value", "kind"]  # by importance
-    assert "0.25 ± 0.01" in page.inner_text(".features")
+    assert page.eval_on_selector_all(".feature .count", "(all) => all.map((e) => e.textContent)") == [
+        "67\xa0%",
+        "33\xa0% ± 1\xa0%",
+    ]
     widths = page.eval_on_selector_all(".fill", "(all) => all.map((e) => e.getBoundingClientRect().width)")
     assert widths[1] / widths[0] == pytest.approx(0.5, abs=0.01)
     page.click(".feature:has-text('age')")

@@ -13,14 +13,20 @@ from manifolia.explorer.findings import (
     can_win,
     findings_of,
     importance_finding,
-    isolation_finding,
     more_than_chance,
     neighbour_finding,
-    neighbour_share,
     recognition_finding,
     remedy_finding,
+    targets_finding,
+)
+from manifolia.explorer.row_findings import (
+    extremes_finding,
+    isolation_finding,
+    neighbour_share,
+    residual_finding,
     surprise_finding,
 )
+from manifolia.tables.naming import percent
 
 LINE = np.column_stack([np.arange(8.0), np.zeros(8)])
 
@@ -136,7 +142,7 @@ def test_what_would_show_more_is_named_with_its_figures_or_said_not_to_be_known(
     trials = [Trial("three dimensions", 0.61), Trial("guided-map", 0.62)]
     assert remedy_finding(trials, learned, y).text == (
         "Tried on this table with the same forest, and not clearly better than this map with its 60% of the rows: "
-        "three dimensions with 61% and guided-map with 62%; more trees or another method may be."
+        "three dimensions with 61% and guided-map with 62%. More trees or another method may show more."
     )
     trials = [Trial("three dimensions"), Trial("guided-map")]
     assert remedy_finding(trials, learned, y).text == (
@@ -152,14 +158,46 @@ def test_what_would_show_more_is_named_with_its_figures_or_said_not_to_be_known(
 
 
 def test_several_targets_of_classes_are_not_called_variance():
-    text = neighbour_finding(8, "a and b", learned=Learned(0.9, -0.1, classes=True), y=None, scores={}).text
-    assert "right about 80% of the labels of a and b" in text
+    both = np.array([["x", 0]] * 3 + [["y", 1]] * 5 + [[None, 1]], dtype=object)
+    both[0, 1] = 1  # 5 of 8 are y, 6 of 8 are 1
+    learned = Learned(0.9, -0.1, classes=True)
+    text = neighbour_finding(9, "a and b", learned=learned, y=None, scores={}, targets=both).text
+    assert "right about 80% of the labels of a and b (always guessing the most frequent: 69%); the forest" in text
     assert "variance" not in text
+
+
+def test_the_largest_residuals_are_worth_a_look():
+    y = np.array([1.0, 2.0, 3.0, 4.0, 50.0, np.nan])
+    guess = np.array([1.1, 2.2, 3.1, 14.0, 5.0, 7.0])
+    found = residual_finding(y, guess, "price", list("abcdef"))
+    assert found.rows[:2] == (4, 3)
+    assert 5 not in found.rows  # whose price is not known
+    assert (
+        "Farthest from the price that the forest would guess, and so worth a look: e (50, guessed 5), d (4, g"
+        in found.text
+    )
+    off = np.median([0.1, 0.2, 0.1, 10.0, 45.0]) / y[:5].std()
+    assert f"Half of the rows are at most {off:.2g} standard deviations off." in found.text
+    several = residual_finding(
+        np.c_[y[:5], 100 * y[4::-1]], np.c_[y[:5], 100 * y[4::-1] + [0, 0, 900, 0, 0]], "both", "abcde"
+    )
+    assert several.rows[0] == 2
+    assert ", of the target that is farthest off, " in several.text
+    assert "c (300, guessed 1200)" in several.text
+
+
+def test_residuals_are_told_of_targets_that_were_learned(rng):
+    y = rng.normal(size=80)
+    noise = rng.normal(size=80)
+    for guess, told in ((y + 0.1 * noise, True), (noise, False)):
+        about = {"target": "price", "y": y, "learned": Learned(0.9, 0.0, classes=False), "predicted": guess}
+        found = findings_of(rng.normal(size=(80, 2)), [str(i) for i in range(80)], **about)
+        assert any("would guess, and so worth a look" in one.text for one in found) == told
 
 
 def test_numbers_and_maps_without_a_target():
     text = neighbour_finding(8, "price", learned=Learned(0.6, -0.1, classes=False), y=None, scores={}).text
-    assert "explain 50% of the variance of price" in text
+    assert "explain 50% of the variance of price (always guessing the mean: 0%); the forest" in text
     scores = {"neighbor_recall": 0.5, "trustworthiness": 0.9}
     text = neighbour_finding(8, "", learned=None, y=None, scores=scores).text
     assert text.startswith("50% of a row's 7 nearest rows")
@@ -315,3 +353,46 @@ def test_neighbours_of_the_own_group_have_no_share():
     ).text  # fmt: skip
     assert "its 3 nearest rows of other patients" in text
     assert "of rows of patients it was not trained on" in text
+
+
+def test_a_few_rows_that_hold_most_of_the_variance_are_named():
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=400)
+    names = [f"r{i}" for i in range(400)]
+    assert extremes_finding(numbers, "price", names) == []
+    numbers[[17, 200]] = 90.0, -80.0
+    (finding,) = extremes_finding(numbers, "price", names)
+    share = ((numbers[[17, 200]] - numbers.mean()) ** 2).sum() / (400 * numbers.var())
+    assert finding.text.startswith(
+        f"2 of 400 rows hold {share:.0%} of the variance of price: r17 (90), r200 (-80). What"
+    )
+    assert finding.rows == (17, 200)
+    assert finding.text.endswith("otherwise take the rank of price as the target.")  # some are below 0
+    (finding,) = extremes_finding(np.abs(numbers) + 1.0, "price", names)
+    assert finding.text.endswith("otherwise take the logarithm or the rank of price as the target.")
+    assert extremes_finding(numbers[:40], "price", names) == []  # one of forty may well hold most of it
+
+
+def test_a_forest_that_is_worse_than_the_mean_has_no_importances():
+    y, guesses = np.r_[np.arange(60.0), 5000.0], np.r_[np.arange(60.0), 200.0]
+    learned = Learned(-0.1, 0.0, classes=False)
+    found = findings_of(
+        np.random.default_rng(0).normal(size=(61, 2)), [f"r{i}" for i in range(61)], target="price", y=y,
+        learned=learned, importances={"age": (1.0, 0.1)}, purpose="price", predicted=guesses,
+    )  # fmt: skip
+    assert "the forest guesses price no better than the mean" in found[0].text
+
+
+def test_each_of_a_few_targets_is_judged_by_itself():
+    y = np.array([["a", "u"], ["b", "v"]] * 30, dtype=object)
+    guesses = y.copy()
+    guesses[::2, 1] = "v"
+    (finding,) = targets_finding(y, guesses, ["kind", "side"], Learned(0.75, 0.0, classes=True))
+    assert finding.text.endswith("gets right: kind 100% (50%) and side 50% (50%).")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(1.0, "100%"), (0.9966, "99.7%"), (0.99991, "more than 99.9%"), (0.5, "50%"), (0.0, "0%")]
+)
+def test_only_all_is_100_percent(share, text):
+    assert percent(share) == text

@@ -111,6 +111,9 @@ def test_a_run_and_its_model_show_the_same(forest_map, guide):
     run = make_run(read(table), Request(target=("kind",), guide=guide, settings={"n_trees": 30}, title="Guided map"))
     model = mf.GuidedMap(n_trees=30, guide=None if guide == "forest" else guide, random_state=0).fit(X, table["kind"])
     page = payload_of_model(model, X, table["kind"], importances=True)
+    # But for one thing: `manifolia explain` can be asked of a run alone.
+    assert run.payload.meta["parts"]["reasons"].pop("of_run") is True
+    assert page.meta["parts"]["reasons"].pop("of_run") is False
     for part, told in run.payload.meta["parts"].items():
         if part != "quality":  # where a run has more scores
             assert page.meta["parts"][part] == told, part
@@ -121,8 +124,13 @@ def test_a_run_and_its_model_show_the_same(forest_map, guide):
         np.testing.assert_array_equal(page.arrays[name], array, err_msg=name)
 
 
-def test_importances_are_not_computed_unless_asked_for(forest_map):
+def test_importances_are_measured_unless_that_takes_long(forest_map, monkeypatch):
     model, X, y = forest_map
+    measured = payload_of_model(model, X, y, importances=True).meta["importances"]
+    assert len(measured) == X.shape[1]
+    assert payload_of_model(model, X, y).meta["importances"] == measured
+    assert payload_of_model(model, X, y, importances=False).meta["importances"] == []
+    monkeypatch.setattr("manifolia.explorer.column_weights._IMPORTANCE_STEPS", 10.0)
     assert payload_of_model(model, X, y).meta["importances"] == []
     given = payload_of_model(model, X, y, importances={"signal": 2.0})
     assert given.meta["importances"] == [{"name": "signal", "value": 2.0, "error": None}]
@@ -238,7 +246,7 @@ def test_texts_have_no_colors_and_a_target_of_texts_chooses_none(tmp_path, data)
     payload = build_payload(X.iloc[:, :2], {"c": X["c"], "name": names})
     (tmp_path / "a.html").write_text("mine")
     with pytest.raises(ParameterError, match=r"color_by is 'name', which is a column of texts.* Use one of 'c'\."):
-        mf.explore(payload, path=tmp_path / "a.html", color_by="name")
+        mf.explore(payload, path=tmp_path / "a.html", color_by="name", force=True)
     with pytest.raises(ParameterError, match="column of texts"):
         build_payload(X.iloc[:, :2], {"c": X["c"], "name": names}, color_by="name")
     with pytest.raises(ParameterError, match="and the page has no other"):
@@ -252,8 +260,8 @@ def test_texts_have_no_colors_and_a_target_of_texts_chooses_none(tmp_path, data)
 
 def test_what_cannot_be_shown_is_refused(tmp_path, data):
     X, y = data
-    with pytest.raises(TypeError, match="model_or_run is DataFrame"):
-        mf.explore(X, path=tmp_path / "e.html")
+    with pytest.raises(TypeError, match="model_or_run is DataFrame with 6 columns"):
+        mf.explore(pd.concat([X, X], axis=1), path=tmp_path / "e.html")
     with pytest.raises(NotFittedError):
         mf.explore(mf.RFPHATE(), X, path=tmp_path / "e.html")
     with pytest.raises(ValueError, match=r"X has shape \(5, 3\) and the map has 60 rows"):
@@ -273,12 +281,12 @@ def test_what_does_not_fit_is_warned_about(tmp_path, rng):
 def test_a_map_coloured_by_something_else_is_not_judged_by_it(tmp_path, forest_map):
     model, X, y = forest_map
     for other in (np.where(y == 1, "ill", "well"), np.column_stack([y, y]), np.linspace(0, 1, len(y))):
-        meta, _ = read_page(mf.explore(model, X, other, tmp_path / "map.html", importances=True))
+        meta, _ = read_page(mf.explore(model, X, other, tmp_path / "map.html", force=True))
         said = " ".join(finding["text"] for finding in meta["findings"])
         assert "than the forest would guess" not in said
         assert "no better than chance" not in said
-    own, _ = read_page(mf.explore(model, X, y.astype(float), tmp_path / "map.html", importances=True))
+    own, _ = read_page(mf.explore(model, X, y.astype(float), tmp_path / "map.html", force=True))
     assert any("vote of its 10 nearest" in finding["text"] for finding in own["findings"])
     numbers = mf.RFPHATE(n_trees=30, random_state=0).fit(X, X["signal"])
-    meta, _ = read_page(mf.explore(numbers, X, np.where(y == 1, "ill", "well"), tmp_path / "map.html"))
+    meta, _ = read_page(mf.explore(numbers, X, np.where(y == 1, "ill", "well"), tmp_path / "map.html", force=True))
     assert meta["findings"]

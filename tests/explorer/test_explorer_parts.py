@@ -29,8 +29,8 @@ def weights_of(part, n_features):
     """Decode the weights of all features; those that are not among the first have none."""
     feature = part.rows["feature"].astype(int)
     out = np.full((len(feature), n_features + 1), np.nan)
-    coded = part.rows["weight"].astype(float) / 255 * part.meta["scale"]
-    np.put_along_axis(out, np.where(feature == NO_FEATURE, n_features, feature), coded, axis=1)
+    weight = part.rows["weight"].astype(float)
+    np.put_along_axis(out, np.where(feature == NO_FEATURE, n_features, feature), weight, axis=1)
     return out[:, :n_features]
 
 
@@ -58,9 +58,9 @@ def test_reasons_of_a_formula_are_its_derivative(flat, kernel_map):
     assert part.meta["features"] == list(X.columns)
     J = model.jacobian(X) * X.to_numpy().std(axis=0)
     lengths = np.linalg.norm(J, axis=1) / spread(model.embedding_)
-    np.testing.assert_allclose(weights_of(part, 6), lengths, atol=part.meta["scale"] / 255)
+    np.testing.assert_allclose(weights_of(part, 6), lengths, rtol=1e-6)
     order = np.take_along_axis(lengths, part.rows["feature"].astype(int), axis=1)
-    assert (np.diff(order, axis=1) <= part.meta["scale"] / 255).all()
+    assert (np.diff(order, axis=1) <= 0).all()
     sign = np.sign(X - X.median()).to_numpy()
     np.testing.assert_array_equal(part.rows["sign"], np.take_along_axis(sign, part.rows["feature"].astype(int), axis=1))
     arrows = np.take_along_axis(J.transpose(0, 2, 1), part.rows["feature"].astype(int)[:, :, None], axis=1)
@@ -177,7 +177,7 @@ def test_a_forest_map_is_explained_by_what_moves_rows(flat):
             other.iloc[:, f] = value
             moved.append(np.linalg.norm(model.transform(other) - home, axis=1))
         expected = np.mean(moved, axis=0) / spread(model.embedding_)
-        np.testing.assert_allclose(np.nan_to_num(found[rows, f]), expected, atol=parts["reasons"].meta["scale"] / 254)
+        np.testing.assert_allclose(np.nan_to_num(found[rows, f]), expected, rtol=1e-6, atol=1e-9)
     assert np.nanmean(found, axis=0).argmax() in (0, 2, 3)  # what the class depends on
     assert parts["neighbors"].meta["metric"] == "forest proximity"
     P = model.proximity_matrix().toarray()
@@ -201,7 +201,7 @@ def test_featuremap_gives_its_own_importance_and_saliency(rng):
     parts = by_name(payload)
     importance = np.asarray(model.feature_importance(), dtype=float)
     found = weights_of(parts["reasons"], 6)
-    np.testing.assert_allclose(np.nan_to_num(found), importance, atol=parts["reasons"].meta["scale"] / 254)
+    np.testing.assert_allclose(np.nan_to_num(found), importance, rtol=1e-6, atol=1e-9)
     assert parts["reasons"].meta["features"][4] == "pixel 1, 1"
     reliability = parts["reasons"].rows["reliability"] / 255
     np.testing.assert_allclose(reliability, np.clip(model.reliability_, 0, 1), atol=1 / 500)
@@ -268,3 +268,30 @@ def test_a_sample_of_the_rows_is_said(flat, monkeypatch):
     part = by_name(payload)["reasons"]
     assert "fair sample of 50 rows" in part.meta["note"]
     assert (part.rows["feature"] != NO_FEATURE).any(axis=1).sum() == 50
+
+
+@pytest.mark.parametrize("method", ["guided-map", "pca"])
+def test_rows_that_findings_name_have_reasons_with_the_numbers_of_explain(flat, method, monkeypatch, tmp_path):
+    from manifolia.explorer.parts import effects
+
+    X, Z = flat
+    monkeypatch.setattr(effects, "_PLACEMENTS", 6 * 4 * 5)  # five rows of all
+    table = X.assign(kind=np.where(Z[:, 0] > 0, "right", "left"))
+    settings = {"n_trees": 20} if method == "guided-map" else {}
+    run = mf.map(table, "kind", method=method, guide="forest" if settings else None, out=tmp_path / "run", **settings)
+    part = by_name(run.payload)["reasons"]
+    named = {row for finding in run.findings for row in finding.rows}
+    known = set(np.flatnonzero((part.rows["feature"] != NO_FEATURE).any(axis=1)).tolist())
+    assert len(named) >= 3
+    assert named <= known
+    assert len(known - named) <= 5
+    assert len(known) > 5  # the sample alone does not hold those that are named
+    assert part.meta["n_known"] == len(known)
+    assert "sample of 5 rows, and for the rows that findings name." in part.meta["note"]
+    for asked in (run, mf.open_run(tmp_path / "run")):
+        for row in sorted(named):
+            told = asked.explain(str(row)).reasons.set_index("column")["weight"]
+            shown = weights_of(part, len(part.meta["features"]))[row]
+            assert np.isfinite(shown).any()
+            for name, weight in zip(part.meta["features"], shown, strict=True):
+                assert np.isnan(weight) or weight == pytest.approx(told[name], rel=1e-6, abs=1e-12)

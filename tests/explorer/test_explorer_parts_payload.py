@@ -18,7 +18,7 @@ def some_parts(n, rng, k=10):
     rows = np.arange(n)
     reasons = Part(
         "reasons",
-        {"features": ["a", "b", "gone"], "k": k, "kind": "gradient", "scale": 1.0, "arrow_scale": 2.0},
+        {"features": ["a", "b", "gone"], "k": k, "kind": "gradient", "arrow_scale": 2.0},
         rows={
             "feature": rng.integers(0, 3, (n, k)).astype(np.uint16),
             "weight": (rows[:, None] + np.arange(k)).astype(np.uint8),
@@ -52,7 +52,7 @@ def test_lines_follow_the_points_and_links_name_points(tmp_path, rng):
         parts=parts,
     )
     meta, arrays = read_page(write_page(payload, tmp_path / "m.html"))
-    assert meta["version"] == 3
+    assert meta["version"] == 4
     reasons = meta["parts"]["reasons"]
     assert [meta["columns"][i]["name"] if i >= 0 else None for i in reasons["columns"]] == ["a", "b", None]
     (q,) = meta["parts"]["quality"]["columns"].values()
@@ -122,5 +122,5 @@ def test_a_part_of_another_length_is_refused(rng):
 def test_another_version_is_refused(tmp_path, rng):
     payload = build_payload(rng.normal(size=(6, 2)), {"a": np.arange(6)})
     payload.meta["version"] = 2
-    with pytest.raises(ModelFileError, match=r"version 2, and manifolia reads .*, version 3"):
+    with pytest.raises(ModelFileError, match=r"version 2, and manifolia reads .*, version 4"):
         Payload.load(payload.save(tmp_path / "old.npz"))

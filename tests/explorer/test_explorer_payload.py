@@ -345,7 +345,7 @@ def changed_file(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p: p.meta.update(version=4), "version 4"),
+        (lambda p: p.meta.update(version=5), "version 5"),
         (lambda p: p.meta.update(parts=[]), "not those it describes"),
         (lambda p: p.arrays.update({"reasons.k": np.zeros(3, np.uint8)}), "not those it describes"),
         (lambda p: p.meta.update(format="other"), "'other'"),

@@ -152,8 +152,8 @@ def test_new_rows_of_a_run_that_was_stored_have_the_votes_of_all_trees_or_of_the
     run = make_run(read(frame[:100]), Request(("kind",), "guided-map", guide=guide, **fast))
     write_run(run, tmp_path / "run")
     stored = open_run(tmp_path / "run")
-    placed = place_new(stored.context(stored.payload()), read(frame[100:]), stored.report)
-    page = with_new_rows(stored.payload(), placed.new)
+    placed = place_new(stored.page_context(), read(frame[100:]), stored.report)
+    page = with_new_rows(stored.payload, placed.new)
     told = votes_on(page.meta, page.arrays)
     assert told[:100] == votes_on(run.payload.meta, run.payload.arrays)
     method, voters = run.model[-1], page.meta["parts"]["model"]["voters"]

@@ -88,7 +88,7 @@ def test_what_needs_anywidget_says_so(payload, without_anywidget, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     explorer = mf.Explorer(payload)
     for act in (lambda: setattr(explorer, "selection", [1]), lambda: explorer.observe(print)):
-        with pytest.raises(ImportError, match=r"manifolia\[notebook\]"):
+        with pytest.raises(ImportError, match=r"the extra 'notebook' of manifolia"):
             act()
 
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeCV
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
@@ -59,9 +60,24 @@ def test_margins_of_pairs_are_scikit_learns(n_classes):
     Z = read_scale(X).rows(X)
     machine = fit_machines(X, [Output(values, n_classes)], np.arange(120) % 4 == 3).machines[0]
     margins = guide_models._kernel(Z, machine.vectors, 0.25, machine.weights) + machine.offsets
-    svc = SVC(C=10.0, gamma=0.25, decision_function_shape="ovo").fit(Z, values)
-    expected = svc.decision_function(Z).reshape(120, -1)
-    np.testing.assert_allclose(margins, -expected if n_classes == 2 else expected, atol=1e-8)
+    K, sign = guide_models.kernel_values(Z, Z, 0.25), -1.0 if n_classes == 2 else 1.0
+    # libsvm stops at 1e-3, and rounding decides where.
+    for rows, kernel, atol in ((K, {"kernel": "precomputed"}, 1e-8), (Z, {"gamma": 0.25}, 5e-3)):
+        svc = SVC(C=10.0, decision_function_shape="ovo", **kernel).fit(rows, values)
+        np.testing.assert_allclose(margins, sign * svc.decision_function(rows).reshape(120, -1), atol=atol)
+
+
+def test_a_constant_column_has_no_width_whatever_the_rounding():
+    X = np.column_stack([np.full(7, 0.1), np.arange(7.0)])
+    assert X[:, 0].std() > 0.0
+    assert read_scale(X).width[0] == 1.0
+    assert np.abs(read_scale(X).rows(np.add(X, [0.5, 0.0]))[:, 0] - 0.5).max() < 1e-9
+
+
+def test_kernel_values_are_scikit_learns():
+    X, Z = np.random.default_rng(0).normal(size=(2, 9, 300))
+    np.testing.assert_allclose(guide_models.kernel_values(X, Z, 0.01), rbf_kernel(X, Z, gamma=0.01), rtol=1e-12)
+    assert guide_models.kernel_values(X, X, 1e9).max() <= 1.0  # no distance is below 0, whatever the rounding
 
 
 def test_support_vector_regression_is_scikit_learns():
@@ -75,9 +91,11 @@ def test_support_vector_regression_is_scikit_learns():
     ]
     assert errors[1] < 0.9 * errors[0]
     for kept, C in ((hold, 10.0), (np.zeros(120, dtype=bool), 1.0)):
-        expected = SVR(C=C, gamma=0.25).fit(Z, scaled).predict(Z) * numbers.std() + numbers.mean()
         model = fit_machines(X, [Output(numbers, 0)], kept)
-        np.testing.assert_allclose(model.predict(X)[0][:, 0], expected, rtol=1e-7)
+        K = guide_models.kernel_values(Z, Z, 0.25)
+        for rows, kernel, atol in ((K, {"kernel": "precomputed"}, 1e-5), (Z, {"gamma": 0.25}, 0.1)):
+            expected = SVR(C=C, **kernel).fit(rows, scaled).predict(rows) * numbers.std() + numbers.mean()
+            np.testing.assert_allclose(model.predict(X)[0][:, 0], expected, atol=atol)
 
 
 def test_margins_are_coupled_as_price_and_others_do():

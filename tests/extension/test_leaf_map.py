@@ -10,9 +10,11 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 
 from manifolia import forest as F
 from manifolia.exceptions import ManifoliaWarning
-from manifolia.extension.leaf_map import LeafValues, leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.extension.leaf_map import LeafValues, leaf_values, place_new, place_training
+from manifolia.extension.vote_map import out_of_bag_prediction
 from manifolia.forest.grow import contrast_forest
 from manifolia.forest.leaf_tables import leaf_ids, leaf_table
+from manifolia.forest.targets import Target, read_target
 from manifolia.forest.trees import check_forest_input
 
 
@@ -168,32 +170,28 @@ def test_leaves_of_the_contrast_alone_are_empty():
     assert (placed <= X.max(axis=0)).all()
 
 
-EVERYONE = np.ones(150, dtype=bool)
-
-
 def test_out_of_bag_prediction_of_classes(iris):
     _, y, model, table = iris
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    predicted = out_of_bag_prediction(table, names, EVERYONE, classification=True)
+    predicted = out_of_bag_prediction(table, read_target(names, len(names)))
     assert predicted.dtype == names.dtype
     assert (predicted == names).mean() == pytest.approx(model.oob_score_)
 
 
 def test_out_of_bag_prediction_of_numbers(diabetes):
     _, y, model, table = diabetes
-    predicted = out_of_bag_prediction(table, y, np.ones(len(y), dtype=bool), classification=False)
+    predicted = out_of_bag_prediction(table, read_target(y, len(y), "regression"))
     np.testing.assert_allclose(predicted, model.oob_prediction_, rtol=1e-13)
 
 
 def test_out_of_bag_prediction_of_several_outputs():
     X, Y = make_multilabel_classification(200, 8, n_classes=3, random_state=0)
     model = RandomForestClassifier(80, oob_score=True, random_state=0).fit(X, Y)
-    everyone = np.ones(200, dtype=bool)
-    predicted = out_of_bag_prediction(leaf_table(model, X), Y, everyone, classification=True)
+    predicted = out_of_bag_prediction(leaf_table(model, X), read_target(Y, 200))
     np.testing.assert_array_equal(predicted, model.oob_decision_function_.argmax(axis=1))
     two = np.column_stack([X[:, 0], 3 * X[:, 1]])
     model = RandomForestRegressor(80, oob_score=True, random_state=0).fit(X, two)
-    predicted = out_of_bag_prediction(leaf_table(model, X), two, everyone, classification=False)
+    predicted = out_of_bag_prediction(leaf_table(model, X), read_target(two, 200))
     np.testing.assert_allclose(predicted, model.oob_prediction_, rtol=1e-12)
 
 
@@ -201,7 +199,7 @@ def test_only_labelled_rows_have_a_say(diabetes):
     """A forest trained on every row, asked about some of their labels: leaves average those that are given."""
     _, y, _, table = diabetes
     labelled = np.arange(len(y)) % 3 > 0
-    predicted = out_of_bag_prediction(table, y[labelled], labelled, classification=False)
+    predicted = out_of_bag_prediction(table, Target(y[labelled], labelled, "regression"))
     assert predicted.shape == y.shape  # rows without a label are predicted too
     assert y[labelled].min() <= predicted.min()  # rows without a label would count as 0 and pull the mean down
     assert predicted.mean() == pytest.approx(y.mean(), rel=0.05)

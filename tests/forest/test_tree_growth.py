@@ -18,8 +18,8 @@ from manifolia._core.parallel import threads
 from manifolia.exceptions import MemoryLimitError, ParameterError
 from manifolia.forest.coded_tables import code_table
 from manifolia.forest.grow import fit_forest
-from manifolia.forest.tree_growth import can_grow, grow_trees, n_tried
-from manifolia.kernels.node_search import BINNED, EXACT, NEARLY
+from manifolia.forest.tree_growth import as_nodes, can_grow, grow_trees, n_tried
+from manifolia.kernels.node_search import BINNED, EXACT, NEARLY, TWO
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
@@ -128,6 +128,34 @@ def test_trees_are_as_large_and_as_good_as_scikit_learns(table, gaps):
     assert sizes[0] == pytest.approx(sizes[1], rel=0.05)
     assert scores[0] == pytest.approx(scores[1], abs=0.02)
     assert scores[0] > 0.35
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_sharp_borders_are_found_in_large_nodes_too(rng, kind):
+    """Bins alone would leave rows on the wrong side, and each costs nodes: half as many again."""
+    X = rng.normal(size=(3000, 6))
+    y = (X[:, 0] > 0.3) * 1 + 2 * (X[:, 1] > -0.2)
+    make = classifier if kind == "classes" else regressor
+    sizes = [
+        np.mean([tree.tree_.node_count for seed in range(3) for tree in fit(seed).estimators_])
+        for fit in (
+            lambda seed: grow_trees(make(40, max_features=4, random_state=seed), X, y),
+            lambda seed: make(40, max_features=4, random_state=seed).fit(X, y),
+        )
+    ]
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.2)
+
+
+def test_nodes_are_the_same_however_scikit_learn_lays_them_out(gaps):
+    words = np.arange(24).reshape(3, 8)
+    words[:, 7] = [0, 1, 0]
+    (tree,) = classifier(1).fit(*gaps).estimators_
+    dtype = tree.tree_.__getstate__()["nodes"].dtype
+    other = np.dtype([(name, dtype[name]) for name in dtype.names])  # without gaps between the fields
+    assert other.itemsize < dtype.itemsize
+    one, two = as_nodes(words, dtype), as_nodes(words, other)
+    for name in dtype.names:
+        np.testing.assert_array_equal(one[name], two[name])
 
 
 def test_the_forest_is_a_fitted_forest_of_scikit_learn(gaps):
@@ -426,3 +454,8 @@ def test_two_of_256_values_share_a_code_and_are_told_apart_all_the_same(rng):
 def test_255_values_are_exact_and_257_are_binned():
     kinds = [code_table(np.arange(n, dtype=float)[:, np.newaxis]).kinds[0] for n in (255, 256, 257)]
     assert kinds == [EXACT, NEARLY, BINNED]
+
+
+def test_two_values_are_told_from_two_and_missing_ones():
+    X = np.column_stack([[0.0, 5.0, 5.0, 0.0], [0.0, 5.0, np.nan, 0.0], [1.0, 1.0, 1.0, 1.0], [1.0, np.nan, 1.0, 1.0]])
+    assert code_table(X).kinds.tolist() == [TWO, EXACT, EXACT, EXACT]

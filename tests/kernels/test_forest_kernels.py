@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -265,3 +267,19 @@ def test_places_weighed_by_values(role, power):
             module.place_by_values(leaf, parts, values, filled, guess, power, first, last, out)
     np.testing.assert_allclose(got, expected, rtol=1e-12)
     assert np.abs(got).max() > 0.1
+
+
+@pytest.mark.parametrize("n_groups", [1, 3])
+def test_entries_of_voted_leaves(n_groups):
+    leaf, counts, offsets, generator = random_table(8)
+    weight, Y = generator.uniform(size=17), generator.normal(size=(17, 2))
+    group = generator.integers(-1, n_groups, size=17).astype(np.int32)  # some rows have none
+    for t, (first, last) in enumerate(itertools.pairwise(offsets)):
+        results = []
+        for module in (kernels, naive):
+            sizes, groups, content = np.empty(last - first, int), np.empty(17, np.int32), np.empty((17, 3))
+            used = module.fill_voted_leaves(leaf[t], first, counts[t] * weight, group, Y, sizes, groups, content)
+            results.append((used, sizes, groups[:used], content[:used]))
+        for got, expected in zip(*results, strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-12)
+        assert results[0][0] > 0

@@ -167,7 +167,8 @@ def test_rows_are_moved_to_their_side_in_order(node, missing_left):
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [(1.0, 2.0), (-3.0, 5.0), (-0.0, 1e-45), (-3e38, 3e38), (1.0, np.nextafter(np.float32(1), 2))]
+    ("a", "b"),
+    [(1.0, 2.0), (-3.0, 5.0), (-0.0, 1e-45), (-3e38, 3e38), (1.0, np.nextafter(np.float32(1), np.float32(2)))],
 )
 def test_thresholds_lie_between_values(a, b):
     room = np.zeros(2, np.uint32)
@@ -264,6 +265,58 @@ def test_the_best_split_of_numbers_is_found(node, rng, f, n_outputs, min_leaf, b
     same_split(by_rows[0], by_codes[0])
 
 
+@pytest.mark.parametrize("best", [-1.0, 1e9])
+@pytest.mark.parametrize("min_leaf", [1, 4])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("size", [2, 5, 100])
+def test_columns_of_two_values_have_one_split(rng, size, n_outputs, min_leaf, best):
+    parts = np.column_stack([rng.integers(1, 5, size + 7), rng.integers(-16, 16, (size + 7, n_outputs)) / 4])
+    codes = rng.permutation(np.concatenate([[0, 1], rng.integers(0, 2, size - 2)])).astype(np.uint8)
+    own = parts[7:]
+    total, whole = (own[:, :1] * own[:, 1:]).sum(axis=0), own[:, 0].sum()
+    args = (codes, parts, 7, size, total, whole, best, min_leaf)
+    assert grow_numbers.split_two_numbers(*args) == naive_numbers.split_two_numbers(*args)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gaps_left", [False, True])
+@pytest.mark.parametrize(("size", "n_bins"), [(60, 3), (700, 3), (700, 200)])
+@pytest.mark.parametrize("min_leaf", [1, 20])
+def test_a_cut_is_refined_inside_the_bins_beside_it(rng, size, n_bins, min_leaf, gaps_left, weighted):
+    n, start = 900, 7
+    X = rng.normal(size=(n, 1)).astype(np.float32)
+    X[rng.random(n) < 0.2] = np.nan
+    table = code_table(X)
+    codes = table.columns[0]
+    coarse = np.where(codes == 255, 255, codes // (255 // n_bins)).astype(np.uint8)[np.newaxis]
+    table = table._replace(columns=coarse, rows=np.ascontiguousarray(coarse.T))
+    words = np.sort(rng.choice(n, size + 2 * start, replace=False)).astype(np.uint64)
+    words |= rng.integers(0, 3, len(words)).astype(np.uint64) << np.uint64(32)
+    words |= rng.integers(1, 4, len(words)).astype(np.uint64) << np.uint64(48)
+    marks, pairs, spare = np.zeros(size, np.uint8), np.zeros(size, np.uint64), np.zeros(size, np.uint64)
+    last, first = n_bins // 2, n_bins // 2 + 1
+    for by_row in (False, True):
+        args = (table, 0, by_row, words, start, size, last, first, gaps_left, marks, pairs)
+        n_near = agree(node_search.gather_beside, naive_search.gather_beside, *args)
+    node_search.gather_beside(*args)
+    count = np.zeros(256, np.int64)
+    agree(node_search.sort_pairs, naive_search.sort_pairs, pairs, spare, n_near, count, but=(1, 3))
+    node_search.sort_pairs(pairs, spare, n_near, count)
+    weight = rng.integers(1, 20, n) / 8 if weighted else NO_WEIGHT
+    read = [naive_classes.read_word(word, weight) for word in words[start : start + size]]
+    total = np.bincount([k for _, k, _ in read], [w for _, _, w in read], minlength=4)
+    args = (pairs, n_near, marks, words, start, size, weight, np.zeros(4), total, total.sum(), min_leaf)
+    refined = both(grow_classes.refine_classes, naive_classes.refine_classes, *args)[:2]
+    assert tuple(refined[0]) == tuple(refined[1])
+    parts = np.column_stack([rng.integers(1, 5, len(words)), rng.integers(-16, 16, (len(words), 2)) / 4])
+    own = parts[start : start + size]
+    total, whole = (own[:, :1] * own[:, 1:]).sum(axis=0), own[:, 0].sum()
+    args = (pairs, n_near, marks, parts, start, size, np.zeros(2), total, whole, min_leaf)
+    refined = both(grow_numbers.refine_numbers, naive_numbers.refine_numbers, *args)[:2]
+    assert tuple(refined[0]) == tuple(refined[1])
+    agree(node_search.mark_beside, naive_search.mark_beside, pairs, n_near, int(refined[0][0]), marks)
+
+
 # --- whole trees ---
 
 TABLES = {
@@ -273,6 +326,7 @@ TABLES = {
     "fine with gaps": lambda rng, n: np.where(rng.random((n, 3)) < 0.2, np.nan, rng.normal(size=(n, 3))),
     "constant columns": lambda rng, n: np.column_stack([np.ones(n), np.full(n, np.nan), rng.integers(0, 3, n)]),
     "256 values": lambda rng, n: np.concatenate([np.arange(256), rng.integers(0, 256, 3 * n)])[: 2 * n].reshape(n, 2),
+    "two values": lambda rng, n: rng.integers(0, 2, (n, 5)) * [1, 2, 3, 4, -5],
     "duplicates": lambda rng, n: np.repeat(rng.normal(size=(-(-n // 4), 3)), 4, axis=0)[:n],
 }
 LIMITS = {

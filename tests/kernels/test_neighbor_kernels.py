@@ -102,6 +102,33 @@ def test_smallest(rng, dtype):
     np.testing.assert_array_equal(results[0][1], results[1][1])
 
 
+@pytest.mark.parametrize("k", [kernels.FEW, kernels.FEW + 1, 100, 148])
+def test_many_neighbours_are_kept_in_a_heap_and_put_in_order(rng, k):
+    """Small integers, with ties at every distance: the order by index decides who is kept."""
+    X = rng.integers(0, 3, size=(150, 4)).astype(np.float64)
+    G, own = X @ X.T, np.where(np.arange(150) % 3, np.arange(150), -1)
+    csr = sp.csr_array(X)
+    parts = (csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64))
+    candidates = np.stack([rng.permutation(150) for _ in range(150)]).astype(np.int32)
+    counts = np.where(np.arange(150) % 4, 150, -1)
+    results = []
+    for module in (kernels, naive):
+        listed, number = np.full((150, 150), NOBODY, dtype=np.int32), np.full(150, NOBODY, dtype=np.int64)
+        module.shortlist(G, np.diag(G), np.diag(G), 0.01, 1e-3, own, k, listed, number)
+        found = [listed, number]
+        for measure, given in (
+            (module.measure, (X, X, 0, own, candidates, counts)),
+            (module.measure_sparse, (*parts, *parts, own, candidates, counts)),
+            (module.smallest, (G, own)),
+        ):
+            places = room(150, k)
+            measure(*given, *places)
+            found += places
+        results.append(found)
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 def packed(rows, sizes):
     """Put rows into panels, list after list; the first list takes sizes[0] of them, and so on."""
     width = ivf.WIDTH

@@ -145,6 +145,28 @@ def test_ranges_and_excess(kind):
     np.testing.assert_array_equal(results[0][5], (counts == 0).sum(axis=0))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bag", ["bag", "nobody", "everybody"])
+def test_rows_sorted_down_a_tree(kind, bag):
+    model, X, counts, _ = grown(kind, 4)
+    counts = {"bag": counts, "nobody": np.zeros_like(counts), "everybody": np.ones_like(counts)}[bag]
+    trees = read_trees(model)
+    span = np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0)
+    tests, limits, missing_left, roots = trees.walk(X)
+    results = []
+    for module in (kernels, naive):
+        low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
+        high, leaf, excess = -low, np.empty((4, len(X)), dtype=np.int32), np.full((4, len(X)), np.nan)
+        for t in range(4):
+            module.sort_rows(
+                tests, limits, missing_left, roots[t], trees.low, X, counts[t], span, leaf[t], low, high, excess[t]
+            )
+        results.append((leaf, low, high, excess))
+    for got, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert (results[0][3].max() > 0) == (kind != "stump" and bag != "everybody")
+
+
 def test_ranges_without_rows_or_width():
     # Tree: x0 <= 1 ? leaf : (x1 <= 0 ? leaf : leaf); nobody came to the last leaf.
     tests = np.array([[0, 0, 1, 2], [-1, 0, 1, 1], [1, 0, 3, 4], [-1, 0, 3, 3], [-1, 0, 4, 4]], dtype=np.int32)

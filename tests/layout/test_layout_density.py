@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from manifolia._core.team import team
 from manifolia.layout.density import DensityTerm, RunningDensity
 from manifolia.layout.edge_sgd import check_graph, curve_parameters, edge_layout, force_table, padded
+from manifolia.layout.forces import Schedule, neighbor_forces
+from reference import forces as naive
 
 A, B = curve_parameters()
 
@@ -31,7 +33,7 @@ def _problem(n=40, m=3, k=8, seed=0, c=2):
     return sp.csr_array(P + P.T), Y, DensityTerm(indices, T, weights, variances)
 
 
-def _correlations(graph, Y, gauges, variances):
+def _correlations(graph, Y, gauges, variances, a=A, b=B):
     """Σ_l Corr(log σ²_l, log R_l), Eq. (21) to (26), from the definitions in double precision."""
     dense = graph.toarray() > 0
     rho = []
@@ -39,7 +41,7 @@ def _correlations(graph, Y, gauges, variances):
         log_r = []
         for i in range(len(Y)):
             z = Y[dense[i]] - Y[i]
-            q = 1 / (1 + A * (z**2).sum(axis=1) ** B)
+            q = 1 / (1 + a * (z**2).sum(axis=1) ** b)
             log_r.append(np.log((q * (z @ gauges[i, way]) ** 2).sum() / q.sum()))
         rho.append(np.corrcoef(np.log(variances[:, way]), log_r)[0, 1])
     return np.array(rho)
@@ -234,3 +236,78 @@ def test_neighbours_that_are_no_points_are_refused(wrong):
     indices[3, 2] = wrong
     with pytest.raises(ValueError, match="indices from 0 to 39"):
         edge_layout(graph, Y, n_epochs=1, density=term._replace(indices=indices))
+
+
+# ------------------------------------------------------------------------------------- in the descent by all forces
+
+
+def _slope(graph, Y, gauges, variances):
+    """∂ Σ_l ρ_l / ∂y with a = b = 1, by central differences."""
+    slope, h = np.empty_like(Y), 1e-5
+    for index in np.ndindex(*Y.shape):
+        up, down = Y.copy(), Y.copy()
+        up[index] += h
+        down[index] -= h
+        change = _correlations(graph, up, gauges, variances, 1.0, 1.0).sum()
+        slope[index] = (change - _correlations(graph, down, gauges, variances, 1.0, 1.0).sum()) / (2 * h)
+    return slope
+
+
+@pytest.mark.parametrize("c", [2, 3])
+def test_the_descent_by_forces_follows_the_correlation_at_a_calm_pace(c):
+    """Three iterations are three of the twin: the last two with the term, momentum 0.5 and steps of 1 and 1/2."""
+    graph, Y, term = _problem(c=c)
+    Y = Y.astype(np.float32).astype(float)
+    weight = 0.01
+    term = term._replace(weight=weight, fraction=2 / 3)
+    made = neighbor_forces(graph, Y, schedule=Schedule(early=1, release=0, late=2, exaggeration=4.0), density=term)
+    w, n = graph.toarray(), len(Y)
+    velocity, gain, pull = np.zeros_like(Y), np.ones_like(Y), None
+    for iteration, (rho, length) in enumerate(((4.0, 1.0), (1.0, 1.0), (1.0, 0.5))):
+        potential, push = naive.all_pairs(Y)
+        if iteration == 1:  # and kept: a force of the term is renewed in every fourth iteration
+            gauges = neighbor_forces(graph, Y, schedule=Schedule(0, 0, 0), density=term).density.gauges
+            pull = 0.8 * weight * n * _slope(graph, Y, gauges, term.variances)
+        step = (rho * n / w.sum(), n / potential.sum(), 0.5, length, np.inf)
+        Y, velocity, gain = naive.move_points(w, push, 0.0 if pull is None else pull, step, Y, velocity, gain)
+    without = neighbor_forces(
+        graph, _problem(c=c)[1], schedule=Schedule(1, 0, 2, 4.0), density=term._replace(weight=1e-9)
+    )
+    np.testing.assert_allclose(made.Y, Y - Y.mean(axis=0), atol=2e-3)
+    assert np.abs(made.Y - without.Y).max() > 0.03
+
+
+def test_lambda_raises_the_radius_correlation_of_the_descent_by_forces():
+    graph, X, term = _surface()
+    schedule = Schedule(early=40, release=60, late=100)
+    found = [
+        neighbor_forces(graph, X, schedule=schedule, density=term._replace(weight=weight)).density
+        for weight in (0.0, 0.1, 1.0)
+    ]
+    mean = [float(report.correlation.mean()) for report in found]
+    assert mean[0] + 0.1 < mean[1] < mean[2]
+
+
+def test_a_descent_by_forces_without_weight_is_the_one_without_the_term():
+    graph, X, term = _surface(300)
+    schedule = Schedule(early=10, release=0, late=20)
+    plain = neighbor_forces(graph, X, schedule=schedule)
+    assert plain.density is None
+    for still in (term._replace(weight=0.0), term._replace(weight=1.0, fraction=0.0)):
+        found = neighbor_forces(graph, X, schedule=schedule, density=still)
+        np.testing.assert_array_equal(found.Y, plain.Y)
+        assert found.density.correlation.shape == (2,)
+    acting = neighbor_forces(graph, X, schedule=schedule, density=term._replace(weight=1.0))
+    assert np.abs(acting.Y - plain.Y).max() > 0.01
+
+
+def test_the_bits_of_the_descent_by_forces_do_not_depend_on_the_threads():
+    graph, X, term = _surface(1300)
+    one, two = (
+        neighbor_forces(
+            graph, X, schedule=Schedule(10, 0, 20), density=term._replace(weight=0.2), repulsion="grid", n_jobs=n_jobs
+        )
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.Y, two.Y)
+    np.testing.assert_array_equal(one.density.radii, two.density.radii)

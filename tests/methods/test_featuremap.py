@@ -15,8 +15,10 @@ from manifolia.affinity.fuzzy import fuzzy_graph
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.explain.gradients import correlation_arrows
 from manifolia.explain.pullback import pullback
+from manifolia.layout.coarse import CoarseForce
 from manifolia.layout.density import DensityTerm
 from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.forces import Schedule, neighbor_forces, resized
 from manifolia.layout.initialize import pca_start
 from manifolia.metrics import arrow_fidelity, knn_accuracy, trustworthiness
 from manifolia.neighbors import kneighbors
@@ -392,6 +394,161 @@ def test_a_crafted_file_is_refused(digits):
         model._spaces = wrong
         with pytest.raises(ValueError, match="do not fit its map"):
             model._check_restored()
+
+
+# --- laid out by all forces -------------------------------------------------------------------------------------------
+
+
+def gridded(n_components=2, **settings):
+    return small(n_components, **{"layout": "grid", "n_epochs": 150, **settings})
+
+
+@pytest.fixture(scope="module")
+def by_grid(digits):
+    return gridded().fit(digits[0])
+
+
+def test_grid_is_the_stages_one_after_the_other(digits, by_grid):
+    X = digits[0]
+    start_seed = mf._core.random.spawn_seeds(0, 5)[2]
+    near = kneighbors(X, 15)
+    graph = fuzzy_graph(near)
+    spaces = tangent_spaces(X, near.indices, graph.weights)
+    term = DensityTerm(
+        spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2, weight=0.03, fraction=0.3
+    )
+    start = resized(pca_start(X, 2, random_state=start_seed), 2.0)
+    coarse = CoarseForce(X, again=30)
+    found = neighbor_forces(graph.graph, start, schedule=Schedule(30, 45, 75), extra=coarse, density=term)
+    np.testing.assert_array_equal(by_grid.embedding_, found.Y)
+    np.testing.assert_array_equal(by_grid.radius_correlation_, found.density.correlation)
+    assert by_grid.anisotropy_correlation_ == found.density.anisotropy
+    np.testing.assert_array_equal(by_grid.pullback_, pullback(spaces, found.Y).B)
+    assert by_grid.n_epochs_ == 150
+    assert by_grid.layout_ == "grid"
+
+
+def test_auto_is_edges(digits, fitted):
+    assert fitted.layout_ == "edges"
+    same = mf.FeatureMAP(random_state=0, n_epochs=200, layout="edges").fit(digits[0])
+    np.testing.assert_array_equal(same.embedding_, fitted.embedding_)
+
+
+def test_the_map_by_grid_is_good_in_every_way(digits, fitted, by_grid):
+    X, y = digits
+    start = gridded(n_epochs=0).fit(X)
+    quality = {model: trustworthiness(X, model.embedding_, 10) for model in (start, fitted, by_grid)}
+    assert quality[by_grid] > max(0.97, quality[fitted] - 0.002) > quality[start]
+    assert knn_accuracy(by_grid.embedding_, y, 10) > 0.9 > knn_accuracy(start.embedding_, y, 10)
+    assert arrow_fidelity(X, by_grid.embedding_, by_grid.feature_gradients()) > 0.55
+    all_X, all_y = load_digits(return_X_y=True)
+    placed = by_grid.transform(all_X[700:])
+    assert knn_accuracy(by_grid.embedding_, y, 10, test=(placed, all_y[700:])) > 0.88
+    np.testing.assert_array_equal(by_grid.transform(X), by_grid.embedding_)
+
+
+def test_grid_keeps_densities_by_their_weight(digits):
+    X = digits[0]
+    correlations = [gridded(density_weight=w).fit(X).radius_correlation_.mean() for w in (0.0, 0.05, 0.5)]
+    assert correlations[0] + 0.1 < correlations[1] < correlations[2] - 0.05
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_up_to_three_components_by_grid(n_components, digits):
+    X = digits[0][:300].astype(np.float32)
+    one, two = (gridded(n_components, n_jobs=n).fit(X) for n in (1, 2))
+    for name in ("embedding_", "gauges_", "pullback_", "reliability_", "radius_correlation_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    assert one.embedding_.shape == (300, n_components)
+    assert one.embedding_.dtype == np.float32
+    assert np.isfinite(one.radius_correlation_).all()
+    new = X[:40] + 0.5
+    for answer in (one.transform, lambda rows: one.feature_gradients(X=rows)):
+        whole = answer(new)
+        np.testing.assert_array_equal(answer(new[7:8])[0], whole[7])
+    np.testing.assert_array_equal(one.transform(new), two.transform(new))
+    assert one.transform(new).shape == (40, n_components)
+
+
+def test_more_components_have_no_grid(digits):
+    X = digits[0][:100]
+    with pytest.raises(ValueError, match=r"at most 3 components, and n_components is 4\. Use layout='edges'"):
+        gridded(4).fit(X)
+    assert small(4).fit(X).layout_ == "edges"
+    with pytest.raises(ValueError, match="layout must be one of"):
+        small(layout="umap").fit(X)
+
+
+@pytest.mark.parametrize("init", ["pca", "spectral"])
+def test_odd_rows_by_grid(init, rng):
+    X = np.concatenate([np.repeat(rng.normal(size=(4, 5)), 20, axis=0), 500 + rng.normal(size=(60, 5))])
+    model = gridded(init=init, n_neighbors=10).fit(X)
+    for name in ("embedding_", "gauges_", "pullback_", "reliability_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert np.isfinite(model.transform(np.concatenate([X[:3], 250 + X[:3]]))).all()
+    same = gridded(n_neighbors=5).fit(np.ones((20, 3)))
+    assert np.isfinite(same.embedding_).all()
+    for n in (2, 3, 10):
+        with pytest.warns(ManifoliaWarning, match=f"there are {n} rows"):
+            few = gridded(init=init).fit(X[-n:])
+        assert np.isfinite(few.embedding_).all()
+        assert np.isfinite(few.transform(X[-n:] + 0.1)).all()
+        assert len(np.unique(few.embedding_, axis=0)) == n
+
+
+def test_a_small_table_does_not_shrink_to_a_point(rng):
+    """Thirty rows of noise, nearly all joined: exaggerated attraction would draw them together."""
+    Y = gridded().fit_transform(rng.normal(size=(30, 4)))
+    assert (Y.std(axis=0) > 0.3).all()
+
+
+def test_sparse_data_by_grid_gives_the_same_as_dense(digits):
+    X = digits[0][:300]
+    dense, sparse = gridded().fit(X), gridded().fit(sp.csr_array(X))
+    assert trustworthiness(X, sparse.embedding_, 10) > 0.95
+    np.testing.assert_allclose(sparse.radius_correlation_, dense.radius_correlation_, atol=0.1)
+    new = digits[0][300:310]
+    np.testing.assert_array_equal(sparse.transform(new), sparse.transform(sp.csr_array(new)))
+
+
+def test_min_dist_is_part_of_edges_alone(digits):
+    """A new row follows the forces of the layout that made the map, in which there is no least distance."""
+    X, new = digits[0][:200], digits[0][200:230]
+    for layout, is_part in (("grid", False), ("edges", True)):
+        near, far = (small(layout=layout, min_dist=d).fit(X) for d in (0.0, 0.9))
+        assert np.array_equal(near.embedding_, far.embedding_) != is_part
+        far.embedding_ = near.embedding_
+        assert np.array_equal(near.transform(new), far.transform(new)) != is_part
+
+
+def test_a_start_of_any_size_is_brought_to_one_width(digits):
+    X = digits[0][:100]
+    start = pca_start(X, 2)
+    small_one, large_one = (gridded(init=scale * start, n_epochs=0).fit(X).embedding_ for scale in (1.0, 4096.0))
+    np.testing.assert_allclose(small_one, large_one, rtol=1e-6, atol=1e-6)
+    assert small_one[:, 0].std() == pytest.approx(2.0, rel=1e-6)
+
+
+def test_a_map_by_grid_is_saved_and_loaded_and_stopped(tmp_path, digits):
+    X = digits[0]
+    model = gridded(pca=8).fit(X[:200])
+    before = model.transform(X[200:220])
+    mf.save(model, tmp_path / "model")
+    loaded = mf.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(X[200:220]), before)
+    np.testing.assert_array_equal(loaded.novelty(X[200:220]), model.novelty(X[200:220]))
+    loaded.layout_ = "other"
+    with pytest.raises(ValueError, match="do not fit its map"):
+        loaded._check_restored()
+    model.set_params(layout="edges").fit(X[:200])
+    assert not np.array_equal(model.transform(X[200:220]), before)
+    stopped = gridded(callback=lambda event: event.stage == "layout" and event.done == 50).fit(X[:200])
+    assert stopped.n_epochs_ == 50
+
+
+def test_the_forces_are_in_the_memory_that_is_asked_for(digits):
+    rows = np.zeros((100_000, 5))
+    assert mf.estimate_memory(gridded(), rows) > mf.estimate_memory(small(layout="edges"), rows) + 28.0 * 30 * 100_000
 
 
 # --- novelty ---------------------------------------------------------------------------------------------------------

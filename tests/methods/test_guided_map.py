@@ -17,6 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 import manifolia as mf
 from manifolia.exceptions import HonestyWarning, ModelFileError, ParameterError
 from manifolia.extension.leaf_map import leaf_values, place_new, place_training
+from manifolia.forest.proximities import gap_among
+from manifolia.methods import guided_map
 from manifolia.metrics.separation import map_score
 
 
@@ -69,6 +71,16 @@ def test_permuted_labels_are_at_chance(digits, sharpness):
     assert np.mean(held_out) < 0.1 + 0.03
 
 
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.HonestyWarning")
+def test_permuted_labels_of_many_equal_rows_are_at_chance():
+    left_out = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, labels = rng.integers(0, 2, size=(600, 4)).astype(float), rng.integers(0, 8, size=600)
+        left_out.append(map_score(guided(random_state=seed).fit(X, labels).embedding_, labels, classification=True))
+    assert np.mean(left_out) < 0.125 + 0.03  # of eight classes; 0.34 where single rows are drawn
+
+
 def test_a_mixture_of_two_classes_lies_between_them(iris):
     X, y, model = iris
     centres = model.transform(np.array([X[y == k].mean(axis=0) for k in (1, 2)]))
@@ -117,6 +129,51 @@ TARGETS = {
     "multioutput": lambda: (load_iris().data, load_iris().data[:, :2] + 0.05),
     "unsupervised": lambda: (load_iris().data, None),
 }
+
+
+@pytest.fixture
+def few_moved(monkeypatch):
+    """Let the forces move 150 rows at most."""
+    monkeypatch.setattr(guided_map, "_LAID_OUT", 150)
+    monkeypatch.setattr(guided_map, "_LAID_OUT_SHARE", 0.0)
+
+
+def test_rows_that_the_forces_do_not_move_follow_their_like(digits, few_moved):
+    X, y, X_new, y_new = digits
+    model = guided(n_trees=100)
+    assert agreeing(model, X, y, X_new, y_new) > 0.8  # rows that all follow the middle come to 0.1
+    moved = guided_map._laid_out_rows(400, 0)
+    assert len(np.unique(moved)) == 150
+    others = KDTree(model.layout_embedding_).query(model.layout_embedding_, 6)[1][:, 1:]
+    assert (y[others] == y[:, None]).mean() > 0.9
+    one, two = (guided(n_jobs=n).fit(X, y) for n in (1, 2))
+    assert one.layout_embedding_.tobytes() == two.layout_embedding_.tobytes()
+    assert one.embedding_.tobytes() == two.embedding_.tobytes()
+
+
+@pytest.mark.parametrize("task", ["multilabel", "regression", "unsupervised", "partly labelled"])
+def test_rows_follow_whatever_the_target(task, few_moved):
+    X, y = make_multilabel_classification(220, n_classes=3, random_state=0)
+    y = {"multilabel": y, "regression": X[:, 0] + X[:, 1] ** 2, "unsupervised": None}.get(task, y[:, 0].astype(float))
+    if task == "partly labelled":
+        y[::3] = np.nan
+    model = guided(task="classification" if task == "partly labelled" else task, n_landmarks=40).fit(X, y)
+    assert np.isfinite(model.layout_embedding_).all()
+    assert model.embedding_.std() > 0.1
+
+
+def test_a_row_that_meets_none_goes_where_its_landmark_is(iris, few_moved, monkeypatch):
+    X, y, _ = iris
+    monkeypatch.setattr(guided_map, "_LAID_OUT", 10)
+    few = guided().fit(X, y)
+    assert np.isfinite(few.layout_embedding_).all()
+    lost = gap_among(few._fitted_forest.table, np.arange(2), 5, of=np.arange(2, 150))
+    laid_out, landmark = np.array([[1.0, 2.0], [3.0, 4.0]]), np.arange(150) % 2
+    Y = few._follow(laid_out, np.arange(2), landmark, few._fitted_forest, None)
+    empty = 2 + np.flatnonzero(np.diff(lost.indptr) == 0)
+    assert len(empty) > 10
+    np.testing.assert_allclose(Y[empty], laid_out[landmark[empty]])
+    np.testing.assert_array_equal(Y[:2], laid_out)
 
 
 @pytest.mark.parametrize("task", TARGETS)

@@ -61,7 +61,7 @@ def test_exact_values_have_no_interval_and_held_out_ones_have(table):
         assert lines["sample"][name] == "all"
     error = lines.loc["classification_error"]
     assert error["low"] < error["value"] < error["high"]
-    assert error["sample"] == "20 % held out"
+    assert error["sample"] == "20% held out"
     assert lines["low"]["importance_alignment"] < lines["high"]["importance_alignment"]
 
 
@@ -117,7 +117,7 @@ def test_large_data_is_sampled_by_itself(monkeypatch, iris):
     assert found["sample"]["distance_ratio"] == "10000 pairs"
     assert found["sample"]["importance_alignment"] == "110 rows"
     assert found["sample"]["knn_accuracy"] == "all"
-    assert (metrics.report(*iris, sample=None)["sample"].isin(["all", "20 % held out"])).all()
+    assert (metrics.report(*iris, sample=None)["sample"].isin(["all", "20% held out"])).all()
 
 
 def test_bits_do_not_depend_on_threads_and_follow_the_seed(iris):

@@ -218,6 +218,21 @@ def test_auto_searches_exactly_where_lists_do_not_help(rng, monkeypatch):
     assert index.recall(10) == 1.0
 
 
+def test_auto_searches_exactly_where_nearly_all_rows_would_be_measured(rng, monkeypatch):
+    """Of many neighbours among columns of noise, lists find enough only if they measure nearly everyone."""
+    from manifolia.neighbors import index as module
+
+    monkeypatch.setitem(module._EXACT_WORK, "euclidean", 0.0)
+    X = rng.normal(size=(1500, 300))
+    index = NeighborIndex(X, random_state=0)
+    same(index.neighbors(400), kneighbors(X, 400, exact=True))
+    assert index.recall(400) == 1.0
+    monkeypatch.setattr(module, "_MEASURE_COST", 0)
+    unaware = NeighborIndex(X, random_state=0)
+    assert 0.98 < unaware.recall(400) < 1.0
+    assert unaware._efforts[400].n_candidates > 1000
+
+
 # ---------------------------------------------------------------------------------------------------- new rows
 
 

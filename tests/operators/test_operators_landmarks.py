@@ -9,7 +9,9 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 from manifolia import forest as F
-from manifolia.forest.proximities import KINDS
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.proximities import KINDS, proximity_from_leaves
+from manifolia.operators import landmarks
 from manifolia.operators.landmarks import choose_landmarks, landmark_chain, nearest_landmark, resolve_n_landmarks
 from manifolia.operators.spectrum import leading_vectors
 
@@ -143,3 +145,33 @@ def test_groups_hold_rows_that_the_forest_takes_for_alike(iris):
     assert purity > 0.9
     shuffled = np.random.default_rng(0).permutation(groups.labels)
     assert np.mean([np.bincount(y[shuffled == g]).max() / (shuffled == g).sum() for g in range(20)]) < 0.7
+
+
+def test_operators_of_some_trees_and_of_some_rows_are_those_of_smaller_tables(iris, rng):
+    X, model = iris
+    table = leaf_table(model, X)
+    whole, rows, V = F.operator(model, X), np.arange(0, 150, 3), rng.normal(size=(50, 4))
+    first = table._replace(leaf=table.leaf[:40], counts=table.counts[:40])
+    np.testing.assert_allclose(whole.of_trees(40) @ np.eye(150), proximity_from_leaves(first).toarray(), atol=1e-12)
+    assert whole.of_trees(1) is whole  # rows in its bag would have no leaf
+    some = table._replace(leaf=table.leaf[:, rows], counts=table.counts[:, rows])
+    among = proximity_from_leaves(some).toarray()
+    np.testing.assert_allclose(whole.of_rows(rows) @ V, among @ V, atol=1e-12)
+    asked = np.where(table.counts == 0, table.leaf, -1)
+    to_some = proximity_from_leaves(some, new_leaf=asked).toarray()
+    lost = ~to_some.any(axis=1)
+    np.testing.assert_allclose(whole.extend(V, rows)[~lost], (to_some @ V)[~lost], atol=1e-12)
+
+
+def test_groups_from_few_trees_and_rows_are_as_alike(iris, monkeypatch):
+    X, model = iris
+    monkeypatch.setattr(landmarks, "_TREES", 40)
+    monkeypatch.setattr(landmarks, "_ROWS", 50)
+    one, two = (landmark_chain(F.operator(model, X), 20, random_state=0, n_jobs=n) for n in (1, 2))
+    assert one[0].tobytes() == two[0].tobytes()
+    P = F.proximity(model, X).toarray()
+    same = one[1].labels[:, None] == one[1].labels
+    np.fill_diagonal(same, val=False)
+    assert P[same].mean() > 2.5 * P.mean()  # rows at random come to 1
+    member = np.eye(one[1].n_landmarks)[one[1].labels]
+    np.testing.assert_allclose(one[0], member.T @ P @ member, atol=1e-9)  # of all trees and rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import io
 import json
 import re
@@ -10,15 +11,22 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+import skops.io
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 
 import manifolia as mf
 from contract.estimators import ESTIMATORS
-from manifolia.persist import allowed
+from manifolia.exceptions import ModelFileError
+from manifolia.persist import allowed, archive
 from manifolia.persist.allowed import OWN, full_name, id_of, resolve
 from manifolia.persist.checks import estimators
+from manifolia.persist.graph import dismantle
+from manifolia.persist.states import ALWAYS, BEFORE
+from manifolia.persist.trees import flatten_trees
 from manifolia.tables import TablePreparer
 from persist.forgery import unpack
 
@@ -113,4 +121,79 @@ def test_saving_computes_nothing(name, tmp_path):
     before = held(model)
     path = mf.save(model, tmp_path / "model.mfa")
     assert held(model) == before
-    assert type(mf.load(path)) is type(model)
+    loaded = mf.load(path)
+    assert type(loaded) is type(model)
+    check_states(loaded)
+
+
+#: Attributes that a saved object has at times: code asks before it reads them.
+AT_TIMES = {
+    "manifolia.KernelMap": {"bandwidth_", "coefficients_", "factor_"},
+    "manifolia.tables.TablePreparer": {"starts_", "marks_"},  # not of sparse rows
+}
+
+
+def check_states(model):
+    """What the objects of a model hold is what `states` says of their classes."""
+    for part in estimators(model):
+        name = id_of(type(part))
+        if name in OWN and not isinstance(part, tuple):
+            given = set() if ".state." in name else set(inspect.signature(type(part)).parameters)
+            at_times = {"feature_names_in_", "oob_prediction_", "guide_prediction_", *AT_TIMES.get(name, ())}
+            always = set(ALWAYS[name].split())
+            assert always <= vars(part).keys() <= always | given | at_times, name
+
+
+def test_the_states_of_other_fits(tmp_path):
+    """A fit without a target, of sparse rows or of a table leaves out what another has."""
+    frame = pd.DataFrame({"a": [1.0, None, 3.0] * 20, "b": list("xyz") * 20, "c": ["1%", "2%", "3%"] * 20})
+    for model in (
+        mf.GuidedMap(n_trees=20, random_state=0).fit(X, Y),
+        mf.GuidedMap(n_trees=20, guide="lda", random_state=0).fit(X, X[:, :2]),
+        mf.RFPHATE(n_trees=100, task="unsupervised", random_state=0).fit(X),
+        mf.ForestFeatures(10, task="unsupervised", random_state=0).fit(X),
+        TablePreparer().fit(frame),
+        TablePreparer(missing="impute", scale=True).fit(frame),
+        TablePreparer(scale=True).fit(sp.csr_array(X)),
+    ):
+        check_states(mf.load(mf.save(model, tmp_path / "model.mfa")))
+
+
+LATER = [(name, attribute) for name, values in BEFORE.items() for attribute in values]
+
+
+@pytest.mark.parametrize(("name", "attribute"), LATER)
+def test_what_stands_in_for_an_attribute_is_of_a_class_that_has_it(name, attribute):
+    known = {*ALWAYS[name].split(), *inspect.signature(resolve(name)).parameters}
+    assert attribute in known
+
+
+def write_without(model, attribute, path):
+    """Write a model as a version would have whose last step, or first, had no such attribute."""
+    part = next(step for step in (model[-1], model[0]) if hasattr(step, attribute))
+    delattr(part, attribute)
+    parts, trees = dismantle(model)
+    header = {"model": "sklearn.pipeline.Pipeline", "trusted": [], "libraries": {}}
+    archive.write(path, archive.Content(header, skops.io.dumps(parts), flatten_trees(trees)))
+    return type(part).__name__
+
+
+@pytest.fixture
+def pipeline():
+    return make_pipeline(TablePreparer(), mf.RFPHATE(n_trees=20, random_state=0)).fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")  # of a scikit-learn that is not named
+@pytest.mark.parametrize("attribute", ["texts_", "sharpness", "placing"])
+def test_a_model_of_a_version_without_an_attribute_means_what_it_meant(pipeline, attribute, tmp_path):
+    expected = pipeline.transform(X)
+    write_without(pipeline, attribute, tmp_path / "model.mfa")
+    assert mf.load(tmp_path / "model.mfa").transform(X).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("attribute", ["entropy_", "n_trees", "roles_"])
+def test_a_model_of_a_version_that_lacks_an_attribute_is_refused(pipeline, attribute, tmp_path):
+    name = write_without(pipeline, attribute, tmp_path / "model.mfa")
+    told = rf"saved by another version of manifolia: its {name} lacks {attribute}\. Fit it again"
+    with pytest.raises(ModelFileError, match=told):
+        mf.load(tmp_path / "model.mfa")

@@ -220,3 +220,16 @@ def proximity(forest, X, kind, new=None):
         own, asked = own.toarray().astype(float), asked.toarray().astype(float)
         K = asked @ own.T / np.sqrt(np.outer((asked**2).sum(1), (own**2).sum(1)))
     return K
+
+
+def fill_voted_leaves(leaf, base, mass, group, Y, sizes, groups, content):
+    sizes[:], used = 0, 0
+    for where in range(len(sizes)):
+        rows = [i for i in range(len(leaf)) if leaf[i] == base + where and mass[i] > 0 and group[i] >= 0]
+        for g in dict.fromkeys(group[rows].tolist()):
+            own = [i for i in rows if group[i] == g]
+            share = mass[own] / mass[rows].sum()
+            groups[used], content[used] = g, [share.sum(), *(share @ Y[own])]
+            sizes[where] += 1
+            used += 1
+    return used

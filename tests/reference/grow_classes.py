@@ -6,7 +6,7 @@ import numpy as np
 
 from reference.column_codes import MISSING_CODE
 from reference.naive_tree import as_words, grow
-from reference.node_search import HALF, ROW, best_split, gather_cells
+from reference.node_search import HALF, ROW, best_cut, best_split, gather_cells, read_beside
 
 CLASS_BITS, COUNT_SHIFT = 2**16 - 1, 48
 
@@ -44,6 +44,12 @@ def scan_cells(cells, n_rows, used, n_used, size, left, total, whole, square, be
     if n_rows[MISSING_CODE]:
         gap = int(n_rows[MISSING_CODE]), cells[MISSING_CODE].sum(), cells[MISSING_CODE]
     return best_split(listed, gap, best, min_leaf)
+
+
+def refine_classes(pairs, n_near, marks, words, start, size, weight, left, total, whole, min_leaf):
+    read = [read_word(word, weight)[1:] for word in words[start : start + size]]
+    outputs, weights = np.eye(len(total))[[k for k, _ in read]], np.array([w for _, w in read])
+    return best_cut(*read_beside(pairs, n_near, size), marks[:size].astype(bool), weights, outputs, min_leaf)
 
 
 def class_words(bag, classes, weight):

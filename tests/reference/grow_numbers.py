@@ -6,7 +6,7 @@ import numpy as np
 
 from reference.column_codes import MISSING_CODE
 from reference.naive_tree import as_words, grow
-from reference.node_search import HALF, ROW, best_split, gather_cells
+from reference.node_search import HALF, ROW, best_cut, best_split, gather_cells, read_beside
 
 
 def scan_numbers(pairs, n_values, parts, start, size, left, total, whole, best, min_leaf):
@@ -29,6 +29,17 @@ def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_l
     if n_rows[MISSING_CODE]:
         gap = int(n_rows[MISSING_CODE]), cells[MISSING_CODE, 0], cells[MISSING_CODE, 1:]
     return best_split(listed, gap, best, min_leaf)
+
+
+def split_two_numbers(codes, parts, start, size, total, whole, best, min_leaf):
+    own = parts[start : start + size]
+    cells = gather_cells(codes[:size].astype(np.int64), np.zeros(size, dtype=bool), own[:, 0], own[:, 1:])
+    return best_split(*cells, best, min_leaf)[0]
+
+
+def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole, min_leaf):
+    own = parts[start : start + size]
+    return best_cut(*read_beside(pairs, n_near, size), marks[:size].astype(bool), own[:, 0], own[:, 1:], min_leaf)
 
 
 def move_parts(parts, start, size, marks, moved):

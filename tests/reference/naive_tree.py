@@ -11,6 +11,7 @@ from reference.node_search import (
     GAPS_LEFT,
     KEY_ROWS,
     NO_GAPS,
+    best_cut,
     best_split,
     draw_column,
     gather_cells,
@@ -65,6 +66,10 @@ def grow(table, outputs, weights, limits, seed, tree, *, impurity, is_pure, is_b
         if chosen is None:
             return own
         f, seen, missing, by_key, last, first, gaps = chosen
+        if table.kinds[f] == BINNED and not by_key and gaps != GAPS_ALONE:  # keys decide in the bins beside the cut
+            near, below = (seen == last) | (seen == first), np.where(missing, gaps == GAPS_LEFT, seen < last)
+            seen, by_key = table.keys[rows, f].astype(np.int64), True
+            last, first = best_cut(seen, near, below, w, outputs[rows], limits.min_leaf)
         left = np.where(missing, gaps == GAPS_LEFT, seen <= last)
         if gaps == GAPS_ALONE:
             limit = np.inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from reference.column_codes import MISSING_CODE, MISSING_KEY, number_of
@@ -132,3 +134,45 @@ def enlarged(array, capacity):
     out = np.empty((capacity, array.shape[1]), array.dtype)
     out[: len(array)] = array
     return out
+
+
+def gather_beside(table, f, by_row, words, start, size, last, first, gaps_left, marks, pairs):
+    rows = np.array(rows_of(words, start, size), dtype=np.int64)
+    codes = table.columns[f][rows].astype(np.int64)
+    marks[:size] = (codes < last) | (gaps_left & (codes == MISSING_CODE))
+    near = [int(table.keys[rows[i], f]) << HALF | i for i in range(size) if codes[i] in (last, first)]
+    pairs[: len(near)] = near
+    return len(near)
+
+
+def sort_pairs(pairs, spare, n, count):
+    pairs[:n] = sorted(pairs[:n].tolist())
+
+
+def mark_beside(pairs, n_near, last, marks):
+    for pair in pairs[:n_near]:
+        marks[int(pair) & ROW] = int(pair) >> HALF <= last
+
+
+def read_beside(pairs, n_near, size):
+    """The keys of the rows beside a cut, by their places in the node, and which rows these are."""
+    keys, near = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
+    for pair in pairs[:n_near]:
+        keys[int(pair) & ROW], near[int(pair) & ROW] = int(pair) >> HALF, True
+    return keys, near
+
+
+def best_cut(keys, near, below, weights, outputs, min_leaf):
+    """Try every cut between the keys of rows that are near, where those below go left; return the keys beside it."""
+    best, chosen = -1.0, (0, 0)
+    listed = sorted(set(keys[near].tolist()))
+    for last, first in pairwise(listed):
+        left = below | (near & (keys <= last))
+        if left.sum() < min_leaf or (~left).sum() < min_leaf:
+            continue
+        sums = [(weights[side, None] * outputs[side]).sum(axis=0) for side in (left, ~left)]
+        w_left, w_right = weights[left].sum(), weights[~left].sum()
+        gain = (sums[0] ** 2).sum() * w_right + (sums[1] ** 2).sum() * w_left
+        if gain > best * w_left * w_right:
+            best, chosen = gain / (w_left * w_right), (last, first)
+    return chosen

@@ -119,3 +119,12 @@ def path_excess(tests, limits, missing_left, roots, low, high, span, X, counts, 
         for t in asked:
             out[i] += _excess(tests, limits, missing_left, roots[t], low, high, span, x)
         n_asked[i] += len(asked)
+
+
+def sort_rows(tests, limits, missing_left, root, rank, X, drawn, span, leaf, low, high, excess):
+    roots = np.array([root])
+    node_ranges(tests, limits, missing_left, roots, X, np.asarray(drawn)[None], 0, 1, low, high)
+    for i, x in enumerate(X):
+        leaf[i] = rank[_way(tests, limits, missing_left, root, x)[-1]]
+        others = _excess(tests, limits, missing_left, root, low, high, span, x)
+        excess[i] = 0.0 if drawn[i] > 0 else others

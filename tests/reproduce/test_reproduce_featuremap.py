@@ -114,3 +114,30 @@ def test_the_page_of_a_small_run(script, tmp_path):
     assert "| UMAP | 0.4 (2.5 ×) / 0.2 | 25.0 (2.5 ×) / 20.0 | 1.00 |" in lines
     assert "![MNIST by every method](images/featuremap/fig13_mnist.png)" in lines
     assert {path.name for path in (tmp_path / "images").iterdir()} == {"fig13_mnist.png", "fig14.png"}
+
+
+def test_the_table_of_layouts_stays_at_the_end_of_the_page(script, tmp_path):
+    page = tmp_path / "page.md"
+    layouts = script.layouts
+    record = {"data": "usps", "map": "grid", "trust": 0.98, "torn": 0.1, "seconds": 1.0}
+    records = [{**record, "seed": 0}, {**record, "seed": 1, "trust": 0.96}, {**record, "seed": 0, "map": "UMAP"}]
+    script.write({}, page, None)
+    for _ in range(2):
+        layouts.write(records, page)
+        script.write({}, page, None)
+    text = page.read_text(encoding="utf-8")
+    assert text.count(layouts.TITLE) == 1
+    row = "| usps | grid | 2 | 0.970 ± 0.010 |  |  |  |  | 0.10 ± 0.00 |  |  | 1.00 ± 0.00 |"
+    assert text.splitlines()[-2] == row
+    assert text.splitlines()[-1].startswith("| usps | UMAP | 1 | 0.980 ± 0.000 |")
+
+
+def test_a_map_of_each_layout_has_its_scores(script, rng):
+    X = rng.normal(size=(120, 4)).astype(np.float32) + 8.0 * (np.arange(120) % 3)[:, None]
+    for kind in ("grid", "edges, λ = 0"):
+        model = script.layouts.fit(kind, X, 0)
+        assert model.layout_ == kind[: len(model.layout_)]
+        assert model.density_weight == (0.0 if "λ" in kind else 0.03)
+    found = script.layouts.scores(model, X, np.arange(120) % 3)
+    assert set(found) == set(script.layouts.COLUMNS) - {"seconds"}
+    assert found["knn"] > 0.9

@@ -312,3 +312,18 @@ def test_the_page_prints_what_was_missed_and_what_is_missing(module, tmp_path):
     chosen, judged = text.split("## 10 neighbours")[1].split("## 1 neighbour")[0].split("Tables that judge:")
     assert "| glass | 0.900 ± 0.000 | 0.880 ± 0.000 | 0.800 ± 0.000 |" in chosen
     assert "| vowel |" in judged
+
+
+def test_maps_that_were_not_run_again_are_taken_over_from_an_earlier_page(module, tmp_path):
+    page, first, second = module("page"), tmp_path / "first.md", tmp_path / "second.md"
+    results = made_results(nn10=0.68)  # below PCA, which decides two verdicts
+    stamp = "Made by `reproduce/guided/page.py` on 2026-01-02, here;"
+    page.write(results, first, stamp=stamp)
+    earlier = page.read_page(first.read_text(encoding="utf-8"))
+    page.write([one for one in results if one["map"] not in ("PCA", "UMAP")], second, stamp=stamp, earlier=earlier)
+    said = "Not run again, but taken over from the page of 2026-01-02: PCA.\n\n"
+    text = second.read_text(encoding="utf-8")
+    assert said in text
+    assert text.replace(said, "") == first.read_text(encoding="utf-8")
+    page.write(results, second, stamp=stamp, earlier=earlier._replace(cells={("nn10", "glass", "PCA"): "0.999"}))
+    assert second.read_text(encoding="utf-8") == first.read_text(encoding="utf-8")  # what was run counts

@@ -16,10 +16,10 @@ import sys
 import traceback
 from pathlib import Path
 
-import manifolia._cli.map
 import manifolia._cli.transform
 import manifolia._cli.tune
 import manifolia.runs.folder
+import manifolia.runs.request
 from cli_helpers import passengers, run
 from manifolia.cli import main as command_line
 from manifolia.runs import open_run
@@ -90,7 +90,7 @@ def state(target, old, names):
         return f"neither: {sorted(now or ())}"
     if target.is_dir():
         folder = open_run(target)
-        folder.model(), folder.payload(), folder.coordinates(), folder.rows()
+        assert all(part is not None for part in (folder.model, folder.payload, folder.coordinates, folder.rows))
     return "new"
 
 
@@ -107,7 +107,7 @@ def main() -> None:
     manifolia.runs.folder.is_installed = lambda name: False  # pictures only take time
     manifolia._cli.tune.is_installed = lambda name: False
     for module, name in (
-        (manifolia._cli.map, "make_run"), (manifolia._cli.tune, "make_run"), (manifolia._cli.tune, "tune_table"),
+        (manifolia.runs.request, "make_run"), (manifolia._cli.tune, "make_run"), (manifolia._cli.tune, "tune_table"),
         (manifolia._cli.transform, "place_new"),
     ):  # fmt: skip
         remember(module, name)

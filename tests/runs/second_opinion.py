@@ -46,8 +46,11 @@ def keys(values):
     return np.array(["" if pd.isna(value) else key(value) for value in values], dtype=object)
 
 
+SHARE = r"((?:more than )?[\d.]+%)"  # 99.7% and more than 99.9% are not 100%
+
+
 def percent(text):
-    return float(text.rstrip("%").replace(",", "")) / 100
+    return float(text.removeprefix("more than ").rstrip("%").replace(",", "")) / 100
 
 
 def nearest(Y, k):
@@ -129,8 +132,12 @@ class Opinion:
     def bags(self):
         """(n_trees, n): how often each row is in the bag of each tree; rows without a label are in none."""
         places = np.flatnonzero(self.known)
-        counts = np.zeros((len(self.method.forest_.estimators_), self.n))
-        for t, sample in enumerate(self.method.forest_.estimators_samples_):
+        forest = self.method.forest_
+        counts = np.zeros((len(forest.estimators_), self.n))
+        if hasattr(forest, "in_bag_counts_"):  # equal rows are drawn in halves, which scikit-learn does not know of
+            counts[:, places] = forest.in_bag_counts_
+            return counts
+        for t, sample in enumerate(forest.estimators_samples_):
             counts[t, places] = np.bincount(sample, minlength=len(places))
         return counts
 
@@ -389,8 +396,8 @@ class Opinion:
     def check_finding(self, text):
         for pattern, check in (
             (r"What matters most for (.+?): (.+)\.", self._matters),
-            (r"On rows it was not trained on, the forest guesses (.+) no better than chance: no column is shown to "
-             r"matter, and groups in the map need not mean anything for (.+)\.", self._no_better),
+            (r"On rows it was not trained on, the forest guesses (.+) no better than (chance|the mean): no column is "
+             r"shown to matter, and groups in the map need not mean anything for (.+)\.", self._no_better),
             (r"No column matters for (.+) by more than chance: be careful with what the map seems to show\.",
              self._none),
             (r"By the vote of its (\d+) nearest (rows|labelled rows) in the map (\d+%) of the (rows|labelled rows) get "
@@ -400,28 +407,38 @@ class Opinion:
              r"(rows|labelled rows) in the map (are right about|explain) (\d+%) (of the .+) instead of (\d+%)\.",
              self._remedy),
             (r"Tried on this table with the same forest, and not clearly better than this map with its (\d+%) "
-             r"(of the .+): (.+); more trees or another method may be\.", self._no_remedy),
-            (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+); (.+) is right "
-             r"about (\d+%) on rows it was not trained on(?:, the forest about (\d+%))?\.", self._shares),
-            (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+); (.+) explains (\d+%) on "
-             r"rows it was not trained on(?:, the forest explains (\d+%))?\.", self._shares),
+             r"(of the .+): (.+)\. More trees or another method may show more\.", self._no_remedy),
+            (r"The (\d+) nearest rows in the map are right about (\d+%) of the labels of (.+?) \(always "
+             r"guessing the most frequent: (\d+%)\); (.+) is right about (\d+%) on rows it was not trained on"
+             r"(?:, the forest about (\d+%))?\.", self._labels_right),
+            (r"The (\d+) nearest rows in the map explain (\d+%) of the variance of (.+) \(always guessing the "
+             r"mean: 0%\); (.+) explains (\d+%) on rows it was not trained on(?:, the forest explains (\d+%))?\.",
+             self._shares),
             (r"(\d+%) of a row's (\d+) nearest rows in the table are among its (\d+) nearest in the map \(([\d.]+%) by "
              r"chance\); trustworthiness is ([\d.]+) of 1\.", self._kept),
             (r"The rows farthest from their (\d+) nearest are (.+), in units of the usual distance\.", self._isolated),
             (r"At least half of the rows have the same values as (\d+) others\.", self._same),
             (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than (.+) would guess \(always guessing the "
              r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
-            (r"(.+) and the forest would guess another (.+) for ([\d,]+) of ([\d,]+) rows?(: | *, among them )(.+?)\."
+            (r"(.+) and the forest disagree about the (.+) of ([\d,]+) of ([\d,]+) rows?(: | *, among them )(.+?)\."
              r"( Colour by “guide and forest” to see all\.)?", self._disagree),
             (r"(.+) and the forest would guess the same (.+) for every row\.", self._agree),
+            (r"Farthest from the (.+) that (.+) would guess(, of the target that is farthest off)?, and so worth a "
+             r"look: (.+)\. Half of the rows are at most (\S+) standard deviations off\.", self._residuals),
             (r"Of (.+), (.+) and the forest say most different things about (.+)\.", self._apart),
-            (r"What may be trusted: (\d+) % of rows solid(.*)\.", self._trusted),
+            (r"What may be trusted: (\d+)% of rows solid(.*)\.", self._trusted),
             (r"Which rows can be trusted cannot be told\. (\d+) rows are too few to tell a place from chance\.",
              self._too_few_to_trust),
+            (r"([\d,]+) of ([\d,]+) rows? holds? (\d+%) of the variance of (.+?): (.+)\. What is "
+             r"explained of the variance tells of (?:it|them) above all\. Correct or leave out what is an error; "
+             r"otherwise take the (logarithm or the )?rank of (.+) as the target\.",
+             self._extremes),
+            (r"Target by target, (.+) tells on rows it was not trained on, in (labels|of the variance)"
+             r"(?:, in brackets what always guessing the most frequent gets right)?: (.+)\.", self._by_target),
             (r"The map is (not|partly) earned by (.+?)\. (.+)", self._earned),
             (r"(\S+) alone (nearly )?tells (\S+): is it known before\?", self._leaks),
         ):  # fmt: skip
-            matched = re.fullmatch(pattern, text)
+            matched = re.fullmatch(pattern.replace(r"(\d+%)", SHARE), text)
             if matched:
                 check(*matched.groups())
                 return
@@ -440,7 +457,8 @@ class Opinion:
             "cannot tell": "target: cannot tell",
         }  # fmt: skip
         assert (wanted.get(about["earned"]) in words) == (about["earned"] is not None)
-        known = r"target.*|sizes (mean nothing|as in the data)|\d+ of \d+ sizes wrong|arrangement means (some|no)thing"
+        known = r"target.*|.+ may give it away|"
+        known += r"sizes (mean nothing|as in the data)|\d+ of \d+ sizes wrong|arrangement means (some|no)thing"
         assert all(re.fullmatch(known, word) for word in words)
         if about["compared_with"] == "in the data":  # a row that is called has few neighbours in common
             k = max(1, min(15, n // 12))
@@ -505,10 +523,15 @@ class Opinion:
             return self.name
         return self.run.report["importance"]["purpose"]
 
-    def _no_better(self, *targets):
-        assert set(targets) == {self.name}
-        assert self.chance_of(self.forest_guesses) > 0.004
+    def _no_better(self, name, than, again):
+        assert {name, again} == {self.name}
         assert self.made.learnable is not True
+        if than == "chance":
+            assert self.chance_of(self.forest_guesses) > 0.004
+            return
+        truth, guess = (values[self.known].astype(float) for values in (self.labels, self.forest_guesses))
+        spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
+        assert np.mean(1.0 - ((truth - guess) ** 2).sum(axis=0) / spread) < 0.02
 
     def _none(self, purpose):
         assert purpose == self._purpose()
@@ -639,6 +662,52 @@ class Opinion:
         assert (knower.lower(), name) == (self.guide.lower(), self.name)
         assert (self.guesses != self.forest_guesses).sum() <= 2
 
+    def _labels_right(self, k, shown, name, blind, knower, learned, forest):
+        self._shares(k, shown, name, knower, learned, forest)
+        often = [pd.Series(column).value_counts(normalize=True).iloc[0] for column in self.labels[self.known].T]
+        assert abs(percent(blind) - np.mean(often)) < POINT
+
+    def _residuals(self, name, knower, several, told, usual):
+        assert (name, knower, several is not None) == (self.name, self.knower, self.labels.shape[1] > 1)
+        truth, guess = self.labels.astype(float), self.guesses.astype(float)
+        off = np.nan_to_num(np.abs(truth - guess) / np.nanstd(truth, axis=0)).max(axis=1)
+        named = re.findall(r"(\S+) \((\S+), guessed (\S+)\)", told)
+        rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, _, _ in named]
+        for row, (_, is_, said) in zip(rows, named, strict=True):
+            there = np.isclose(truth[row], float(is_), rtol=1e-3) & np.isclose(guess[row], float(said), rtol=1e-3)
+            assert there.any()
+        assert off[rows].min() >= np.sort(off)[-len(rows)] * (1 - 1e-9)
+        assert float(usual) == pytest.approx(np.median(off[self.known]), rel=0.06)
+
+    def _extremes(self, some, known, share, name, named, logarithm, again):
+        values = self.labels[:, 0].astype(float)
+        assert bool(logarithm) == (np.nanmin(values) > 0)
+        squares = np.sort((values[self.known] - values[self.known].mean()) ** 2)[::-1]
+        n = int(some.replace(",", ""))
+        assert (int(known.replace(",", "")), name, again) == (self.known.sum(), self.name, self.name)
+        assert n <= max(self.known.sum() // 100, 1)
+        assert abs(percent(share) - squares[:n].sum() / squares.sum()) < 0.006
+        assert percent(share) > 0.49
+        for row, said in re.findall(r"(\S+) \((\S+?)\)", named):
+            at = self.run.coordinates["row"].astype(str).tolist().index(row)
+            assert values[at] == pytest.approx(float(said), rel=1e-3)
+
+    def _by_target(self, knower, what, told):
+        assert knower == self.knower
+        assert (what == "labels") == self.classes
+        for column, name in enumerate(self.made.target):
+            told_of = ~pd.isna(self.labels[:, column]) & (self.labels[:, column] != "")
+            truth, guess = self.labels[told_of, column], self.guesses[told_of, column]
+            if self.classes:
+                share, blind = re.search(rf"(?:^|, | and ){re.escape(name)} (\S+%) \((\d+%)\)", told).groups()
+                assert abs(percent(share) - (truth == guess).mean()) < 0.02
+                assert abs(percent(blind) - pd.Series(truth).value_counts(normalize=True).iloc[0]) < 0.006
+            else:
+                share = re.search(rf"(?:^|, | and ){re.escape(name)} (\S+%)", told)[1]
+                truth, guess = truth.astype(float), guess.astype(float)
+                left = ((truth - guess) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
+                assert abs(percent(share) - max(1 - left, 0)) < 0.03
+
     def _apart(self, name, knower, told):
         assert (name, knower) == (self.name, self.guide)
         apart = np.abs(self.guesses[:, 0].astype(float) - self.forest_guesses[:, 0].astype(float))
@@ -649,8 +718,8 @@ class Opinion:
             assert float(two) == pytest.approx(self.forest_guesses[row, 0], rel=1e-3)
         assert apart[rows].min() >= np.sort(apart)[-len(rows)] * (1 - 1e-9)
 
-    def check_choice(self, who, measure, listed):
-        """The scores of the models that might have guided the map."""
+    def check_choice(self, who, measure, listed, tied):
+        """The scores of the models that might have guided the map, and which of them the forest is as good as."""
         told = {name: float(value) for name, value in re.findall(r"([^,]+?) ([\d.]+)(?:, |$)", listed)}
         assert list(told.values()) == sorted(told.values())
         assert measure == ("Brier score" if self.classes else "Squared error, of the variance,")
@@ -658,8 +727,10 @@ class Opinion:
         forest, own = self.row_losses(self.forest_votes), self.row_losses(self.votes)
         assert told["forest"] == pytest.approx(forest.mean(), abs=6e-4)
         assert told[self.guide or "forest"] == pytest.approx(own.mean(), abs=6e-4)
+        best = next(iter(told))
+        assert best == (self.guide or tied or "forest")
         if self.guide:
-            assert next(iter(told)) == self.guide
+            assert tied is None
             gain = forest - own
             assert gain.mean() > gain.std() / np.sqrt(len(gain))
 
@@ -680,8 +751,13 @@ class Opinion:
         if rest == ". None of them lies mostly among rows of the class that it looks like.":
             assert not (share[differ] >= 0.5).any()
             return
-        named = re.fullmatch(r"\. Deepest among rows of the other class, and so worth a look: (.+)\.", rest)[1]
+        many, named = re.fullmatch(
+            r"\. Deepest among rows of the other class(?: \(([\d,]+) lie mostly among such rows\))?, and so worth a "
+            r"look: (.+)\.", rest,
+        ).groups()  # fmt: skip
         rows = next(finding["rows"] for finding in self.run.report["findings"] if named in finding["text"])
+        deep = len(rows) if many is None else int(many.replace(",", ""))
+        assert (share[differ] >= 0.6).sum() - 2 <= deep <= (share[differ] >= 0.4).sum() + 2
         for row in rows:
             assert f"{row} ({labels[row]}, looks like {guesses[row]})" in named
             assert differ[row]

@@ -80,25 +80,53 @@ def check_note(opinion, note):
                 f"numbers in {pd.to_numeric(features[name], errors='coerce').notna().mean():.0%} of its values"),
     }.items():  # fmt: skip
         if note.startswith(begin):
-            told = re.split(r"\. (?=Pass |If )|\.$", note.removeprefix(begin))[0]
+            told = re.split(r"\. (?=Pass |If |Such )|\.$", note.removeprefix(begin))[0]
             found = items(told)
             assert found, note
             for name, detail in found.items():
                 assert check(name, detail), (note, name, detail)
                 assert (name in used) != begin.startswith("Left out"), note
             return
+    copied = re.match(r"'(\w+)' holds the same as '(\w+)': ", note)
+    if copied:
+        first, second = (pd.factorize(features[name])[0] for name in copied.groups())
+        assert (first == second).all(), note
+        return
+    twice = re.match(r"([\d,]+) of ([\d,]+) rows repeat an earlier row in every column that is used", note)
+    if twice:
+        counts = [int(text.replace(",", "")) for text in twice.groups()]
+        assert counts == [features[sorted(used)].duplicated().sum(), len(features)], note
+        return
     if note.startswith("Numbers are standardised"):
         rows = opinion.run.rows
         numeric = [j for j in range(rows.shape[1]) if len(np.unique(rows[:, j])) > 2]
         np.testing.assert_allclose(rows[:, numeric].mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(rows[:, numeric].std(axis=0), 1, rtol=1e-9)
         return
+    unlabelled = re.fullmatch(
+        r"(\d+) of (\d+) rows ha(?:s|ve) no .+: (?:it is|they are) placed, and nothing is learned from (?:it|them)\.",
+        note,
+    )
+    if unlabelled:
+        gaps = made.frame[list(made.target)].isna().any(axis=1)
+        assert [int(unlabelled[1]), int(unlabelled[2])] == [gaps.sum(), len(gaps)]
+        return
     chosen = re.fullmatch(
         r"(?:The forest guides the map|The map is guided by (.+?))\. (Brier score|Squared error, of the variance,) on "
-        r"rows that were left out: (.+?)\.", note,
+        r"rows that were left out: (.+?)\.(?: The lead of (.+) is within one standard error, or below 0\.001, which "
+        r"is a tie\.)?", note,
     )  # fmt: skip
     if chosen:
         opinion.check_choice(*chosen.groups())
+        return
+    unlabelled = re.fullmatch(
+        r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) no (.+): (?:it is|they are) placed, and nothing is learned from "
+        r"(?:it|them)\.", note,
+    )  # fmt: skip
+    if unlabelled:
+        counted = [int(text.replace(",", "")) for text in unlabelled.groups()[:2]]
+        assert counted == [(~opinion.known).sum(), len(opinion.known)]
+        assert unlabelled[3] in (opinion.name, "value in at least one of the targets")
         return
     unseen = re.match(r"([\d,]+) rows? (?:is|are) of a class that the guide's model for it has not seen", note)
     if unseen:
@@ -137,8 +165,8 @@ def check_transform(opinion, folder, tmp_path):
     said_by = f"The predictions of {opinion.guide}" if opinion.guide else "The forest's predictions"
     for line in lines:
         novel = re.fullmatch(
-            r"(\d+) of them looks? unlike the rows of the map \(novelty of at least ([\d.]+), as ([\d.]+%) of rows "
-            r"like those have\)\.", line,
+            r"(\d+|None) of them looks? unlike the rows of the map \(novelty of at least ([\d.]+), as ([\d.]+%) of "
+            r"rows like those have\)\.", line,
         )  # fmt: skip
         right = re.match(
             rf"{said_by} are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file",
@@ -149,7 +177,7 @@ def check_transform(opinion, folder, tmp_path):
             r"But (\d+) rows? looks? to the forest exactly like rows of the fit, whose answers it has seen\.", line
         )
         if novel:
-            assert int(novel[1]) == (placed["novelty"] >= float(novel[2]) - 0.0005).sum()
+            assert int(novel[1].replace("None", "0")) == (placed["novelty"] >= float(novel[2]) - 0.0005).sum()
             own = opinion.run.coordinates["novelty"]
             assert abs(percent(novel[3]) - (own >= float(novel[2]) - 0.0005).mean()) < 0.0005 + 4 / len(own)
         elif right:
@@ -219,10 +247,16 @@ def check_explain(opinion, folder):
     spread = np.sqrt(opinion.Y.var(axis=0).sum())
     here = np.asarray(method.transform(rows[[row]]))
     for reason in told["reasons"][:3]:
-        tried = np.repeat(rows[[row]], len(rows), axis=0)
-        tried[:, sources == reason["column"]] = rows[:, sources == reason["column"]]
-        moved = np.delete(np.linalg.norm(np.asarray(method.transform(tried)) - here, axis=1), row) / spread
-        assert abs(reason["shift"] - moved.mean()) < 5 * moved.std() / np.sqrt(min(64, len(moved))) + 1e-9, reason
+        # Other values from low to high: those at the middles of four equal parts of the sorted column.
+        own = np.flatnonzero(sources == reason["column"])
+        key = rows[:, own[0]] if len(own) == 1 else rows[:, own].argmax(axis=1)
+        donors = np.argsort(key, kind="stable")[((np.arange(4) + 0.5) / 4 * len(rows)).astype(int)]
+        tried = np.repeat(rows[[row]], 4, axis=0)
+        tried[:, own] = rows[donors][:, own]
+        counted = (np.linalg.norm(np.asarray(method.transform(tried)) - here, axis=1) / spread).mean()
+        if hasattr(method, "feature_gradients"):  # Eq. (4) of FeatureMAP tells it without moving the row
+            counted = np.linalg.norm(method.feature_importance(rows=[row])[0, own])
+        assert reason["weight"] == pytest.approx(counted, rel=1e-6, abs=1e-9), reason
         raw, said = opinion.features[reason["column"]].iloc[row], reason["value"]
         if pd.isna(raw):
             assert said is None

@@ -27,12 +27,12 @@ def test_what_is_written_is_read_back(run, tmp_path):
     opened = open_run(write_run(run, tmp_path / "run"))
     assert opened.report == json.loads(json.dumps(run.report))
     pd.testing.assert_frame_equal(
-        opened.coordinates(), run.coordinates.astype({"row": str}), check_dtype=False, check_exact=False
+        opened.coordinates, run.coordinates.astype({"row": str}), check_dtype=False, check_exact=False
     )
-    np.testing.assert_array_equal(opened.rows(), run.rows)
-    assert opened.payload().meta == run.payload.meta
+    np.testing.assert_array_equal(opened.rows, run.rows)
+    assert opened.payload.meta == run.payload.meta
     table = read(passengers(10, seed=3))
-    one, two = (place_new(context, table, run.report) for context in (run.context, opened.context()))
+    one, two = (place_new(context, table, run.report) for context in (run.context, folder.context_for(opened)))
     assert one.Y.tobytes() == two.Y.tobytes()
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
@@ -54,7 +54,7 @@ def test_a_write_that_fails_leaves_what_was_there(run, tmp_path, monkeypatch):
         message = "disk full"
         raise OSError(message)
 
-    monkeypatch.setattr(folder, "_draw", fail)
+    monkeypatch.setattr(folder, "_display", fail)
     with pytest.raises(OSError, match="disk full"):
         write_run(run, path, force=True)
     assert {file.name: file.read_bytes() for file in path.iterdir()} == before
@@ -129,16 +129,16 @@ def test_a_folder_with_another_report_is_no_run(tmp_path, text):
 def test_sparse_rows_come_back_sparse(tmp_path):
     rows = sp.csr_array(np.eye(5))
     folder._write_rows(rows, tmp_path / "rows.npz")
-    back = folder.Folder(tmp_path, {"data": {"rows": 5}}).rows()
+    back = folder.Run({"data": {"rows": 5}}, tmp_path).rows
     assert (back != rows).nnz == 0
-    assert folder.Folder(tmp_path / "nowhere", {"data": {"rows": 5}}).rows() is None
+    assert folder.Run({"data": {"rows": 5}}, tmp_path / "nowhere").rows is None
 
 
 @pytest.mark.parametrize("rows", [np.eye(4), np.zeros(5), np.array([["a"]] * 5), sp.csr_array(np.eye(4))])
 def test_rows_of_something_else_are_refused(tmp_path, rows):
     folder._write_rows(rows, tmp_path / "rows.npz")
     with pytest.raises(ModelFileError, match=r"does not hold the rows of the run: it holds an array of shape"):
-        folder.Folder(tmp_path, {"data": {"rows": 5}}).rows()
+        assert folder.Run({"data": {"rows": 5}}, tmp_path).rows
 
 
 def test_labels_keep_numbers_and_turn_the_rest_to_text():
@@ -151,7 +151,7 @@ def test_labels_keep_numbers_and_turn_the_rest_to_text():
     np.testing.assert_array_equal(read_labels(table, ["gap"]).y, [1.0, np.nan, 2.0])
     assert read_labels(table, ["word"]).y.tolist() == ["a", None, "b"]
     assert read_labels(table, ["flag"]).y.tolist() == ["True", "False", "True"]
-    assert read_labels(table, ["when"]).y.tolist()[2] is None
+    assert read_labels(table, ["when"], "classification").y.tolist()[2] is None
     assert read_labels(table, []).y is None
     assert read_labels(table, ["word", "flag"]).name == "word and flag"
     with pytest.raises(TableError, match=r"of one kind.*whole \(whole numbers\), word \(words\)"):

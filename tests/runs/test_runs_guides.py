@@ -47,8 +47,8 @@ def test_rows_on_which_guide_and_forest_disagree_are_named_and_can_be_coloured()
     _, kind, number = lines()
     run = run_of(kind, guide="lda")
     differ = np.flatnonzero(run.model[-1].guide_prediction_ != run.model[-1].oob_prediction_)
-    finding = next(one for one in run.report["findings"] if "and the forest would guess another" in one["text"])
-    assert f"for {len(differ)} of 160 rows" in finding["text"]
+    finding = next(one for one in run.report["findings"] if "and the forest disagree about" in one["text"])
+    assert f"of {len(differ)} of 160 rows" in finding["text"]
     assert list(finding["rows"]) == differ[:3].tolist()
     column = next(one for one in run.payload.meta["columns"] if one["name"] == "guide and forest")
     assert sorted(column["levels"]) == ["agree", "disagree"]

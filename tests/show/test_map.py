@@ -565,7 +565,9 @@ def test_given_axes_need_no_pyplot():
 def test_a_map_is_made_without_matplotlib_and_drawing_says_what_is_missing(blobs, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     display = MapDisplay.from_data(*blobs)
-    with pytest.raises(MissingExtraError, match=r"MapDisplay\.plot needs the package 'matplotlib'.*manifolia\[plot\]"):
+    with pytest.raises(
+        MissingExtraError, match=r"MapDisplay\.plot needs the package 'matplotlib'.*the extra 'plot' of manifolia"
+    ):
         display.plot()
 
 

@@ -275,6 +275,6 @@ def test_a_missing_matplotlib_names_the_extra(pair, monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [NotInstalled, *sys.meta_path])
     with pytest.raises(
-        MissingExtraError, match=r"MetricsDisplay\.plot needs the package 'matplotlib'.*manifolia\[plot\]"
+        MissingExtraError, match=r"MetricsDisplay\.plot needs the package 'matplotlib'.*the extra 'plot' of manifolia"
     ):
         display.plot()

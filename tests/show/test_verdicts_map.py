@@ -19,7 +19,7 @@ def diagnosis(rng):
 
 def test_every_row_is_drawn_once_where_it_lies(diagnosis):
     pytest.importorskip("matplotlib").use("Agg")
-    display = mf.show.TrustDisplay.from_data(diagnosis).plot()
+    display = mf.show.TrustDisplay.from_diagnosis(diagnosis).plot()
     drawn = {name: np.asarray(points.get_offsets()) for name, points in display.points_.items()}
     assert {name: len(points) for name, points in drawn.items()} == diagnosis.counts()
     for name, points in drawn.items():
@@ -29,11 +29,11 @@ def test_every_row_is_drawn_once_where_it_lies(diagnosis):
     assert len(display.points_["solid"].get_facecolors()) == 1
     names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert f"solid ({diagnosis.counts()['solid']})" in names
-    dark = mf.show.TrustDisplay.from_data(diagnosis).plot(theme="dark", legend=False)
+    dark = mf.show.TrustDisplay.from_diagnosis(diagnosis).plot(theme="dark", legend=False)
     assert dark.ax_.get_legend() is None
 
 
 def test_a_line_cannot_be_drawn(rng):
     X = rng.normal(size=(100, 1))
     with pytest.raises(ParameterError, match="one dimension"):
-        mf.show.TrustDisplay.from_data(mf.diagnose(X, X, random_state=0))
+        mf.show.TrustDisplay.from_diagnosis(mf.diagnose(X, X, random_state=0))

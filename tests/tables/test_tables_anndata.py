@@ -125,5 +125,5 @@ def test_without_the_package(path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "anndata", None)
-    with warnings.catch_warnings(), pytest.raises(MissingExtraError, match=r"manifolia\[anndata\]"):
+    with warnings.catch_warnings(), pytest.raises(MissingExtraError, match=r"the extra 'anndata' of manifolia"):
         read(path)

@@ -20,7 +20,7 @@ import manifolia as mf
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.tables import TableError, TablePreparer, read
 from manifolia.tables.frames import Source
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 
 
 @pytest.fixture
@@ -476,8 +476,9 @@ def test_titanic(titanic, tmp_path):
     train, new = X[:800], X[800:]
     preparer = TablePreparer().fit(train)
     numeric = ["PassengerId", "Pclass", "Age", "SibSp", "Parch", "Fare"]
-    left_out = ["Name", "Ticket", "Cabin"]
+    left_out = ["Ticket", "Cabin"]
     assert preparer.roles_ == {
+        "Name": "text",
         **dict.fromkeys(numeric, "numeric"),
         **dict.fromkeys(["Sex", "Embarked"], "categorical"),
         **dict.fromkeys(left_out, "identifier"),
@@ -488,7 +489,7 @@ def test_titanic(titanic, tmp_path):
     with pytest.warns(ManifoliaWarning) as caught:
         out = preparer.transform(odd)
     texts = " ".join(str(warning.message) for warning in caught)
-    assert "lacks 1 of the 8 columns that the model uses: 'Fare'" in texts
+    assert "lacks 1 of the 9 columns that the model uses: 'Fare'" in texts
     assert "1 of 91 rows have values of 'Embarked' that fit did not see: 'X'" in texts
     assert len(forest.predict(out)) == 91
     again = preparer.transform(titanic.drop(columns="Survived")[800:])

@@ -38,6 +38,18 @@ def test_an_id_of_patients_with_labels_at_random_is_named(kind):
     assert found[0].parts[1] == Argument("groups", "patient")
 
 
+def test_patients_of_whom_many_came_once_are_named_beside_a_column_that_tells_the_label(rng):
+    visits = rng.choice([1, 2, 3, 4], 260, p=[0.3, 0.3, 0.25, 0.15])
+    patient = np.repeat(np.arange(260), visits)
+    y = rng.integers(0, 3, 260)[patient]
+    codes = np.array([f"{one:06d}" for one in patient])
+    found = notes(y, patient=codes, bill=np.array(["Z00", "E11", "I10"])[y], age=rng.integers(20, 80, 260)[patient])
+    told = f"patient has 260 values in {len(y):,} rows: "
+    assert found == [told + NOTE.partition(": ")[2]]
+    once = np.where(rng.random(len(y)) < 0.3, patient, 1000 + np.arange(len(y)))
+    assert notes(y, patient=once) == []  # most rows have a value of their own
+
+
 def test_numbers_of_patients_are_named(rng):
     y = rng.normal(size=200)[GROUPS] + 0.1 * rng.normal(size=1000)
     assert notes(y, classes=False, patient=GROUPS) == [NOTE]

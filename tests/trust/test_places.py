@@ -8,7 +8,7 @@ from scipy.special import comb
 
 from manifolia.exceptions import ParameterError
 from manifolia.trust import row_places, torn_share
-from manifolia.trust.places import resolve_k, torn_limit
+from manifolia.trust.places import TORN_SHARE, resolve_k, torn_limit
 from manifolia.trust.sides import profiles_of
 
 
@@ -31,7 +31,8 @@ def naive(X, Y, k, groups=None):
             tail(len(others), len(first(m, 3 * k)), len(first(d, k)), len(back)),
         )
         near, far = first(d, k), first(m, min(max(5 * k, n // 10), len(others)))
-        out.append((len(hit), len(back), p, len(near - far) / len(near)))
+        weight = {j: (1 + sum(value < d[j] for value in d.values())) ** -0.5 for j in near}
+        out.append((len(hit), len(back), p, sum(weight[j] for j in near - far) / sum(weight.values())))
     return np.array(out).T
 
 
@@ -84,7 +85,9 @@ def test_random_places_look_random(rng):
 
 def test_a_torn_line_is_torn_at_the_tear_only():
     X = np.linspace(0, 1, 300)[:, np.newaxis]
-    torn = np.flatnonzero(torn_share(X, X + 5.0 * (X > 0.5)) >= 0.3)
+    shares = torn_share(X, X + 5.0 * (X > 0.5))
+    torn = np.flatnonzero(shares >= TORN_SHARE)
+    assert shares[149] == max(shares)
     assert set(torn) <= set(range(140, 160))
     assert {149, 150} <= set(torn)
 
@@ -132,5 +135,5 @@ def test_likeness_of_profiles_is_their_hellinger_affinity():
 
 
 def test_what_is_usual_in_a_map_is_not_torn():
-    assert torn_limit(np.r_[np.zeros(90), np.full(10, 0.5)]) == 0.3
-    assert torn_limit(np.full(100, 0.3)) == pytest.approx(0.9)
+    assert torn_limit(np.r_[np.zeros(90), np.full(10, 0.5)]) == TORN_SHARE
+    assert torn_limit(np.full(100, 0.3)) == pytest.approx(TORN_SHARE + 0.6)

@@ -104,7 +104,7 @@ def test_no_table_where_trials_leave_everything_open() -> None:
     space, observed = observed_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 10, 0.2)
     assert r_squared(observed, space, "gp-ei", 0) > 0.5
     with pytest.raises(
-        SensitivityRefusedError, match=r"the narrowest of the 90 % intervals, of .*, is 0\.0.*matters more"
+        SensitivityRefusedError, match=r"the narrowest of the 90% intervals, of .*, is 0\.0.*matters more"
     ):
         sensitivity(space, observed, n_bootstrap=20)
     space, observed = observed_of(lambda a, b: math.sin(3 * a) + b / 2 + a * b, 40, 0.1)

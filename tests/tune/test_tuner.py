@@ -161,7 +161,7 @@ def test_a_cause_that_all_settings_share_is_named_once(table):
     said = str(caught.value)
     assert said.startswith("none of 3 settings worked, all for the same reason: X cannot be used: column 'city' holds")
     assert said.count("'Paris'") == 1
-    assert said.endswith("TablePreparer().")
+    assert said.endswith("PHATE takes numbers; use mf.map, or put TablePreparer before it.")
 
 
 def polars_of(frame):

@@ -40,7 +40,7 @@ function entry(actions: Actions, effect: Effect, chosen: Uint8Array): HTMLElemen
     {},
     h(
       "button",
-      { type: "button", class: "feature effect", onclick: () => showFeature(actions, column.name, column.index) },
+      { class: "feature effect", onclick: () => showFeature(actions, column.name, column.index) },
       said(column.name, "name"),
       h("span", { class: "spread" }, histogram(all, some)),
       h("span", { class: "count" }, size),
@@ -135,7 +135,7 @@ export function selectionSection(actions: Actions): HTMLElement {
     const rest = effects.length - SHOWN;
     const button = h(
       "button",
-      { type: "button", class: "link", onclick: () => (more(), button.remove()) },
+      { class: "link", onclick: () => (more(), button.remove()) },
       `Show ${plural(rest, "more column")}`,
     );
     replace(

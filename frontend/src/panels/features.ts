@@ -59,6 +59,13 @@ export const features: MakePanel = (actions) => {
     .map(({ name }) => ({ name, importance: null }));
   if (!ranked.length && drawn.length + others.length < 2) return null;
 
+  // Shares of what all columns have together, as in the findings.
+  const sum = importances.reduce((before, { value }) => before + Math.max(0, value), 0);
+  const percent = (value: number, digits: number): string => `${number((100 * value) / sum, digits)}\u00a0%`;
+  const shown = ({ value, error }: { value: number; error: number | null }): string =>
+    sum > 0
+      ? percent(value, 2) + (error === null ? "" : ` \u00b1 ${percent(error, 1)}`)
+      : number(value, 2) + (error === null ? "" : ` \u00b1 ${number(error, 1)}`);
   const most = Math.max(0, ...importances.map((item) => item.value + (item.error ?? 0))) || 1;
   const spread = lazily(actions);
   const entries: Entry[] = [];
@@ -71,7 +78,6 @@ export const features: MakePanel = (actions) => {
     const element = h(
       "button",
       {
-        type: "button",
         class: "feature",
         disabled: !known && field === null,
         onclick: () => choose(actions, name, known ? column : -1),
@@ -123,7 +129,7 @@ export const features: MakePanel = (actions) => {
         "section",
         {},
         figure("By importance", list(ranked), () => table("Importance of features", heads, rows)),
-        h("p", { class: "muted small" }, hint),
+        h("p", { class: "muted small" }, hint, sum > 0 && " 100\u00a0% is the sum of all importances above 0."),
       ),
     );
   }
@@ -162,10 +168,6 @@ function choose(actions: Actions, name: string, column: number): void {
   const again = arrows !== null && store.state.arrows === arrows && (column < 0 || store.state.colorBy === column);
   if (again) actions.showArrows(null);
   else showFeature(actions, name, column);
-}
-
-function shown({ value, error }: { value: number; error: number | null }): string {
-  return number(value, 2) + (error === null ? "" : ` \u00b1 ${number(error, 1)}`);
 }
 
 function ends({ value, error }: { value: number; error: number | null }): { low?: number; high?: number } {

@@ -22,7 +22,6 @@ export function makePanels(actions: Actions): HTMLElement {
     h(
       "button",
       {
-        type: "button",
         role: "tab",
         id: `tab-${id}`,
         "aria-controls": `panel-${id}`,
@@ -78,7 +77,6 @@ export function makePanels(actions: Actions): HTMLElement {
   const close = h(
     "button",
     {
-      type: "button",
       class: "square close",
       "aria-label": "Close the panel",
       title: "Close the panel (P)",

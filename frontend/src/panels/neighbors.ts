@@ -28,7 +28,6 @@ function entry(actions: Actions, point: number, good: boolean, lost: string): HT
     h(
       "button",
       {
-        type: "button",
         class: good ? "neighbor" : "neighbor lost",
         "data-point": point,
         onclick: () => actions.pin(point),
@@ -57,6 +56,9 @@ export function neighborsSection(actions: Actions, neighbors: Neighbors, toggle:
     );
   const own = new Set(data);
   const { metric, note } = neighbors.part;
+  // A forest's view of the rows is not the data: next to "solid in the forest's view" it must be called what it is.
+  const forest = metric === "forest proximity";
+  const where = forest ? `by ${metric}` : "in the data";
   return h(
     "section",
     { class: "neighborhood" },
@@ -65,18 +67,18 @@ export function neighborsSection(actions: Actions, neighbors: Neighbors, toggle:
       h(
         "p",
         { class: "share" },
-        `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest in the data: ${Math.round(share * 100)}\u00a0%.`,
+        `The map keeps ${kept.size} of the ${plural(data.length, "row")} nearest ${where}: ${Math.round(share * 100)}\u00a0%.`,
       ),
     h(
       "div",
       { class: "sides" },
-      column("In the data", data, (p) => kept.has(p), "missing"),
+      column(where[0].toUpperCase() + where.slice(1), data, (p) => kept.has(p), "missing"),
       column("In the map", map, (p) => own.has(p), "false"),
     ),
     h(
       "p",
       { class: "muted small" },
-      `Missing: near in the data${metric ? ` by ${metric}` : ""}, but not in the map. False: near in the map only. `,
+      `Missing: near ${where}${metric && !forest ? ` by ${metric}` : ""}, but not in the map. False: near in the map only. `,
       note,
     ),
     toggle,

@@ -68,7 +68,7 @@ function listSection(actions: Actions): HTMLElement {
         {},
         h(
           "button",
-          { type: "button", class: flagged(i) ? "new-row flagged" : "new-row", "data-point": i, onclick: () => go(i) },
+          { class: flagged(i) ? "new-row flagged" : "new-row", "data-point": i, onclick: () => go(i) },
           h("span", { class: "swatch diamond", style: { background: actions.map.coloring.hex(i) } }),
           said(data.title(i), "name"),
           flagged(i) && h("span", { class: "badge" }, "unlike"),
@@ -85,7 +85,7 @@ function listSection(actions: Actions): HTMLElement {
       actions.map.reveal(i);
     };
     let shown = 0;
-    const more = h("button", { type: "button", class: "link", onclick: () => extend() });
+    const more = h("button", { class: "link", onclick: () => extend() });
     const extend = (): void => {
       list.append(...points.slice(shown, shown + PAGE).map(entry));
       shown += PAGE;
@@ -121,6 +121,6 @@ function details(actions: Actions, reasons: Reasons | null, i: number): HTMLElem
     "div",
     { class: "new-details", hidden: true },
     told.length > 0 && h("p", { class: "small" }, ...told, "."),
-    h("button", { type: "button", class: "link", onclick: () => actions.pin(i) }, "All about this row"),
+    h("button", { class: "link", onclick: () => actions.pin(i) }, "All about this row"),
   );
 }

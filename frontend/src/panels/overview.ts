@@ -27,7 +27,7 @@ function finding(actions: Actions, { text, rows, columns }: Finding): HTMLElemen
   const { data } = actions;
   const item = h("li", {}, said(text));
   const link = (name: string, title: string, onclick: () => void): HTMLElement =>
-    h("button", { type: "button", class: "link", title, onclick }, said(name));
+    h("button", { class: "link", title, onclick }, said(name));
   const show = (): void => {
     const named = [
       ...rows
@@ -54,7 +54,7 @@ function questions({ data, store }: Actions): HTMLElement {
       {},
       h(
         "button",
-        { type: "button", class: "question", onclick: () => store.set(to) },
+        { class: "question", onclick: () => store.set(to) },
         h("span", {}, question),
         h("span", { class: "muted small" }, how),
       ),

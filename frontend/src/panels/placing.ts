@@ -136,11 +136,7 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
     h("p", {}, `${plural(n, "row")} placed${flagged ? `, ${strange || "none"} unlike the rows of the map` : ""}.`),
     ...notes.map((note) => h("p", { class: "muted small" }, note)),
     refresh
-      ? h(
-          "button",
-          { type: "button", class: "primary", onclick: () => refresh.call(actions.data.source) },
-          "Show them on the map",
-        )
+      ? h("button", { class: "primary", onclick: () => refresh.call(actions.data.source) }, "Show them on the map")
       : null,
     h("ol", { class: "new-list" }, ...order.slice(0, PAGE).map(entry)),
     order.length > PAGE && h("p", { class: "muted small" }, `and ${plural(order.length - PAGE, "more row")}.`),

@@ -69,11 +69,7 @@ function line({ label, name, value, low, high, k, direction, means, note }: Qual
 function colors(actions: Actions, columns: Record<string, number>): HTMLElement | null {
   const { store } = actions;
   const buttons = Object.entries(columns).map(([label, index]) =>
-    h(
-      "button",
-      { type: "button", class: "pill", "data-column": index, onclick: () => void actions.colorBy(index) },
-      said(label),
-    ),
+    h("button", { class: "pill", "data-column": index, onclick: () => void actions.colorBy(index) }, said(label)),
   );
   if (!buttons.length) return null;
   const mark = (): void => {

@@ -3,7 +3,7 @@
 import type { Actions } from "../actions.ts";
 import { bar, figure, table } from "../chart.ts";
 import { h, said } from "../dom.ts";
-import { cell, number } from "../format.ts";
+import { cell, count, number, plural } from "../format.ts";
 import { partOf, type Reason, type Reasons } from "../parts.ts";
 import type { NewRowReason } from "../live.ts";
 import type { Column, Data, Source } from "../payload.ts";
@@ -51,7 +51,6 @@ function line(actions: Actions, reason: Reason, most: number, i: number): HTMLEl
     h(
       "button",
       {
-        type: "button",
         class: "feature reason",
         disabled: !usable,
         "data-key": `reason-${reason.feature}`,
@@ -85,7 +84,7 @@ export function reasonsSection(actions: Actions, reasons: Reasons, i: number): H
 function told(actions: Actions, part: Reasons["part"], found: Reason[], i: number): HTMLElement {
   const { data } = actions;
   if (!found.length)
-    return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, "No reasons are known for this row."));
+    return h("section", {}, h("h2", {}, part.title), h("p", { class: "muted" }, ...unknownReasons(data, part, i)));
   const most = Math.max(...found.map((reason) => reason.weight)) || 1;
   // What has no part in it is in the table.
   const list = h(
@@ -119,6 +118,18 @@ function told(actions: Actions, part: Reasons["part"], found: Reason[], i: numbe
       signs ? h("span", {}, glyph(1), " its value is above the median of all rows, ", glyph(-1), " below.") : null,
     ),
   );
+}
+
+/** Which rows have reasons, and who can tell them of this one. */
+function unknownReasons(data: Data, { n_known, of_run }: Reasons["part"], i: number): (string | Node)[] {
+  if (n_known === undefined || data.isNew(i)) return ["No reasons are known for this row."];
+  const share = `${number((100 * n_known) / data.n, 2)}\u00a0%`;
+  const told = `This page holds reasons for ${count(n_known)} of ${plural(data.n, "row")} (${share}), and none for this one.`;
+  if (!of_run) return [told];
+  const name = data.nameColumn?.text(i) ?? String(data.rowNumber(i));
+  const quoted = /^[\w.]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+  const command = h("code", {}, `manifolia explain RUN --row ${quoted}`);
+  return [told, " If the run was saved with its model and rows, ", command, " works them out; RUN is its folder."];
 }
 
 /** Reasons that a served page has worked out, for a row that was not in the sample. */

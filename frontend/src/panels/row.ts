@@ -3,7 +3,7 @@
 import type { Actions } from "../actions.ts";
 import { rangeOf, type Range } from "../color.ts";
 import { h, replace, said } from "../dom.ts";
-import { cell, plural } from "../format.ts";
+import { cell, count, plural } from "../format.ts";
 import { loadNeighbors, loadReasons, loadTrust, loadVotes, partOf, type Vote } from "../parts.ts";
 import type { Column, ColumnSpec } from "../payload.ts";
 import { imageSection } from "./image.ts";
@@ -44,6 +44,7 @@ export const row: MakePanel = (actions) => {
     const number = `${data.isNew(i) ? "New row" : "Row"} ${data.rowNumber(i)}`;
     const title = data.title(i);
     const values = of("value");
+    const here = data.isNew(i) ? [] : actions.map.together(i);
     const sure = reasons?.reliability(i) ?? null;
     const lines = (columns: Column[]): HTMLElement =>
       h("table", { class: "values" }, h("tbody", {}, ...columns.map((column) => line(actions, column, i, ranges))));
@@ -64,6 +65,12 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", { class: "row-title" }, said(title)),
         title !== number && h("p", { class: "muted" }, number),
+        here.length > 1 &&
+          h(
+            "button",
+            { class: "link", "data-key": "together", onclick: () => actions.select(here) },
+            `Select the ${count(here.length)} rows at this very place`,
+          ),
         trust && verdictLine(trust, i),
         ...prediction(actions, votes?.(i) ?? [], i, sure !== null),
         sure !== null && reliabilityLine(sure, reasons!.part.reliability_note),
@@ -76,8 +83,7 @@ export const row: MakePanel = (actions) => {
         {},
         h("h2", {}, "Values"),
         lines(cut ? values.slice(0, MANY) : values),
-        cut &&
-          h("button", { type: "button", class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
+        cut && h("button", { class: "link", onclick: more }, `Show all ${plural(values.length, "value")}`),
       ),
       group("Quality of its place", of("quality")),
       group(
@@ -102,7 +108,8 @@ function prediction(actions: Actions, votes: Vote[], i: number, measured: boolea
   const { data } = actions;
   const part = partOf(data, "model");
   if (!part) return [];
-  const { predicted, target, ...others } = part.columns as Partial<Record<string, number>>;
+  const { columns } = part;
+  const several = "predicted 1" in columns;
   const lines: HTMLElement[] = [];
   const tell = (name: string, text: string | null, extra: HTMLElement | null = null): void => {
     lines.push(
@@ -114,17 +121,18 @@ function prediction(actions: Actions, votes: Vote[], i: number, measured: boolea
       ),
     );
   };
-  if (predicted !== undefined) {
-    const says = cell(data.columns[predicted], i);
-    const is = target === undefined ? null : cell(data.columns[target], i);
-    const classes = data.columns[predicted].kind === "class";
-    const differs = classes && is !== null && says !== null && is !== says;
-    tell("Predicted", says, differs ? h("span", { class: "badge" }, "differs") : null);
-    if (target !== undefined) tell(data.columns[target].name, is);
-  }
-  for (const [name, index] of Object.entries(others)) {
-    if (measured && name.toLowerCase() === "reliability") continue; // has a meter of its own
-    tell(name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), cell(data.columns[index!], i));
+  for (const [label, index] of Object.entries(columns)) {
+    const column = data.columns[index];
+    const says = cell(column, i);
+    const name = several ? column.name : label;
+    const title = name[0].toUpperCase() + name.slice(1).replaceAll("_", " ");
+    if (label.startsWith("predicted")) {
+      const target = data.columns[columns[label.replace("predicted", "target")]] as Column | undefined;
+      const is = target ? cell(target, i) : null;
+      const differs = column.kind === "class" && is !== null && says !== null && is !== says;
+      tell(title, says, differs ? h("span", { class: "badge" }, "differs") : null);
+      if (target) tell(target.name, is);
+    } else if (!label.startsWith("target") && !(measured && label === "reliability")) tell(title, says); // reliability has a meter of its own
   }
   for (const { target, shares, others } of votes) {
     const told = shares.map(([name, percent]) => `${name}: ${percent}\u00a0%`);
@@ -161,7 +169,6 @@ function line(actions: Actions, column: Column, i: number, ranges: Map<Column, R
         "button",
         {
           class: "link",
-          type: "button",
           title: "Colour by this",
           "data-key": `value-${column.index}`,
           onclick: () => void actions.colorBy(column.index),

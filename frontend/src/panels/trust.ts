@@ -24,7 +24,6 @@ export function trustChip({ data, store }: Actions): HTMLElement | null {
   return h(
     "button",
     {
-      type: "button",
       class: "trust-chip",
       onclick: () => store.set({ panel: "overview", panelOpen: true }),
     },

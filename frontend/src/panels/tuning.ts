@@ -259,7 +259,7 @@ function trials(part: TuningPart): HTMLElement {
   const buttons = heads.map((head) =>
     h(
       "button",
-      { type: "button", onclick: () => ((down = by === head ? !down : names.includes(head)), (by = head), show()) },
+      { onclick: () => ((down = by === head ? !down : names.includes(head)), (by = head), show()) },
       titles[head] ?? head,
     ),
   );

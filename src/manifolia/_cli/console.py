@@ -9,7 +9,9 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -17,25 +19,41 @@ from typing import Any
 import click
 
 from manifolia._cli.errors import in_options
-from manifolia._core.progress import ProgressEvent
+from manifolia._core.progress import ProgressEvent, compile_seconds, watch_compiling
 from manifolia._core.warnings import collected_warnings
 
 _EVERY = 10.0  # seconds between lines where the screen cannot be rewritten
 _FRESH = 0.1  # seconds between updates of a line that is rewritten
-_WIDTH = 78
+_NARROW = 40  # columns of the narrowest terminal that lines are broken for
+_SHORT = 0.1  # seconds of a stage that is worth its name
+_WORTH = 1.0  # seconds of work whose stages are worth a line
+_COMPILING = "compiling, once for each kernel …"
 #: Control characters, and those that change the direction of what follows or break a line.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
 
 
 def echo(text: str, *, err: bool = False, bold: bool = False) -> None:
-    """Print a line, with control characters written out."""
+    """Print a line, with control characters written out, and wrapped at words where a person reads it."""
     shown = visible(text)
+    if is_terminal(sys.stderr if err else sys.stdout):
+        shown = wrapped(shown, shutil.get_terminal_size().columns)
     click.echo(click.style(shown, bold=True) if bold else shown, err=err)
 
 
 def visible(text: str) -> str:
     """Write control characters as Python does, such as ``\\x1b``."""
     return _UNSEEN.sub(lambda match: repr(match.group())[1:-1], text)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break a line between words; what goes on is set in as far as the text begins."""
+    begins = re.match(r"\s*(?:- )?", text)
+    indent = " " * (begins.end() if begins else 0)
+    lines = textwrap.wrap(
+        text, max(width, _NARROW), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+        drop_whitespace=True, replace_whitespace=False,
+    )  # fmt: skip
+    return "\n".join(lines)
 
 
 class Console:
@@ -47,45 +65,73 @@ class Console:
         self._live = is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self._color = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
         self._stage: str | None = None
-        self._began = self._said = 0.0
+        self._began = self._said = self._compiled = 0.0
+        self._seconds: dict[str, float] = {}  # of each stage, without what was compiled in it
         self._open = False
+        if not quiet:
+            watch_compiling(self._compiling)
 
     def __call__(self, event: ProgressEvent) -> None:
-        """Show how far the work is."""
+        """Show how far the work is, on one line that changes."""
         if self.quiet:
             return
         now = time.monotonic()
         if event.stage != self._stage:
-            self._close()
-            self._stage, self._began, self._said = event.stage, now, now
-        finished = event.total is not None and event.done >= event.total
-        if self._live:
-            if finished or now - self._said > _FRESH or not self._open:
-                click.echo("\r" + visible(self._line(event, now)).ljust(_WIDTH), nl=False, err=True)
-                self._open, self._said = True, now
-            if finished:
-                self._close()
-        elif finished and self._stage is not None:
-            if now - self._began >= 1.0:  # what takes no time is not worth a line in a log
-                echo(self._line(event, now), err=True)
-            self._stage = None
-        elif now - self._said > _EVERY:
-            echo(self._line(event, now), err=True)
+            self._end_stage(now)
+            self._stage, self._began, self._said, self._compiled = event.stage, now, now, compile_seconds()
+            self._show(self._line(event, now))
+        if event.total is not None and event.done >= event.total:
+            self._end_stage(now)
+        elif now - self._said > (_FRESH if self._live else _EVERY):
             self._said = now
+            self._show(self._line(event, now), log=True)
 
     def _line(self, event: ProgressEvent, now: float) -> str:
-        spent = now - self._began
-        if event.total is not None and event.done >= event.total:
-            return f"{event.stage}: {_duration(spent)}"
+        spent = self._spent(now)
         if event.total is None or event.done == 0:
             return f"{event.stage} …"
         left = spent / event.done * (event.total - event.done)
         return f"{event.stage}: {event.done:,} of {event.total:,}, {_duration(spent)}, about {_duration(left)} left"
 
-    def _close(self) -> None:
+    def _spent(self, now: float) -> float:
+        """Seconds of the running stage, without what was compiled in it."""
+        return max(now - self._began - (compile_seconds() - self._compiled), 0.0)
+
+    def _end_stage(self, now: float) -> None:
+        if self._stage is not None:
+            self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + self._spent(now)
+        self._stage = None
+
+    def _compiling(self) -> None:
+        """Say why nothing seems to happen, once."""
+        self._show(_COMPILING, log=True)
+
+    def _show(self, line: str, *, log: bool = False) -> None:
+        """Write the line that changes; where none can, a line of a log."""
+        if self._live:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo("\r" + visible(line)[:width].ljust(width), nl=False, err=True)
+            self._open = True
+        elif log:
+            echo(line, err=True)
+
+    def clear(self) -> None:
+        """Take the line that changes away."""
         if self._open:
-            echo("", err=True)
-        self._open, self._stage = False, None
+            click.echo("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r", nl=False, err=True)
+        self._open = False
+
+    def _close(self) -> None:
+        """End the progress: list every stage that took time, once."""
+        self._end_stage(time.monotonic())
+        self.clear()
+        told = [f"{stage} {_duration(spent)}" for stage, spent in self._seconds.items() if spent >= _SHORT]
+        compiled = compile_seconds(forget=True)
+        if compiled >= _SHORT:
+            told.append(f"compiling {_duration(compiled)}, once for each kernel")
+        if told and not self.quiet and sum(self._seconds.values()) + compiled >= _WORTH:
+            echo(f"Took: {', '.join(told)}.", err=True)
+        self._seconds = {}
 
     def note(self, text: str) -> None:
         """Say something that is not the result."""

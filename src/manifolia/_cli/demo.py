@@ -10,9 +10,9 @@ import pandas as pd
 from manifolia._cli.console import Console
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
-from manifolia.runs import Request, make_run, write_run
-from manifolia.runs.folder import check_free
+from manifolia.runs import map, write_run
 from manifolia.runs.new_rows import place_new
+from manifolia.runs.request import check_free
 from manifolia.tables import read, write
 
 #: Name: scikit-learn's loader, target, title.
@@ -48,12 +48,12 @@ def run_demo(console: Console, out: Path, *, name: str, force: bool) -> None:
     frame, target, title = demo_table(name)
     check_free(out, force=force)
     held = frame.index % _NEW == _NEW - 1
-    old, new = frame[~held], frame[held]
+    old, new = (frame[rows].reset_index(drop=True) for rows in (~held, held))  # numbered as their files are
     began = time.perf_counter()
     console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
-    run = make_run(read(old), Request(target=(target,), title=title, images=_IMAGES.get(name)), console)
+    run = map(old, target, title=title, images=_IMAGES.get(name), callback=console)
     with console.noting_warnings():
-        placed = place_new(run.context, read(new), run.report)
+        placed = place_new(run.page_context(), read(new), run.report)
     page = with_new_rows(run.payload, placed.new)
 
     def add_new_rows(place: Path) -> None:

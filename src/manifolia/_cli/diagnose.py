@@ -12,6 +12,7 @@ from manifolia._cli.console import Console
 from manifolia._cli.map import FAILED, read_table
 from manifolia._core.progress import Reporter
 from manifolia.runs import open_run
+from manifolia.runs.request import READING
 from manifolia.runs.verdicts import diagnose_run, diagnose_tables, write_verdicts
 from manifolia.tables import read
 from manifolia.trust import Diagnosis
@@ -28,15 +29,10 @@ def run_diagnose(
     target: tuple[str, ...],
     random_state: int,
     fail_on: str | None,
-    sep: str | None,
-    decimal: str | None,
-    na_values: tuple[str, ...],
-    layer: str | None,
-    obsm: str | None,
-    **options: Any,  # clusters, groups, level, sample, n_jobs
+    **options: Any,  # clusters, groups, level, sample, n_jobs, and how the table is read
 ) -> None:
     """Diagnose the map of a run, or a map from elsewhere."""
-    reading = {"sep": sep, "decimal": decimal, "na_values": na_values, "layer": layer, "obsm": obsm}
+    reading = {name: options.pop(name) for name in READING}
     reporter = Reporter(console)
     if run is None:
         if map is None or data is None:
@@ -50,7 +46,7 @@ def run_diagnose(
             raise click.UsageError("A run has its own map, table and target: leave out --map, --data and --target.")
         folder = open_run(run)
         found = diagnose_run(folder, reporter=reporter, **options)
-        names, title = [str(name) for name in folder.coordinates()["row"]], f"the map of {run}"
+        names, title = [str(name) for name in folder.coordinates["row"]], f"the map of {run}"
         path = write_verdicts(folder, found)
         console.note(f"Every row's verdict is in {path}, and on the page {run / 'map.html'}.")
     console.data({**found.to_report(), "rows": _worst(found, names)})
@@ -65,13 +61,20 @@ def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
         console.result(f"- {finding.text}")
     if len(found.clusters):
         console.heading("Clusters")
+        untold = found.clusters["size_verdict"] == "cannot tell"
+        common = set(found.clusters["size_reason"]) if untold.all() else set()
         for _, line in found.clusters.head(_MOST).iterrows():
             stretch = "" if pd.isna(line["stretch"]) else f" ({line['stretch']:.1f} times)"
             share = "" if pd.isna(line["share_solid"]) else f"{line['share_solid']:.0%} solid"
             size = f"size: {line['size_verdict']}{stretch}"
+            if line["size_verdict"] == "cannot tell" and len(common) != 1:
+                size = f"{size}. {line['size_reason']}"
             console.result(f"  {line['name'][:28]:28s} {line['n_rows']:7,d} rows  {share:10s}  {size}")
         if len(found.clusters) > _MOST:
             console.result(f"  and {len(found.clusters) - _MOST} more")
+        if len(common) == 1:
+            console.result(f"  Sizes: cannot tell. {common.pop()}")
+        console.result(f"  Arrangement: {found.map['arrangement']}. {found.map['arrangement_reason']}")
     worst = _worst(found, names)
     if worst:
         console.heading("Rows to look at")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import click
@@ -9,6 +10,7 @@ import click
 from manifolia._core.messages import Argument, Message
 from manifolia.exceptions import ManifoliaError
 
+_NOT_HERE = "\0"  # in place of an argument that the running command has no option for
 _EXPECTED = (ManifoliaError, ValueError, TypeError, OSError, ImportError, MemoryError)
 
 
@@ -16,7 +18,12 @@ def in_options(text: str) -> str:
     """Say in options of the running command what the library says in arguments."""
     if not isinstance(text, Message):
         return text
-    return "".join(_written(part) if isinstance(part, Argument) else part for part in text.parts)
+    told = "".join(_written(part) if isinstance(part, Argument) else part for part in text.parts)
+    if _NOT_HERE not in told:
+        return told
+    # What only another command can be asked for is no remedy here: the sentence is left out, unless it says more.
+    kept = [one for one in re.split(r"(?<=[.!?]) (?=[A-Z\0])", told) if _NOT_HERE not in one]
+    return " ".join(kept) if kept else str(text)
 
 
 def sentence(error: BaseException) -> str:
@@ -46,10 +53,17 @@ def _option(parameter: str) -> str | None:
     return f"{options[given[0]]} {parameter}" if given else None
 
 
+def _elsewhere(parameter: str) -> bool:
+    """Tell whether another command has an option that sets a parameter."""
+    group = click.get_current_context().find_root().command
+    commands = group.commands.values() if isinstance(group, click.Group) else ()
+    return any(option.name == parameter for command in commands for option in command.params)
+
+
 def _written(argument: Argument) -> str:
     option, value = _option(argument.name), argument.value
     if option is None:
-        return str(argument)
+        return _NOT_HERE if _elsewhere(argument.name) else str(argument)
     if isinstance(value, Mapping):
         values = [f"{name}={'<'.join(role) if isinstance(role, list) else role}" for name, role in value.items()]
     else:

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from manifolia._cli.console import Console
 from manifolia.explorer import LivePage, explore
-from manifolia.runs import Request, make_run, open_run
-from manifolia.tables import read
+from manifolia.runs import map, open_run
 
 
 def run_explore(
@@ -42,12 +41,12 @@ def run_explore(
         open_run(run)
         if target:
             raise ValueError(f"{run} is a run: its target is set. Leave --target out, or give the table itself.")
-        explore(run, path=page, **shown)
+        explore(run, path=page, force=True, **shown)
     else:
         began = time.perf_counter()
-        made = make_run(read(run), Request(target=target, title=shown["title"]), console)
-        console.notes([*made.report["notes"], *made.payload.left_out])
-        explore(made.payload, path=page, color_by=shown["color_by"])
+        made = map(run, target, title=shown["title"], callback=console)
+        console.notes(made.notes)
+        made.explore(page, color_by=shown["color_by"], force=force)
     if console.quiet:
         return
     if not is_run:

@@ -16,10 +16,11 @@ from manifolia.runs.report import versions
 #: Extras and the package that each brings.
 _EXTRAS = {
     "parquet": "pyarrow",
+    "excel": "python_calamine",
     "plot": "matplotlib",
     "anndata": "anndata",
     "tune": "optuna",
-    "dask": "dask",
+    "dask": "distributed",
     "notebook": "anywidget",
 }
 
@@ -47,7 +48,7 @@ def run_info(console: Console, run: Path | None) -> None:
     console.result("Methods: " + ", ".join(installed["methods"]))
     console.result("Extras:")
     for name, found in extras.items():
-        told = found or f"not installed: pip install 'manifolia[{name}]'"
+        told = found or f"not installed: pip install {_EXTRAS[name].replace('_', '-')}"
         console.result(f"  {name:14s} {told}")
 
 

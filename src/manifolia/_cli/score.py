@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table
 from manifolia.runs import open_run
+from manifolia.runs.new_rows import read_new
 from manifolia.runs.scores import Score, score_rows, score_run
 from manifolia.tables.naming import group_words
 
@@ -17,10 +17,12 @@ def run_score(console: Console, run: Path, data: Path | None, *, all_scores: boo
     folder = open_run(run)
     with console.noting_warnings():
         if data is not None:
-            scores = score_rows(folder.model(), read_table(data, reading), folder.report, all_scores=all_scores)
+            scores = score_rows(
+                folder.model, read_new(data, folder.report, reading), folder.report, all_scores=all_scores
+            )
             title = f"{data} on the map of {run}"
         elif all_scores:
-            scores = score_run(folder.model(), folder.rows(), folder.coordinates(), folder.report)
+            scores = score_run(folder.model, folder.rows, folder.coordinates, folder.report)
             title = f"the map of {run}, every score"
         else:
             scores = [Score(**entry) for entry in folder.report["scores"]]

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table, write_h5ad
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
-from manifolia.runs.new_rows import Placed, place_new
+from manifolia.runs.folder import context_for, write_h5ad
+from manifolia.runs.new_rows import Placed, place_new, read_new
 from manifolia.tables import write
 from manifolia.tables.writing import without_formulas, write_csv
 
@@ -35,10 +35,9 @@ def run_transform(
             raise FileExistsError(f"{file} is there already. Choose another name, or replace it with --force.")
     if out is None and sys.stdout is None:
         raise ValueError("standard output is closed, so that the coordinates would be lost. Name a file with -o.")
-    table = read_table(data, reading)
+    table = read_new(data, folder.report, reading)
     with console.noting_warnings():
-        payload = folder.payload() if page is not None else None
-        placed = place_new(folder.context(payload), table, folder.report)
+        placed = place_new(context_for(folder, page=page is not None), table, folder.report)
     console.notes(table.notes)
     if out is None and not console.as_json:
         shown = without_formulas(placed.frame) if escape_formulas else placed.frame
@@ -49,8 +48,8 @@ def run_transform(
         write_h5ad(data, out, folder.report, placed.frame, {})
     elif out is not None:
         write(placed.frame, out, escape_formulas=escape_formulas)
-    if payload is not None and page is not None:
-        write_page(with_new_rows(payload, placed.new), page)
+    if page is not None:
+        write_page(with_new_rows(folder.payload, placed.new), page)
     _tell(console, placed, out, page)
 
 
@@ -73,10 +72,13 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
         return
     console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
     if n_novel is not None and limit is not None:
-        looks = "looks" if n_novel == 1 else "look"
+        if n == 1:
+            told = "It looks" if n_novel else "It does not look"
+        else:
+            told = f"{n_novel:,} of them {'looks' if n_novel == 1 else 'look'}" if n_novel else "None of them looks"
         console.result(
-            f"- {n_novel:,} of them {looks} unlike the rows of the map (novelty of at least {limit:.3g}, as "
-            f"{1 - limit:.1%} of rows like those have)."
+            f"- {told} unlike the rows of the map (novelty of at least {limit:.3g}, as {1 - limit:.1%} of rows like "
+            f"those have)."
         )
         if placed.n_unseen:
             rows = "row has" if placed.n_unseen == 1 else "rows have"

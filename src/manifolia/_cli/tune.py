@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from manifolia._cli.console import Console
-from manifolia._cli.map import read_table, request_of, rows_of
+from manifolia._cli.map import read_table, request_of
 from manifolia._core.optional import is_installed
 from manifolia.runs import make_run, write_run
-from manifolia.runs.folder import check_free
+from manifolia.runs.folder import rows_of
+from manifolia.runs.request import check_free
 from manifolia.runs.settings import tune_table
 from manifolia.show.tuning import write_study_picture
 from manifolia.tables import write
+from manifolia.tables.naming import counted
 
 #: What is asked of the tuner.
 _TUNING = ("space", "n_trials", "n_repeats", "subsample", "timeout", "storage")
@@ -34,7 +36,7 @@ def run_tune(
     **options: Any,
 ) -> None:
     """Tune a method on a table, make the run with what was found, and say how sure that is."""
-    folder = out if out is not None else data.with_name(f"{data.stem}-tuned")
+    folder = out if out is not None else data.with_name(f"{'stdin' if str(data) == '-' else data.stem}-tuned")
     check_free(folder, force=force)
     tuning = {name: options.pop(name) for name in _TUNING}
     table = read_table(data, options)
@@ -58,7 +60,9 @@ def run_tune(
 
 
 def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, seconds: float) -> None:
-    tried = f"{len(tuner.trials_)} settings in {tuner.n_runs_} runs"
+    tried = f"{counted(len(tuner.trials_), 'setting')} tried, {counted(tuner.n_runs_, 'fit')} in all"
+    if tuner.n_runs_ > len(tuner.trials_):
+        tried += f" (repeats with other seeds{', and fresh ones of the best' if tuner.confirmed_ else ''})"
     console.heading(f"{report['method']} tuned on {rows_of(report)}: {tried}, {seconds:.1f} s")
     shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
                       for name, value in tuner.best_params_.items())  # fmt: skip

@@ -23,17 +23,16 @@ from manifolia.exceptions import ParameterError, ParameterTypeError
 
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 _NUMBERS = "biuf"
-_REMEDY = (
-    "Cells of this argument must be numbers, or strings that read as numbers: convert or drop the column, or prepare "
-    "the table with manifolia.tables.TablePreparer()."
-)
+#: In scikit-learn's words, which its users look for.
+_RULE = "Cells of this argument must be numbers, or strings that read as numbers."
 
 
 class Cells:
     """A table's numbers, dense or sparse, and the names of its columns."""
 
-    def __init__(self, X: ArrayLike, name: str) -> None:
+    def __init__(self, X: ArrayLike, name: str, taker: str = "") -> None:
         self.name = name
+        self.taker = taker  # the estimator that takes the table
         self.names = column_names(X)
         self.numbers: Any = self._read(X)
 
@@ -57,6 +56,9 @@ class Cells:
         if is_frame:
             return self._of_frame(X)
         mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X) else None
+        if type(X).__module__.partition(".")[0] == "anndata":
+            taker = self.taker or "This function"
+            raise self.error(f"is an AnnData. {taker} takes numbers; use mf.map, or pass its X.", ParameterTypeError)
         if isinstance(X, str | bytes | bytearray | dict | set | frozenset) or X is None:
             raise self._no_table(X, None)
         values = as_array(X, self.name)
@@ -159,7 +161,12 @@ class Cells:
             what = "text" if is_text else f"values of type {type(cell).__name__}"
         shown = str(cell) if what in ("dates", "durations") else _example(cell)
         kind = ParameterError if is_text else ParameterTypeError
-        return self.error(f"cannot be used: {where} holds {what}, such as {shown}. {_REMEDY}", kind)
+        return self.error(f"cannot be used: {where} holds {what}, such as {shown}. {_RULE} {self._remedy()}", kind)
+
+    def _remedy(self) -> str:
+        if self.taker:
+            return f"{self.taker} takes numbers; use mf.map, or put TablePreparer before it."
+        return "Prepare the table with manifolia.tables.TablePreparer, or drop the column."
 
 
 def as_array(X: ArrayLike, name: str) -> Array:

@@ -162,7 +162,7 @@ def require(size: float, *, step: str, remedy: str) -> None:
             Message(
                 f"{step} needs about {format_bytes(size)} and the limit is {format_bytes(allowed)}. ",
                 remedy,
-                " (The limit is 80 % of the free memory; manifolia.memory_limit('8GiB') as a context, or the "
+                " (The limit is 80% of the free memory; manifolia.memory_limit('8GiB') as a context, or the "
                 f"environment variable {_ENVIRONMENT}, sets another.)",
             )
         )

@@ -10,7 +10,7 @@ from manifolia.exceptions import MissingExtraError
 
 
 def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module or say which extra brings it."""
+    """Import an optional module or say which package has it, and which of our extras asks for that."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -19,7 +19,7 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
             raise
         raise MissingExtraError(
             f"{purpose} needs the package {top!r}, which is not installed. "
-            f"Install it with: pip install 'manifolia[{extra}]'"
+            f"Install it with: pip install {top.replace('_', '-')} (the extra {extra!r} of manifolia brings it)"
         ) from error
 
 

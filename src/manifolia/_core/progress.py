@@ -24,6 +24,34 @@ _POLL_SECONDS = 0.1  # ten looks a second: no cost that can be seen, and Ctrl-C 
 DONE, STOP = 0, 1
 
 
+#: Seconds that kernels took to compile since they were last asked for, and who is told when one begins.
+_compiled = [0.0]
+_compile_watchers: list[Callable[[], None]] = []
+
+
+def compile_seconds(*, forget: bool = False) -> float:
+    """Tell how long kernels took to compile in this process; `forget` begins to count anew."""
+    spent = _compiled[0]
+    if forget:
+        _compiled[0] = 0.0
+    return spent
+
+
+def add_compile_seconds(seconds: float | None) -> None:
+    """Take note of a kernel that compiled, or, with None, that one begins to; `manifolia.kernels` calls this."""
+    if seconds is not None:
+        _compiled[0] += seconds
+        return
+    for watcher in _compile_watchers:
+        watcher()
+    _compile_watchers.clear()  # once is enough
+
+
+def watch_compiling(watcher: Callable[[], None]) -> None:
+    """Call a function when a kernel begins to compile, once; it takes the place of an earlier one."""
+    _compile_watchers[:] = [watcher]
+
+
 class ProgressEvent(NamedTuple):
     """What a callback receives."""
 
@@ -85,7 +113,10 @@ class Reporter:
 
     def update(self, stage: str, done: int, total: int | None = None, **metrics: float) -> bool:
         """Report, and ask whether to stop."""
-        event = ProgressEvent(stage, int(done), None if total is None else int(total), metrics)
+        return self.hear(ProgressEvent(stage, int(done), None if total is None else int(total), metrics))
+
+    def hear(self, event: ProgressEvent) -> bool:
+        """Hand an event on, and ask whether to stop."""
         answers = [listener(event) for listener in self._listeners]  # every listener hears every event
         # NumPy's True counts: a callback is likely to return a comparison of figures.
         return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)

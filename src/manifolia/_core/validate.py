@@ -16,8 +16,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted as check_is_fitted
-from sklearn.utils.validation import has_fit_parameter
 
 from manifolia._core.cells import Cells, as_array, check_indices
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, Sparse
@@ -51,12 +49,19 @@ def check_matrix(
 
 
 def _checked(
-    X: ArrayLike, name: str, *, accept_sparse: bool, allow_nan: bool, min_rows: int, min_columns: int = 1
+    X: ArrayLike,
+    name: str,
+    taker: str = "",
+    *,
+    accept_sparse: bool,
+    allow_nan: bool,
+    min_rows: int,
+    min_columns: int = 1,
 ) -> Cells:
     if sp.issparse(X) and not accept_sparse:
         told = f"is a sparse matrix ({type(X).__name__}, {' × '.join(map(str, X.shape))}) and dense data is required"
         raise _wrong(name, f"{told} here. Pass {name}.toarray() if it fits into memory.", ParameterTypeError)
-    cells = Cells(X, name)
+    cells = Cells(X, name, taker)
     shape = cells.numbers.shape
     for count, least, what in ((shape[0], min_rows, "sample"), (shape[1], min_columns, "feature")):
         if count < least:
@@ -102,10 +107,10 @@ def validate_data(
     min_rows: int = 1,
 ) -> Any:
     """Check the rows of an estimator; ``fit`` (`reset`) keeps number and names of the columns, others compare them."""
-    cells = _checked(X, "X", accept_sparse=accept_sparse, allow_nan=allow_nan, min_rows=min_rows)
+    kind = type(estimator).__name__
+    cells = _checked(X, "X", kind, accept_sparse=accept_sparse, allow_nan=allow_nan, min_rows=min_rows)
     _check_size(cells, is_whole=reset)
-    names = _names(cells)
-    kind, n_columns = type(estimator).__name__, cells.numbers.shape[1]
+    names, n_columns = _names(cells), cells.numbers.shape[1]
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
@@ -385,4 +390,13 @@ def feature_numbers(features: Any, model: Any) -> IntArray:
 
 def takes_weights(estimator: Any) -> bool:
     """Tell whether an estimator's ``fit`` takes weights of rows."""
+    from sklearn.utils.validation import has_fit_parameter
+
     return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
+def check_is_fitted(estimator: Any, attributes: str | Sequence[str] | None = None) -> None:
+    """Refuse an estimator that is not fitted, in scikit-learn's words."""
+    from sklearn.utils.validation import check_is_fitted as check
+
+    check(estimator, attributes)

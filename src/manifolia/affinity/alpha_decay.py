@@ -38,6 +38,7 @@ _FIRST = 2  # neighbours searched at first, times k; rows whose neighbourhood is
 _MORE = 4  # times as many in each further search
 _BYTES = 64.0  # of an entry while halves are joined and added to their transpose
 _FORESEEN = 32  # rows from which the width of neighbourhoods is foreseen
+_WIDER = 2  # times the mean width: nearly all neighbourhoods end there
 _ROWS = 2048  # rows that one thread weighs at a time
 
 
@@ -134,6 +135,9 @@ def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own
         # What is farther than the reach has no weight; a row whose last neighbour is within it may have more.
         done = (near.distances[:, -1] > reach[rows]) | (width >= most) | (decay is None)
         parts.append(_dense_entries(rows[done], Neighbors(near.indices[done], near.distances[done]), weigh))
+        if own and width == _FIRST * k and not done.all():
+            # Among many columns of noise a neighbourhood may hold a tenth of all rows: not to be found in small steps.
+            width = max(width, int(_WIDER / _MORE * foresee_width(X, k, decay, metric=index.metric)))
         rows, width = rows[~done], min(most, _MORE * width)
         if len(rows):
             require(

@@ -3,8 +3,6 @@
 `displacements` is that step; T places a row, and a feature may be a group of columns that belong together (those of one
 category). A feature that the map does not use moves nothing.
 
-**One row** (`row_displacements`): how far it moves, in the mean, with the values of other rows.
-
 **The map** (`importance`). Row i gets, in feature f alone, the value of a row j that is similar to it in all *other*
 features, and is placed again:
 
@@ -99,27 +97,6 @@ def displacements(
             tried[np.ix_(these, groups[g])] = given[g][i[these], j[these]]
         out[i, which, j] = np.linalg.norm(place(tried) - home[i], axis=1)
     return out
-
-
-def row_displacements(
-    place: Callable[[FloatArray], FloatArray],
-    X: Any,
-    row: int,
-    groups: Sequence[IntArray],
-    *,
-    n_donors: int = 64,
-    random_state: RandomState = None,
-) -> FloatArray:
-    """Measure how far a row moves, in the mean, when groups of columns take other rows' values."""
-    n = X.shape[0]
-    row = check_number(row, "row", low=0, high=n - 1, integer=True)
-    n_donors = check_number(n_donors, "n_donors", low=1, integer=True)
-    others = np.delete(np.arange(n), row)
-    if len(others) > n_donors:
-        others = np.sort(as_generator(random_state).choice(others, size=n_donors, replace=False))
-    donors = _dense(X[others])
-    moved = displacements(place, _dense(X[[row]]), groups, [donors[:, columns] for columns in groups])
-    return moved[0].mean(axis=1) if len(groups) else np.zeros(0)
 
 
 def importance(

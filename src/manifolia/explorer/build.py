@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -14,25 +14,28 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from manifolia._core.files import load_arrays, parse_json
+from manifolia._core.messages import Argument, Message
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ModelFileError, ParameterError
+from manifolia.explorer.column_weights import by_column
 from manifolia.explorer.columns import color_column, infer_kind
-from manifolia.explorer.context import Context, PageOptions, context_of, stored_context
-from manifolia.explorer.findings import Finding, Learned, Together, as_keys, findings_of, own_target
+from manifolia.explorer.context import Context, FinishedMap, PageOptions, context_of, stored_context
+from manifolia.explorer.findings import Finding, Learned, Together, findings_of, own_target
 from manifolia.explorer.page import write_page
-from manifolia.explorer.parts import make_parts
+from manifolia.explorer.parts import make_parts, reasons
 from manifolia.explorer.parts.part import NO_FEATURE
 from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.parts.trust import trust_findings
 from manifolia.explorer.payload import NewRows, Payload, build_payload
-from manifolia.explorer.place import new_rows, place_rows
+from manifolia.explorer.place import as_numbers, new_rows, place_rows, text_features
 from manifolia.explorer.serve import LivePage
 from manifolia.explorer.sharpness import trials_of
 from manifolia.metrics.separation import is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
+from manifolia.tables.columns import as_keys
 from manifolia.tables.naming import counted, group_words
 
 _LIVE_MB = 1e6  # a served page has no size to keep to
@@ -53,13 +56,14 @@ def explore(
     color_by: str | None = None,
     new: ArrayLike | NewRows | None = None,
     kinds: Mapping[str, str] | None = None,
-    importances: bool | Mapping[str, float] = False,
+    importances: bool | str | Mapping[str, float] = "auto",
     findings: Iterable[str] = (),
     notes: Iterable[str] = (),
     parts: str | Sequence[str] | None = "auto",
     images: Sequence[int] | None = None,
     study: Any = None,
     max_mb: float = 25.0,
+    force: bool = False,
     live: bool = False,
     port: int = 0,
 ) -> Path | LivePage:
@@ -67,10 +71,12 @@ def explore(
 
     Parameters
     ----------
-    model_or_run : estimator, str, path or Payload
-        A fitted estimator with ``embedding_``, or a pipeline that ends in one; or the folder of a run; or a payload.
-    X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
-        The rows that the model was fitted on: their columns become colours and the cards of the points.
+    model_or_run : estimator, Run, str, path, Payload or array-like of shape (n, n_components)
+        A fitted estimator with ``embedding_``, or a pipeline that ends in one; a run, or its folder; a payload; or the
+        coordinates of a map from elsewhere, such as ``adata.obsm["X_umap"]``.
+    X : array-like, sparse matrix, DataFrame or AnnData of n rows, default=None
+        The rows that the model was fitted on: their columns become colours and the cards of the points. Beside
+        coordinates it may be any table.
     y : array-like of shape (n,) or (n, n_outputs), default=None
         Target: the first colouring.
     path : str or path, default="map.html"
@@ -83,8 +89,9 @@ def explore(
         New rows, which the model places on the map; they are drawn as diamonds.
     kinds : mapping of str to {"class", "number", "date", "text"}, default=None
         What columns are, where that is not to be inferred from their values.
-    importances : bool or mapping of str to float, default=False
-        Importance of the features, or True to compute it with the model; RFPHATE permutes each feature for it.
+    importances : bool, "auto" or mapping of str to float, default="auto"
+        Importance of the features; "auto" measures it if the model has a measure and it does not take long, True in any
+        case. A forest permutes each feature for it.
     findings : iterable of str, default=()
         Sentences to show first.
     notes : iterable of str, default=()
@@ -100,6 +107,8 @@ def explore(
         The study that chose the settings, or its ``to_dict()``.
     max_mb : float, default=25.0
         Size in MB (10⁶ bytes) above which parts and columns are left out; a warning, and the page, say which.
+    force : bool, default=False
+        Replace a file that is there.
     live : bool, default=False
         Serve the page on this machine instead of writing it: new rows can be pasted into it, and Python can read what
         is selected.
@@ -113,6 +122,8 @@ def explore(
 
     Raises
     ------
+    FileExistsError
+        If the file is there, and `force` is not set.
     TypeError
         If there is nothing to make a map of.
     ValueError
@@ -131,7 +142,11 @@ def explore(
         raise ParameterError(
             "new is NewRows, whose places are given. With live=True pass the rows themselves.", parameter="new"
         )
-    is_model = not isinstance(model_or_run, str | os.PathLike | Payload)
+    if not live and Path(path).exists() and not force:  # before the work
+        raise FileExistsError(
+            Message(f"{path} is there already. Choose another name, or replace it with ", Argument("force", True), ".")
+        )
+    is_model = not isinstance(model_or_run, str | os.PathLike | Payload | Paged)
     later = new if live and is_model else None  # rows that the served page places
     options = PageOptions(
         title, color_by, None if later is not None else new, kinds, importances, findings, notes, parts, images, study,
@@ -140,7 +155,9 @@ def explore(
     payload, context = page_of(model_or_run, X, y, options)
     if not live:
         return write_page(payload, path)
-    if context is None and not isinstance(model_or_run, Payload):
+    if isinstance(model_or_run, Paged):
+        context = model_or_run.page_context()
+    elif context is None and not isinstance(model_or_run, Payload):
         context = _stored(Path(model_or_run), payload)
     page = LivePage(payload, context, port=port)
     if later is not None:
@@ -148,9 +165,19 @@ def explore(
     return page
 
 
+@runtime_checkable
+class Paged(Protocol):
+    """A run: what has a page already."""
+
+    payload: Payload
+
+    def page_context(self) -> Context | None:
+        """What is needed to tell of new rows what the page tells of its own."""
+
+
 def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Payload, Context | None]:
     """Make the page of a model, or take that of a run, which was made before."""
-    if not isinstance(model_or_run, str | os.PathLike | Payload):
+    if not isinstance(model_or_run, str | os.PathLike | Payload | Paged):
         context = context_of(model_or_run, X, y, options)
         describe(context)
         payload = build_page(context)
@@ -158,7 +185,7 @@ def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Pa
             warn("The page does not hold everything. " + " ".join(payload.left_out))
         return payload, context
     only_models = {"X": X, "y": y} | {name: getattr(options, name) for name in ("new", "kinds", "images", "study")}
-    only_models["importances"] = options.importances or None
+    only_models["importances"] = None if options.importances in (False, "auto") else options.importances
     only_models["parts"] = None if options.parts == "auto" else options.parts
     given = [name for name, value in only_models.items() if value is not None]
     if given or tuple(options.findings) or tuple(options.notes):
@@ -166,7 +193,8 @@ def page_of(model_or_run: Any, X: Any, y: Any, options: PageOptions) -> tuple[Pa
             f"{', '.join(given) or 'findings and notes'}: a run has all that its page shows. "
             f"Leave these out, or pass the model instead of the run."
         )
-    return _of_run(model_or_run, options.title, options.color_by), None
+    run = model_or_run.payload if isinstance(model_or_run, Paged) else model_or_run
+    return _of_run(run, options.title, options.color_by), None
 
 
 def describe(context: Context) -> None:
@@ -175,12 +203,16 @@ def describe(context: Context) -> None:
     own = (Finding(str(text)) for text in context.options.findings)
     alarms, trusted = trust_findings(context)
     context.findings = [*own, *alarms, *_findings(context), *trusted]
+    reasons.complete(context)
 
 
 def build_page(context: Context) -> Payload:
     """Put a page together from what is known of a map."""
     options, added = context.options, context.added
     table, narrowed = _narrowed(context, _spoken_of(context))
+    table, written = as_numbers(context, table)
+    table = pd.concat([table, text_features(context, context.X)], axis=1)
+    aside = [] if context.table is None else [name for name in context.table.names if name in context.hidden]
     told = pd.DataFrame({name: column.values for name, column in added.items() if column.role != "quality"})
     judged = pd.DataFrame({name: column.values for name, column in added.items() if column.role == "quality"})
     about = pd.DataFrame() if context.table is None else context.table.meta.reset_index(drop=True)
@@ -191,6 +223,8 @@ def build_page(context: Context) -> Payload:
     label = context.card.label or type(context.method).__name__
     targets = ((str(name), values) for name, values in context.target.items())
     in_colors = (name for name, values in targets if (kinds.get(name) or infer_kind(values)) != "text")
+    shown = ((name, table[name]) for name in aside if name in table.columns)
+    aside_in_colors = (name for name, values in shown if (kinds.get(name) or infer_kind(values)) != "text")
     new = options.new
     if new is not None and not isinstance(new, NewRows):
         new = new_rows(context, place_rows(context, read(new)))
@@ -199,7 +233,7 @@ def build_page(context: Context) -> Payload:
         pd.concat(frames, axis=1) if frames else None,
         title=label if options.title is None else options.title,
         subtitle=label,
-        color_by=options.color_by or next(in_colors, None),
+        color_by=options.color_by or next(in_colors, None) or next(aside_in_colors, None),
         kinds=kinds,
         row_names=context.row_names,
         new=new,
@@ -207,6 +241,8 @@ def build_page(context: Context) -> Payload:
         findings=context.findings,
         importances=context.importances,
         roles={name: column.role for name, column in added.items()},
+        written=written,
+        first=aside,
         parts=context.parts.values(),
         max_mb=options.max_mb,
     )
@@ -216,10 +252,10 @@ def build_page(context: Context) -> Payload:
 
 def _spoken_of(context: Context) -> list[str]:
     """Name the user's columns that arrows and reasons speak of, so that the page shows their values."""
-    arrows, reasons = context.parts.get("arrows"), context.parts.get("reasons")
+    arrows, weights = context.parts.get("arrows"), context.parts.get("reasons")
     names = list(arrows.sources or ()) if arrows is not None else []
-    if reasons is not None:
-        features, feature = reasons.meta["features"], reasons.rows["feature"]
+    if weights is not None:
+        features, feature = weights.meta["features"], weights.rows["feature"]
         counts = np.bincount(feature[feature != NO_FEATURE].astype(np.int64), minlength=len(features))
         names += [features[i] for i in np.argsort(-counts, kind="stable") if counts[i]]
     return list(dict.fromkeys(names))
@@ -234,7 +270,9 @@ def _narrowed(context: Context, spoken: list[str]) -> tuple[pd.DataFrame, list[s
     chosen, left_out = list(range(len(names))), []
     if len(names) > most:
         place = {name: i for i, name in enumerate(names)}
-        first = [place[name] for name in spoken[: most // 2] if name in place]
+        aside = [name for name in names if name in context.hidden]
+        asked = [context.options.color_by] if context.options.color_by else []
+        first = [place[name] for name in [*asked, *aside, *spoken[: most // 2]] if name in place]
         chosen = sorted(list(dict.fromkeys([*first, *_by_weight(context, X, names)]))[:most])
         how = "matter" if context.importances or first else "vary"
         left_out = [f"Of {len(names):,} columns the {most} that {how} most are on the page."]
@@ -260,6 +298,9 @@ def _by_weight(context: Context, X: Any, names: list[str]) -> list[int]:
 def _how_it_was_made(context: Context, label: str) -> list[str]:
     """Say how a map was made, as far as its card tells."""
     sentences = [f"Made by {label} from {context.rows_in_words}."]
+    if isinstance(context.method, FinishedMap):
+        sentences = [f"The places of {context.rows_in_words} were made elsewhere; what made them is not known here."]
+        sentences += context.model[0].notes_ if context.model is not context.method else []
     if not context.card.forest:
         return sentences
     method = context.method
@@ -321,11 +362,13 @@ def _findings(context: Context) -> list[Finding]:
         context.Y,
         context.row_names or [str(i) for i in range(context.n)],
         target=target,
+        target_names=[] if context.target is None else [str(name) for name in context.target.columns],
         y=y,
         learned=learned,
         trials=trials,
         importances={
-            name: (mean, 0.0 if math.isnan(error) else error) for name, (mean, error) in context.importances.items()
+            name: (mean, 0.0 if math.isnan(error) else error)
+            for name, (mean, error) in by_column(context.importances, context.preparer).items()
         },
         purpose=importance_purpose(context),
         scores=scores,
@@ -367,7 +410,8 @@ def _of_run(run: str | os.PathLike[str] | Payload, title: str | None, color_by: 
     if title is not None:
         meta["title"] = title
     if color_by is not None:
-        meta["color_by"] = color_column([(column["name"], column["kind"]) for column in meta["columns"]], color_by)
+        columns = [(column["name"], column["kind"]) for column in meta["columns"]]
+        meta["color_by"] = color_column(columns, color_by, payload.left_out)
     return Payload(meta, payload.arrays)
 
 
@@ -394,7 +438,7 @@ _REPORT = {
     "model": [_NUMBER],
     "scores": [{"metric": str, "value": (int, float, type(None)), "direction": str, "sample": str, "note": str}],
     "importance": {"purpose": str, "measure": str},
-    "importances": [{"column": str, "importance": _NUMBER, "standard_error": _NUMBER}],
+    "importances": [{"column": str, "importance": _NUMBER, "standard_error": _NUMBER, "of": str}],
     "findings": [{"text": str}],
     "notes": [str],
 }

@@ -12,11 +12,14 @@ text       names that repeat                        codes (u2 or u4) and a JSON 
 text       names that hardly repeat                 a JSON list, one entry for each row, null for a missing one
 =========  =======================================  =================================================================
 
+Numbers and dates that were read from texts, such as $1,200, bring these along: a JSON list, one entry for each row.
+
 The highest code of an unsigned type means missing. All are little-endian.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -69,19 +72,25 @@ def infer_kind(values: pd.Series) -> str:
     return "class" if few else "text"
 
 
-def color_column(columns: Sequence[tuple[str, str]], color_by: str) -> int:
-    """Find the column that is to colour the map among names and kinds; texts have no colours."""
+def color_column(columns: Sequence[tuple[str, str]], color_by: str, left_out: Sequence[str] = ()) -> int:
+    """Find the column that is to colour the map among names and kinds; texts have no colours.
+
+    `left_out` are sentences on what the page does not hold, which may be why the column is not there.
+    """
     with_colors = {name: i for i, (name, kind) in enumerate(columns) if kind != "text"}
     if color_by in with_colors:
         return with_colors[color_by]
     is_text = (color_by, "text") in columns
     why = "a column of texts, which have no colours" if is_text else "not a column of the page"
-    raise ParameterError(
-        f"color_by is {color_by!r}, which is {why}. Use one of {some_names(with_colors)}."
-        if with_colors
-        else f"color_by is {color_by!r}, which is {why}, and the page has no other. Leave it out.",
-        parameter="color_by",
-    )
+    near = [] if is_text else difflib.get_close_matches(color_by, with_colors, n=1)
+    if near:
+        remedy = f". Did you mean {near[0]!r}?"
+    elif with_colors:
+        remedy = f". Use one of {some_names(with_colors)}."
+    else:
+        remedy = ", and the page has no other. Leave it out."
+    missing = "" if is_text or not left_out else f" The page does not hold everything. {' '.join(left_out)}"
+    raise ParameterError(f"color_by is {color_by!r}, which is {why}{remedy}{missing}", parameter="color_by")
 
 
 def some_names(names: Iterable[str]) -> str:
@@ -221,6 +230,13 @@ def _natural(text: str) -> tuple[list[tuple[int, float, str]], str]:
     parts = re.split(r"(\d{1,15})", text.casefold())
     # re.split alternates words and digits, the words first.
     return [(1, float(part), "") if i % 2 else (0, 0.0, part) for i, part in enumerate(parts)], text
+
+
+def with_texts(coded: Encoded, texts: Sequence[str | None]) -> Encoded:
+    """Add to a column of numbers or dates the texts that they were read from."""
+    coded.arrays[".text"] = _json_bytes(texts)
+    coded.spec["written"] = True
+    return coded
 
 
 def _json_bytes(texts: Sequence[str | None]) -> Array:

@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 from manifolia import registry
 from manifolia._core.groups import n_units
 from manifolia._core.pipelines import before_last, last_step
 from manifolia._core.types import Array, FloatArray, IntArray
-from manifolia._core.validate import check_is_fitted, is_sparse
+from manifolia._core.validate import check_is_fitted, check_map, is_sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
+from manifolia.explorer.column_weights import importances_of, takes_long
 from manifolia.explorer.decode import decode_parts
-from manifolia.explorer.findings import Finding
+from manifolia.explorer.findings import Finding, prediction_by_rows
 from manifolia.explorer.parts import check_parts
 from manifolia.explorer.parts.effects import Effects, Groups, bare_dense, effects_of, plane_of
 from manifolia.explorer.parts.images import check_shape
@@ -33,11 +35,10 @@ from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.tables import Table, TablePreparer, read
 from manifolia.tables.frames import as_frame, as_pandas
 from manifolia.tables.naming import of_groups
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.diagnosis import Diagnosis
 
 _METRICS = {"euclidean": "distance", "cosine": "cosine distance", "manhattan": "Manhattan distance"}
-_SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,24 @@ class PageOptions:
     color_by: str | None = None  # Column of the first colouring
     new: Any = None  # New rows
     kinds: Mapping[str, str] | None = None  # What columns are
-    importances: bool | Mapping[str, Any] = False  # Importance of the features
+    importances: bool | str | Mapping[str, Any] = "auto"  # Importance of the features
     findings: Iterable[str] = ()  # Sentences to show first
     notes: Iterable[str] = ()  # Sentences on how the map was made
     parts: str | Sequence[str] | None = "auto"  # What the page tells beyond places and columns
     images: Sequence[int] | None = None  # Shape of pictures
     study: Any = None  # The study that chose the settings
     max_mb: float = 25.0  # Size of the page in MB
+
+
+class FinishedMap:
+    """A map from elsewhere: its places, and nothing of what made them."""
+
+    def __init__(self, Y: FloatArray) -> None:
+        self.embedding_ = Y
+
+
+_MOST_AXES = 3  # of coordinates from elsewhere; a table has more columns
+_NO_METHOD = registry.Card("map", "", "", "", label="Map", places=False, explains="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +141,7 @@ class Context:
     study: Mapping[str, Any] | None = None  # The study that chose the settings
     hidden: Collection[str] = ()  # Columns that are no features
     options: PageOptions = field(default_factory=PageOptions)
+    of_run: bool = False  # Whether the map belongs to a run, which `manifolia explain` can ask
     random_state: int = 0  # Seed of what is drawn
     row_groups: IntArray | None = None  # (n,): rows that belong together
     group_name: str = ""  # What a group is, in one word
@@ -166,7 +179,14 @@ class Context:
     @cached_property
     def card(self) -> registry.Card:
         """What the method can do."""
-        return registry.card_of(self.model)
+        return _NO_METHOD if isinstance(self.method, FinishedMap) else registry.card_of(self.model)
+
+    @cached_property
+    def preparer(self) -> TablePreparer | None:
+        """The step that takes raw tables, if there is one."""
+        before = before_last(self.model)
+        first = None if before is None else before[0]
+        return first if isinstance(first, TablePreparer) else None
 
     @property
     def n_jobs(self) -> int | None:
@@ -204,7 +224,7 @@ class Context:
         if not (self.card.forest or gaps):
             return Space(self.X, metric, words, None)
         # Trees do not mind scales and gaps; distances do.
-        first = _preparer(self.model)
+        first = self.preparer
         completer = PlainRows(first if first is not None and len(self.model.steps) == 2 else None)
         return Space(completer.fit_transform(self.X), metric, f"{words}, each on one scale", completer)
 
@@ -248,7 +268,7 @@ class Context:
         """Bring raw rows into the form that the last step takes."""
         known = table.without(set(self.hidden) & set(table.feature_names))
         before = before_last(self.model)
-        if before is not None and _preparer(self.model) is not None:
+        if before is not None and self.preparer is not None:
             return before.transform(known)
         names, cells = getattr(self.model, "feature_names_in_", None), known.features
         if isinstance(cells, pd.DataFrame):
@@ -276,23 +296,23 @@ class Context:
 
 def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | None = None) -> Context:
     """Gather what the page of a fitted model is made of, and refuse what does not belong together."""
+    if known is None and not hasattr(last_step(model), "fit"):
+        model, X = _finished(model, X)
     method = last_step(model)
-    if known is None:
-        if not hasattr(method, "fit"):
-            raise TypeError(
-                f"model_or_run is {type(model).__name__}. Pass a fitted estimator with embedding_, the folder of a "
-                f"run, or a payload."
-            )
+    if known is None and not isinstance(method, FinishedMap):
         check_is_fitted(method, "embedding_")
-    card = registry.card_of(model)
     context = Context(
         model,
         np.asarray(method.embedding_ if known is None else known.Y, dtype=np.float64),
         study=_checked_study(options.study),
         options=options,
+        of_run=known is not None,
     )
+    card = context.card
     if card.forest and card.takes_groups:
         context.row_groups = method._fitted_forest.groups
+        if known is None and card.predicts and context.row_groups is not None:
+            context.by_rows = prediction_by_rows(method)
     check_parts(options.parts)
     _take_table(context, X)
     _take_target(context, y, card.task if known is None else known.task)
@@ -310,12 +330,32 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
         context.X = bare_rows(rows)
         context.sources, context.labels = _column_names(context)
     if options.images is not None:
-        first = _preparer(model)
+        first = context.preparer
         named = [] if context.table is None else context.table.feature_names
         context.pixel_names = list(first.roles_) if first is not None else list(named)
         context.image_shape = check_shape(options.images, len(context.pixel_names))
     context.importances = _importances(context)
     return context
+
+
+def _finished(Y: Any, X: Any) -> tuple[Any, Table | None]:
+    """Take the places of a map from elsewhere, and the table beside it, whose columns are prepared to be compared."""
+    shape = np.shape(Y)
+    if len(shape) != 2 or shape[1] > _MOST_AXES:
+        columns = "" if len(shape) != 2 else f" with {shape[1]} columns"
+        raise TypeError(
+            f"model_or_run is {type(Y).__name__}{columns}. Pass a fitted estimator with embedding_, a run or its "
+            f"folder, a payload, or the coordinates of a map: an array of 1 to {_MOST_AXES} columns."
+        )
+    frame = as_frame(Y)
+    method = FinishedMap(check_map(Y if frame is None else frame, name="model_or_run"))
+    if X is None:
+        return method, None
+    table = read(X)
+    if table.is_matrix:
+        return method, table
+    preparer = TablePreparer(missing="impute", scale=True).fit(table)
+    return Pipeline([("prepare", preparer), ("map", method)]), table
 
 
 def stored_context(
@@ -331,7 +371,7 @@ def stored_context(
         importances={item["column"]: (item["importance"], np.nan) for item in report.get("importances", ())},
         random_state=int(report.get("random_state") or 0),
     )
-    first = _preparer(model)
+    first = context.preparer
     if first is not None:
         context.pixel_names = list(first.roles_)
     if rows is not None and own and context.card.metric in _METRICS:
@@ -361,6 +401,8 @@ def _take_table(context: Context, X: Any) -> None:
             f"X has shape {table.features.shape} and the map has {context.n:,} rows. Pass the rows that the model was "
             f"fitted on."
         )
+    roles = {} if context.preparer is None else context.preparer.roles_
+    table = table.without([name for name in table.feature_names if roles.get(name) == "drop"])  # it is shown nowhere
     context.table, context.row_names = table, own_names(table)
 
 
@@ -368,13 +410,6 @@ def own_names(table: Table) -> list[str] | None:
     """Return the names of rows, unless these are just their numbers."""
     names = [str(name) for name in table.row_names]
     return None if names == [str(i) for i in range(len(names))] else names
-
-
-def _preparer(model: Any) -> TablePreparer | None:
-    """The step that takes raw tables, if there is one."""
-    before = before_last(model)
-    first = None if before is None else before[0]
-    return first if isinstance(first, TablePreparer) else None
 
 
 def _feature_names(context: Context, d: int) -> list[str]:
@@ -403,7 +438,7 @@ def bare_rows(X: Any) -> Any:
 def _column_names(context: Context) -> tuple[list[str], list[str]]:
     """Name the columns of `X`: by the user's columns that they come from, and as such."""
     d = context.X.shape[1]
-    first = _preparer(context.model)
+    first = context.preparer
     if first is not None and len(context.model.steps) == 2:
         return list(first.sources_), list(first.names_out_)
     table = context.table
@@ -454,48 +489,11 @@ def _importances(context: Context) -> dict[str, tuple[float, float]]:
     asked = context.options.importances
     if isinstance(asked, Mapping):
         return {str(name): value if isinstance(value, tuple) else (value, np.nan) for name, value in asked.items()}
+    if asked == "auto":
+        asked = context.X is not None and bool(context.card.importance) and not takes_long(context.model, context.X)
     if not asked:
         return {}
     if context.X is not None:
         return importances_of(context.model, context.X, context.sources)
     means = np.asarray(context.method.feature_importances_, dtype=float)
     return {name: (float(mean), np.nan) for name, mean in zip(_feature_names(context, len(means)), means, strict=True)}
-
-
-def importances_of(model: Any, X: Any, sources: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Measure the importance of the user's columns, with standard errors.
-
-    A forest's is added up over the columns that one raw column became, with errors over trees and, where they can be
-    had, over groups of rows. Where each row has its own (how much a column varies along the data, or moves a row), it
-    is the mean over rows of the largest of them.
-    """
-    card, method = registry.card_of(model), last_step(model)
-    if card.forest or not card.importance:
-        errors = method.importances_std_ if card.forest else np.full(len(sources), np.nan)
-        n_trees = len(method.forest_.estimators_) if card.forest else 1
-        sums: dict[str, list[float]] = {}
-        for source, mean, error in zip(sources, method.feature_importances_, errors, strict=True):
-            entry = sums.setdefault(source, [0.0, 0.0])
-            entry[0] += float(mean)
-            entry[1] += float(error) ** 2 / n_trees
-        held = getattr(method, "_fitted_forest", None)
-        groups = held.importance_by_group() if held is not None else None
-        if groups is not None:
-            for source, columns in zip(sums, Groups.of(list(sources)).members, strict=True):
-                sums[source][1] += float(groups.values[:, columns].sum(axis=1).var(ddof=1)) * groups.share
-        return {name: (mean, float(np.sqrt(square))) for name, (mean, square) in sums.items()}
-    largest: dict[str, tuple[float, float]] = {}
-    n = X.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _SALIENCY_ROWS)).astype(np.intp))
-    if card.explains == "gradients":
-        values = np.asarray(method.feature_importance(rows=rows), dtype=np.float64)
-    elif card.explains == "jacobian":
-        smooth = method.smooth() if card.is_ours else method
-        values = np.asarray(smooth.feature_importance(X[rows]), dtype=np.float64)
-    else:
-        return {}
-    errors = values.std(axis=0) / np.sqrt(len(rows))
-    for source, mean, error in zip(sources, values.mean(axis=0), errors, strict=True):
-        if mean >= largest.get(source, (-1.0, 0.0))[0]:
-            largest[source] = float(mean), float(error)
-    return largest

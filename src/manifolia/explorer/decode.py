@@ -22,6 +22,7 @@ class Decoded(NamedTuple):
     kinds: dict[str, str]  # What each column is
     row_names: list[Any] | None  # Names of the rows
     roles: dict[str, str]  # What columns are there for
+    written: dict[str, list[str | None]]  # Texts that numbers and dates were read from
 
 
 def decode(payload: Payload) -> Decoded:
@@ -35,7 +36,11 @@ def decode(payload: Payload) -> Decoded:
     shown = {column["name"]: column for column in meta["columns"] if column["role"] != "name"}
     columns = {name: _values(column, arrays, n)[back] for name, column in shown.items()}
     kinds, roles = ({name: column[key] for name, column in shown.items()} for key in ("kind", "role"))
-    return Decoded(Y, pd.DataFrame(columns, index=pd.RangeIndex(n)), kinds, names[0] if names else None, roles)
+    written = {
+        name: list(_texts(column, arrays)[:n][back]) for name, column in shown.items() if column.get("written") is True
+    }
+    table = pd.DataFrame(columns, index=pd.RangeIndex(n))
+    return Decoded(Y, table, kinds, names[0] if names else None, roles, written)
 
 
 def decode_parts(payload: Payload) -> list[Part]:
@@ -50,12 +55,16 @@ def decode_parts(payload: Payload) -> list[Part]:
     return [part for part in found if part.name != "novelty"]  # which is about new rows alone
 
 
+def _texts(column: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    return np.array(json.loads(arrays[f"{column['id']}.text"].tobytes().decode("ascii")), dtype=object)
+
+
 def _values(column: dict[str, Any], arrays: dict[str, Any], n: int) -> Any:
     key, kind = column["id"], column["kind"]
     if kind == "text":
-        texts = json.loads(arrays[f"{key}.text"].tobytes().decode("ascii"))
+        texts = _texts(column, arrays)
         if not column["coded"]:
-            return np.array(texts[:n], dtype=object)
+            return texts[:n]
         return np.array([None if code == column["missing"] else texts[code] for code in arrays[key][:n]], dtype=object)
     codes = arrays[key][:n]
     if kind == "class":
@@ -108,6 +117,7 @@ def with_new_rows(payload: Payload, new: NewRows, *, max_mb: float = 25.0) -> Pa
             for item in meta["importances"]
         },
         roles=known.roles,
+        written=known.written,
         parts=decode_parts(payload),
         max_mb=max_mb,
     )

@@ -8,23 +8,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from manifolia._core.groups import sub_groups
 from manifolia._core.messages import Finding as Finding
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
-from manifolia.metrics._nearest import n_others, nearest
-from manifolia.metrics.separation import blind_score, is_unearned, row_errors
-from manifolia.tables.columns import key_of
+from manifolia.explorer.row_findings import (
+    K_ASKED,
+    TOP,
+    disagreement_finding,
+    extremes_finding,
+    isolation_finding,
+    residual_finding,
+    surprise_finding,
+)
+from manifolia.extension.vote_map import out_of_bag_prediction
+from manifolia.forest.grow import grow_forest
+from manifolia.forest.leaf_tables import leaf_table
+from manifolia.metrics._nearest import n_others
+from manifolia.metrics.separation import blind_score, is_unearned, row_errors, target_score
+from manifolia.tables.columns import as_keys
+from manifolia.tables.naming import percent
 
-_TOP = 3  # columns and rows that are named
+_SMALL = 100  # trees of the forest that shows what is recognised
 _SHARE = 0.01  # of all importance, below which a column is not worth naming
 _DOUBT = 0.025  # chance, over all columns, that one which means nothing is called telling
-_LITTLE = 0.25  # share of the errors of guessing the most frequent class that a forest must avoid to tell much
 _PARTLY = 0.5  # share of what a map loses from which it matters that some classes cannot win a vote
-_K = 10  # neighbours in the map that are asked
 _RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
-_MOSTLY = 0.5  # share of a row's neighbours from which it lies among rows of their class
+_MOST_TARGETS = 5  # that are told one by one
 
 
 class Together(NamedTuple):
@@ -51,7 +62,12 @@ class Learned(NamedTuple):
         """What the forest learned, to be said beside the guide's score; empty where it is the guide."""
         if self.knower == "the forest" or self.forest_score is None:
             return ""
-        return f", the forest {'about' if self.classes else 'explains'} {max(self.forest_score, 0.0):.0%}"
+        return f", the forest {'about' if self.classes else 'explains'} {percent(max(self.forest_score, 0.0))}"
+
+    @property
+    def forests_own(self) -> float:
+        """What the forest learned, whoever guides."""
+        return self.score if self.forest_score is None else self.forest_score
 
     @property
     def groups(self) -> IntArray | None:
@@ -120,11 +136,6 @@ def _over_groups(values: FloatArray, groups: IntArray) -> float:
     return float(sums.sum()) / error if error > 1e-12 else 0.0
 
 
-def as_keys(values: Array) -> Array:
-    """Labels as texts, the same for 1, 1.0 and "1"; a missing one is empty."""
-    return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)
-
-
 def own_target(y: Array | None, predicted: Array | None, forest: Any) -> Array | None:
     """Return a target if it is what a forest predicts: users may colour a map by something else."""
     if y is None or predicted is None or y.shape != predicted.shape:
@@ -150,7 +161,7 @@ def own_target(y: Array | None, predicted: Array | None, forest: Any) -> Array |
 def can_win(labels: Array) -> BoolArray:
     """Tell which rows have enough others of their class for a majority of their neighbours in the map."""
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray(counts[codes] - 1 > min(_K, len(labels) - 1) / 2)
+    return np.asarray(counts[codes] - 1 > min(K_ASKED, len(labels) - 1) / 2)
 
 
 def findings_of(
@@ -167,6 +178,7 @@ def findings_of(
     isolation: FloatArray | None = None,  # mean distance of each row from its nearest in the table
     predicted: Array | None = None,  # the forest's guesses out of bag, or those of another guide
     by_forest: Array | None = None,  # the forest's, where another one guides
+    target_names: Sequence[str] = (),  # of several targets, one by one
 ) -> list[Finding]:
     """Say what a map shows, from what is known of it."""
     classes = y if learned is not None and learned.classes and y is not None and y.ndim == 1 else None
@@ -176,12 +188,21 @@ def findings_of(
     forest_learned = better
     if learned is not None and y is not None and by_forest is not None:
         forest_learned = more_than_chance(y, by_forest, classes=learned.classes, groups=learned.groups)
+    # A few very large numbers may be guessed in the right direction by a forest that is worse than the mean.
+    worse = learned is not None and not learned.classes and learned.forests_own <= 0.0
     found = []
+    about: dict[str, Any]
     if importances:
         unseen = "rows it was not trained on" if learned is None else learned.unseen
-        found.append(importance_finding(importances, purpose, learned=forest_learned, unseen=unseen))
+        about = {"learned": forest_learned and not worse, "unseen": unseen}
+        found.append(importance_finding(importances, purpose, than="the mean" if worse else "chance", **about))
     if learned is not None or scores is not None:
-        found.append(neighbour_finding(len(Y), target, learned=learned, y=classes, scores=scores or {}))
+        about = {"learned": learned, "y": classes, "scores": scores or {}, "targets": y}
+        found.append(neighbour_finding(len(Y), target, **about))
+    if learned is not None and y is not None and y.ndim > 1 and predicted is not None:
+        found += targets_finding(y, predicted, target_names, learned)
+    if learned is not None and not learned.classes and y is not None and y.ndim == 1:
+        found += extremes_finding(y, target, row_names)
     if learned is not None and y is not None and predicted is not None:
         recognised = recognition_finding(y, predicted if by_forest is None else by_forest, learned)
         found += [recognised] if recognised else []
@@ -192,38 +213,14 @@ def findings_of(
     if classes is not None and predicted is not None:
         groups = None if learned is None else learned.groups
         knower = "the forest" if learned is None else learned.knower
-        about: dict[str, Any] = {"learned": better, "groups": groups, "knower": knower}
+        about = {"learned": better, "groups": groups, "knower": knower}
         surprise = surprise_finding(Y, classes, predicted, target, row_names, **about)
         found += [surprise] if surprise else []
+    if learned is not None and not learned.classes and y is not None and predicted is not None and better:
+        found.append(residual_finding(y, predicted, target, row_names, knower=learned.knower))
     if by_forest is not None and predicted is not None and learned is not None and by_forest.ndim == 1:
         found.append(disagreement_finding(predicted, by_forest, learned, target, row_names))
     return found
-
-
-def disagreement_finding(
-    guide: Array, forest: Array, learned: Learned, target: str, row_names: Sequence[str]
-) -> Finding:
-    """Count the rows on which the guide and the forest disagree, and name some."""
-    knower = learned.knower
-    if not learned.classes:
-        apart = np.abs(guide.astype(np.float64) - forest.astype(np.float64))
-        top = np.argsort(-apart, kind="stable")[:_TOP]
-        named = ", ".join(f"{row_names[i]} ({guide[i]:.4g} and {forest[i]:.4g})" for i in top)
-        return Finding(
-            f"Of {target}, {knower} and the forest say most different things about {named}.", rows=tuple(top.tolist())
-        )
-    one, two = as_keys(guide), as_keys(forest)
-    differ = np.flatnonzero(one != two)
-    if not len(differ):
-        return Finding(f"{knower[0].upper()}{knower[1:]} and the forest would guess the same {target} for every row.")
-    named = ", ".join(f"{row_names[i]} ({one[i]}, by the forest {two[i]})" for i in differ[:_TOP])
-    rows = "row" if len(differ) == 1 else "rows"
-    which = f": {named}." if len(differ) <= _TOP else f", among them {named}. Colour by “guide and forest” to see all."
-    return Finding(
-        f"{knower[0].upper()}{knower[1:]} and the forest would guess another {target} for {len(differ):,} of "
-        f"{len(one):,} {rows}{which}",
-        rows=tuple(differ[:_TOP].tolist()),
-    )
 
 
 def importance_finding(
@@ -232,11 +229,12 @@ def importance_finding(
     *,
     learned: bool = True,
     unseen: str = "rows it was not trained on",
+    than: str = "chance",
 ) -> Finding:
     """Name the columns that matter most."""
     if not learned:
         return Finding(
-            f"On {unseen}, the forest guesses {target} no better than chance: no column is shown to "
+            f"On {unseen}, the forest guesses {target} no better than {than}: no column is shown to "
             f"matter, and groups in the map need not mean anything for {target}."
         )
     ranked = sorted(importances.items(), key=lambda item: -item[1][0])
@@ -248,7 +246,7 @@ def importance_finding(
         )
     total = sum(max(mean, 0.0) for _, (mean, _) in ranked)
     shares = {name: importances[name][0] / total for name in telling}
-    top = [name for i, name in enumerate(telling[:_TOP]) if i == 0 or shares[name] >= _SHARE]
+    top = [name for i, name in enumerate(telling[:TOP]) if i == 0 or shares[name] >= _SHARE]
     named = ", ".join(f"{name} ({shares[name]:.0%})" for name in top)
     rest = len(telling) - len(top)
     none = len(ranked) - len(telling)
@@ -258,24 +256,17 @@ def importance_finding(
     return Finding(text, columns=tuple(top))
 
 
-def neighbour_share(
-    Y: FloatArray, y: Array, asked: Array, k: int = _K, *, groups: IntArray | None = None
-) -> FloatArray:
-    """Share of each row's neighbours in the map, of other groups if there are any, that are of the class asked for."""
-    from sklearn.neighbors import NearestNeighbors
-
-    if groups is not None:
-        around = nearest(np.asarray(Y, dtype=np.float64), min(k, n_others(len(Y), groups)), groups=groups).indices
-        return (y[around] == asked[:, np.newaxis]).mean(axis=1)
-    near = NearestNeighbors(n_neighbors=min(k, len(Y) - 1)).fit(Y).kneighbors(return_distance=False)
-    return (y[near] == asked[:, np.newaxis]).mean(axis=1)
-
-
 def neighbour_finding(
-    n_rows: int, target: str, *, learned: Learned | None, y: Array | None, scores: Mapping[str, float | None]
+    n_rows: int,
+    target: str,
+    *,
+    learned: Learned | None,
+    y: Array | None,  # one column of classes, if the target is that
+    scores: Mapping[str, float | None],
+    targets: Array | None = None,  # whatever the target is
 ) -> Finding:
-    """Say how far neighbours in the map can be trusted; `y` is one column of classes, if the target is that."""
-    k = min(_K, n_rows - 1)
+    """Say how far neighbours in the map can be trusted."""
+    k = min(K_ASKED, n_rows - 1)
     if learned is None:
         kept, trust = scores.get("neighbor_recall"), scores.get("trustworthiness")
         if kept is None or trust is None:
@@ -290,7 +281,7 @@ def neighbour_finding(
         known = ~pd.isna(y)
         labels = as_keys(y[known])
         groups = sub_groups(learned.groups, known)
-        k, near = min(_K, n_others(len(labels), groups)), "rows" if known.all() else "labelled rows"
+        k, near = min(K_ASKED, n_others(len(labels), groups)), "rows" if known.all() else "labelled rows"
         blind = blind_score(labels, classification=True)
         points = round(100 * learned.excess)
         judged = "as much as was learned"
@@ -305,19 +296,53 @@ def neighbour_finding(
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
             judged += "is not earned" if unearned else "may be chance"
         return Finding(
-            f"By the vote of its {k} nearest {near}{learned.others} in the map {shown:.0%} of the {near} get their own "
-            f"{target} (always guessing the most frequent: {blind:.0%}); {learned.knower} is right about {earned:.0%} "
-            f"of {learned.unseen}{learned.beside}. The map shows {judged}."
+            f"By the vote of its {k} nearest {near}{learned.others} in the map {percent(shown)} of the {near} get "
+            f"their own {target} (always guessing the most frequent: {blind:.0%}); {learned.knower} is right about "
+            f"{percent(earned)} of {learned.unseen}{learned.beside}. The map shows {judged}."
         )
     if learned.classes:
         return Finding(
-            f"The {k} nearest rows{learned.others} in the map are right about {shown:.0%} of the labels of {target}; "
-            f"{learned.knower} is right about {earned:.0%} on {learned.unseen}{learned.beside}."
+            f"The {k} nearest rows{learned.others} in the map are right about {percent(shown)} of the labels of "
+            f"{target}{_always_the_most_frequent(targets)}; {learned.knower} is right about {percent(earned)} on "
+            f"{learned.unseen}{learned.beside}."
         )
     return Finding(
-        f"The {k} nearest rows{learned.others} in the map explain {max(shown, 0):.0%} of the variance of {target}; "
-        f"{learned.knower} explains {max(earned, 0):.0%} on {learned.unseen}{learned.beside}."
+        f"The {k} nearest rows{learned.others} in the map explain {percent(max(shown, 0))} of the variance of {target} "
+        f"(always guessing the mean: 0%); {learned.knower} explains {percent(max(earned, 0))} on {learned.unseen}"
+        f"{learned.beside}."
     )
+
+
+def targets_finding(y: Array, predicted: Array, names: Sequence[str], learned: Learned) -> list[Finding]:
+    """Say what was learned of each of a few targets: a mean over targets may hide one that nothing tells."""
+    if not 1 < len(names) <= _MOST_TARGETS:
+        return []
+    told = []
+    for name, truth, guess in zip(names, y.T, predicted.T, strict=True):
+        known = ~pd.isna(truth)
+        if learned.classes:
+            labels, guesses = as_keys(truth[known]), as_keys(guess[known])
+            blind = blind_score(labels, classification=True)
+            told.append(f"{name} {percent(float((labels == guesses).mean()))} ({blind:.0%})")
+        else:
+            numbers = truth[known].astype(np.float64), guess[known].astype(np.float64)
+            told.append(f"{name} {percent(max(target_score(*numbers, classification=False), 0.0))}")
+    what = "labels" if learned.classes else "of the variance"
+    blindly = ", in brackets what always guessing the most frequent gets right" if learned.classes else ""
+    return [Finding(f"Target by target, {learned.knower} tells on {learned.unseen}, in {what}{blindly}: {_and(told)}.")]
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def _always_the_most_frequent(targets: Array | None) -> str:
+    """Say how often the most frequent class of each of several targets is right, on labelled rows."""
+    if targets is None or targets.ndim == 1:
+        return ""
+    labelled = ~pd.isna(targets).any(axis=1)
+    labels = np.column_stack([as_keys(column) for column in targets[labelled].T])
+    return f" (always guessing the most frequent: {blind_score(labels, classification=True):.0%})"
 
 
 def recognition_finding(y: Array, predicted: Array, learned: Learned) -> Finding | None:
@@ -339,9 +364,22 @@ def recognition_finding(y: Array, predicted: Array, learned: Learned) -> Finding
     of = "" if learned.classes else " of the variance"
     shares = [max(0.0, 1.0 - float(part.mean())) for part in (less, wrong)]
     return Finding(
-        f"By rows {shares[0]:.0%}{of}, by {together.several} {shares[1]:.0%}: the difference is recognition, not "
-        f"learning."
+        f"By rows {percent(shares[0])}{of}, by {together.several} {percent(shares[1])}: the difference is recognition, "
+        f"not learning."
     )
+
+
+def prediction_by_rows(method: Any) -> Array:
+    """Predict the target of rows by a small forest like the map's whose trees draw single rows.
+
+    Its trees left a row out and have seen others of its group: what they know beyond the map's forest is who is who.
+    """
+    held = method._fitted_forest
+    rows, target = held.training_data()
+    small = clone(held.forest).set_params(n_estimators=min(_SMALL, len(held.forest.estimators_)))
+    grown = grow_forest(rows, target, forest=small, own=method.forest is None, n_jobs=method.n_jobs)
+    table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
+    return out_of_bag_prediction(table, target)
 
 
 def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Finding:
@@ -351,7 +389,7 @@ def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Findi
         names = " or ".join(trial.name for trial in trials)
         return Finding(f"What would show more was not tried, because the table is large; {names} may.")
     labelled = ~pd.isna(y).reshape(len(y), -1).any(axis=1)
-    k = min(_K, int(labelled.sum()) - 1)
+    k = min(K_ASKED, int(labelled.sum()) - 1)
     near = "rows" if labelled.all() else "labelled rows"
     verb, unit = "explain", "of the variance"
     if learned.classes:
@@ -361,56 +399,10 @@ def remedy_finding(trials: Sequence[Trial], learned: Learned, y: Array) -> Findi
     if best.helps:
         return Finding(
             f"What would show more, tried on this table with the same forest: with {best.name} the {k} nearest {near}"
-            f"{learned.others} in the map {verb} {score:.0%} {unit} instead of {shown:.0%}."
+            f"{learned.others} in the map {verb} {score:.0%} {unit} instead of {percent(shown)}."
         )
     named = " and ".join(f"{trial.name} with {score:.0%}" for trial, score in tried)
     return Finding(
-        f"Tried on this table with the same forest, and not clearly better than this map with its {shown:.0%} {unit}: "
-        f"{named}; more trees or another method may be."
+        f"Tried on this table with the same forest, and not clearly better than this map with its {percent(shown)} "
+        f"{unit}: {named}. More trees or another method may show more."
     )
-
-
-def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Finding:
-    """Name the rows that are farthest from their neighbours in the table."""
-    k = min(_K, len(distances) - 1)
-    usual = float(np.median(distances))
-    if usual <= 0:
-        return Finding(f"At least half of the rows have the same values as {k} others.")
-    top = np.argsort(-distances, kind="stable")[:_TOP]
-    named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in top)
-    text = f"The rows farthest from their {k} nearest are {named}, in units of the usual distance."
-    return Finding(text, rows=tuple(top.tolist()))
-
-
-def surprise_finding(
-    Y: FloatArray,
-    y: Array,
-    predicted: Array,
-    target: str,
-    row_names: Sequence[str],
-    *,
-    learned: bool = True,
-    groups: IntArray | None = None,
-    knower: str = "the forest",
-) -> Finding | None:
-    """Count the rows whose label the forest, or another guide, would not have given, and name the clearest."""
-    known = ~pd.isna(y)
-    labels, guesses = as_keys(y), as_keys(predicted)
-    wrong = np.flatnonzero(known & (labels != guesses))
-    if not len(wrong):
-        return None
-    n_blind = int(known.sum() - np.unique(labels[known], return_counts=True)[1].max())
-    verb = "rows has" if len(wrong) == 1 else "rows have"
-    counted = (
-        f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than {knower} would guess "
-        f"(always guessing the most frequent would miss {n_blind:,})"
-    )
-    if not learned or len(wrong) > (1.0 - _LITTLE) * n_blind:
-        return Finding(f"{counted}: its guesses tell little of {target}.")
-    share = neighbour_share(Y, labels, guesses, groups=groups)[wrong]
-    clearest = wrong[[i for i in np.argsort(-share, kind="stable")[:_TOP] if share[i] >= _MOSTLY]]
-    if not len(clearest):
-        return Finding(f"{counted}. None of them lies mostly among rows of the class that it looks like.")
-    named = ", ".join(f"{row_names[i]} ({labels[i]}, looks like {guesses[i]})" for i in clearest)
-    text = f"{counted}. Deepest among rows of the other class, and so worth a look: {named}."
-    return Finding(text, rows=tuple(clearest.tolist()))

@@ -28,7 +28,7 @@ import pandas as pd
 from manifolia.exceptions import TableError
 from manifolia.explorer.page import served_html, static
 from manifolia.tables import Table, read
-from manifolia.tables.text import PACKED
+from manifolia.tables.files import PACKED
 
 LATE = 600.0  #: Seconds after which a placement is given up.
 _MOST_LISTENERS = 16

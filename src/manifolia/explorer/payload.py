@@ -1,6 +1,6 @@
 """What a page shows, as a description and a few arrays: the one format behind files, live pages and notebooks.
 
-Format version 3. ``meta`` is JSON: title, notes, findings, importances, and for each column its name, role, kind and
+Format version 4. ``meta`` is JSON: title, notes, findings, importances, and for each column its name, role, kind and
 the way its values are coded (`manifolia.explorer.columns`). ``arrays`` are flat and little-endian:
 
 =========  ==========================================================================================================
@@ -51,12 +51,13 @@ from manifolia.explorer.columns import (
     joined_column,
     quantize,
     some_names,
+    with_texts,
 )
 from manifolia.explorer.findings import Finding
 from manifolia.explorer.parts.part import Part, join_parts, placed_arrays, resolved_meta
 from manifolia.show.palette import CONTINUOUS, CONTINUOUS_DARK, MAX_CLASSES, MISSING_COLOR, OTHER_COLOR, class_colors
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 FORMAT = "manifolia-explorer"
 _DTYPES = ("u1", "u2", "u4", "i1", "i2", "f4", "f8")
 _ROLES = ("value", "quality", "novelty", "model")
@@ -169,6 +170,8 @@ def build_payload(
     findings: Iterable[Finding | str] = (),
     importances: Mapping[str, float | tuple[float, float]] | None = None,
     roles: Mapping[str, str] | None = None,
+    written: Mapping[str, Sequence[str | None]] | None = None,
+    first: Sequence[str] = (),
     parts: Iterable[Part] = (),
     max_mb: float = 25.0,
     random_state: RandomState = 0,
@@ -196,16 +199,21 @@ def build_payload(
     encoded = _encode_columns(
         table.iloc[order], dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
     )
+    for name, _, coded in encoded:
+        if name in (written or {}) and coded.kind in ("number", "date"):
+            texts = [*(written or {})[name], *([None] * n_new)]
+            with_texts(coded, [texts[i] for i in order])
     if names is not None:
         encoded.insert(0, ("name", "name", encode_texts([names[i] for i in order])))
-    first = _first_color(encoded, color_by)
+    colored = _first_color(encoded, color_by)
     joined = join_parts(parts, {} if new is None else {part.name: part for part in new.parts}, n, n_new)
     fitting = fit_parts(joined, encoded, arrays, max_mb * 1e6, left_out)
     for part in fitting:
         arrays.update(placed_arrays(part, order))
-    kept = fit_budget(encoded, arrays, first, [item["name"] for item in ranked], max_mb * 1e6, left_out)
+    ranking = [*first, *(item["name"] for item in ranked)]
+    kept = fit_budget(encoded, arrays, colored, ranking, max_mb * 1e6, left_out)
     meta["columns"] = [_describe(f"c{i}", *entry, arrays) for i, entry in enumerate(kept)]
-    meta["color_by"] = None if first is None else [coded for _, _, coded in kept].index(encoded[first][2])
+    meta["color_by"] = None if colored is None else [coded for _, _, coded in kept].index(encoded[colored][2])
     names_kept = ["" if role == "name" else name for name, role, _ in kept]
     meta["parts"] = {part.name: resolved_meta(part, names_kept) for part in fitting}
     meta["importances"] = ranked

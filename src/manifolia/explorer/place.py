@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from manifolia.exceptions import TableError
+from manifolia.explorer.column_weights import columns_of_texts
 from manifolia.explorer.context import Arrivals, Context, bare_rows, own_names
 from manifolia.explorer.parts import parts_for_new
 from manifolia.explorer.parts.predictions import predicted_targets
 from manifolia.explorer.payload import NewRows
 from manifolia.tables import Table
+from manifolia.tables.roles import as_read
 
 
 def place_rows(context: Context, table: Table) -> Arrivals:
@@ -40,11 +42,31 @@ def new_rows(context: Context, arrivals: Arrivals) -> NewRows:
     table = arrivals.table
     columns: dict[str, Any] = {str(name): table.meta[name].to_numpy() for name in table.meta.columns}
     if isinstance(table.features, pd.DataFrame):
-        columns |= {str(name): table.features[name].to_numpy() for name in table.features.columns}
+        read, _ = as_numbers(context, table.features)
+        columns |= {str(name): read[name].to_numpy() for name in read.columns}
+        columns |= {str(name): values.to_numpy() for name, values in text_features(context, arrivals.X).items()}
     elif isinstance(table.features, np.ndarray) and context.table is not None:
         names = context.table.feature_names
         columns |= dict(zip(names, table.features.T, strict=True)) if len(names) == table.features.shape[1] else {}
     return NewRows(arrivals.Y, {**columns, **arrivals.columns}, own_names(table), parts)
+
+
+def as_numbers(context: Context, frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, list[str | None]]]:
+    """Turn texts that were read as numbers or dates into these for the page; return the texts beside them."""
+    frame, written = frame.reset_index(drop=True), {}
+    for name in frame.columns:
+        values = as_read(frame[name], str(name), context.preparer)
+        if values is not None:
+            cells = zip(frame[name], frame[name].isna(), strict=True)
+            written[str(name)] = [None if missing else str(text) for text, missing in cells]
+            frame[name] = values
+    return frame, written
+
+
+def text_features(context: Context, X: Any) -> pd.DataFrame:
+    """Return the features of texts, which are named by their words, as columns of the page."""
+    features = {} if X is None else columns_of_texts(context.preparer)
+    return pd.DataFrame({context.labels[i]: X[:, i] for i, name in enumerate(context.sources) if name in features})
 
 
 def warm_up(context: Context) -> None:

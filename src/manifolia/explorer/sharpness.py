@@ -18,8 +18,9 @@ from manifolia import registry
 from manifolia._core.groups import sub_groups
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.explorer.context import Context
-from manifolia.explorer.findings import Learned, Trial, as_keys, can_win, more_than_chance
+from manifolia.explorer.findings import Learned, Trial, can_win, more_than_chance
 from manifolia.metrics.separation import blind_score, map_prediction, row_errors
+from manifolia.tables.columns import as_keys
 
 #: What a map must lose for something to be said. Every map loses a little: of 12 to 16 classes that overlap, guided
 #: maps lost up to 3 points and RF-PHATE, where groups run into one another, 6 to 15.

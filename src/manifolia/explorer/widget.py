@@ -31,8 +31,9 @@ class Explorer:
 
     Parameters
     ----------
-    model_or_run : estimator, str, path or Payload
-        A fitted estimator with ``embedding_``, or a pipeline that ends in one; or the folder of a run; or a payload.
+    model_or_run : estimator, Run, str, path, Payload or array-like of shape (n, n_components)
+        A fitted estimator with ``embedding_``, or a pipeline that ends in one; a run, or its folder; a payload; or the
+        coordinates of a map from elsewhere.
     X : array-like, sparse matrix or DataFrame of shape (n, d), default=None
         The rows that the model was fitted on.
     y : array-like of shape (n,) or (n, n_outputs), default=None
@@ -45,8 +46,8 @@ class Explorer:
         New rows, which the model places on the map.
     kinds : mapping of str to {"class", "number", "date", "text"}, default=None
         What columns are.
-    importances : bool or mapping of str to float, default=False
-        Importance of the features, or True to compute it with the model.
+    importances : bool, "auto" or mapping of str to float, default="auto"
+        Importance of the features; see `manifolia.explore`.
     findings : iterable of str, default=()
         Sentences to show first.
     notes : iterable of str, default=()
@@ -91,7 +92,7 @@ class Explorer:
         color_by: str | None = None,
         new: ArrayLike | NewRows | None = None,
         kinds: Mapping[str, str] | None = None,
-        importances: bool | Mapping[str, float] = False,
+        importances: bool | str | Mapping[str, float] = "auto",
         findings: Iterable[str] = (),
         notes: Iterable[str] = (),
         parts: str | Sequence[str] | None = "auto",

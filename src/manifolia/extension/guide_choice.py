@@ -26,8 +26,9 @@ from manifolia.forest.targets import Target
 
 FOREST = "forest"
 _MOST_NUMBERS = 2.5e7  # rows × columns up to which other models than the forest are tried
-_MOST_COLUMNS = 2_000  # of which the linear model needs a matrix
+_MOST_COLUMNS = 2_000  # times outputs: the linear model needs a matrix of each
 _MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
+_MOST_PAIRS = 2e7  # rows times pairs of classes, each of which has a machine, and a number for each row
 _MOST_NEAREST = 20_000  # rows that are searched for neighbours
 _LEAST_GAIN = 1e-3  # by which a model must be better than the forest, however sure that is
 _FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
@@ -170,13 +171,14 @@ def guide_importance(learner: Learner, question: Question, n_repeats: int) -> Fl
     for f, fold in enumerate(folds):
         where = f"fold {f + 1} of {len(folds)}"
         model = learner.train(question, np.setdiff1d(labelled, fold), where)
-        before = _loss_of_rows(question, fold, learner.ask(model, question, fold, where))
+        asked, everyone = question._replace(rows=dense[fold]), np.arange(len(fold))
+        before = _loss_of_rows(question, fold, learner.ask(model, asked, everyone, where))
         for column in range(d):
+            values = asked.rows[:, column].copy()
             for _ in range(n_repeats):
-                rows = dense.copy()
-                rows[fold, column] = rows[generator.permutation(fold), column]
-                shuffled = question._replace(rows=rows)
-                grown[column] += _loss_of_rows(question, fold, learner.ask(model, shuffled, fold, where)) - before
+                asked.rows[:, column] = generator.permutation(values)
+                grown[column] += _loss_of_rows(question, fold, learner.ask(model, asked, everyone, where)) - before
+            asked.rows[:, column] = values
     return grown / (n_repeats * len(labelled))
 
 
@@ -190,11 +192,14 @@ def _too_large(key: str, question: Question) -> str:
     n, d = question.rows.shape
     if float(n) * d > _MOST_NUMBERS:
         return f"tables of up to {_MOST_NUMBERS:,.0f} numbers"
-    if key == "lda" and d > _MOST_COLUMNS:
-        return f"tables of up to {_MOST_COLUMNS:,} columns"
-    if key == "svm" and n * len(question.outputs) > _MOST_VECTORS:
-        several = " with one target" if len(question.outputs) > 1 else ""
-        return f"tables of up to {_MOST_VECTORS:,} rows{several}"
+    outputs = len(question.outputs)
+    per_target = f", divided by the {outputs} targets" if outputs > 1 else ""
+    if key == "lda" and d * outputs > _MOST_COLUMNS:
+        return f"tables of up to {_MOST_COLUMNS:,} columns{per_target}"
+    if key == "svm" and n * outputs > _MOST_VECTORS:
+        return f"tables of up to {_MOST_VECTORS:,} rows{per_target}"
+    if key == "svm" and n * max(question.n_classes) ** 2 > _MOST_PAIRS:
+        return "targets of fewer classes, whose pairs of classes it looks at one by one"
     if key == "knn" and n > _MOST_NEAREST:
         return f"tables of up to {_MOST_NEAREST:,} rows"
     return ""
@@ -217,10 +222,12 @@ def _best(
         listed = ", ".join(f"{name} {mean:.3f}" for name, mean in sorted(means.items(), key=lambda item: item[1]))
         skipped = "".join(f" Not tried: {name}, which is for {reason}." for name, reason in left_out.items())
         gain = losses[FOREST] - losses[best]
+        why = ""
         if best != FOREST and gain.mean() <= max(_standard_error(gain, question), _LEAST_GAIN):
+            why = f" The lead of {best} is within one standard error, or below {_LEAST_GAIN}, which is a tie."
             best = FOREST
         kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
-        warn(f"{kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{skipped}")
+        warn(f"{kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{why}{skipped}")
     if best == FOREST:
         return None
     learner, votes = next((learner, votes) for learner, votes in found.items() if learner.name == best)

@@ -68,8 +68,8 @@ def read_scale(X: Any) -> Scale:
     some = ~np.isnan(dense).all(axis=0)
     fill[some] = np.nanmedian(dense[:, some], axis=0)
     filled = np.where(np.isnan(dense), fill, dense)
-    width = filled.std(axis=0)
-    return Scale(fill, filled.mean(axis=0), np.where(width > 0.0, width, 1.0))
+    varies = filled.min(axis=0) < filled.max(axis=0)  # rounding gives a constant column a width too
+    return Scale(fill, filled.mean(axis=0), np.where(varies, filled.std(axis=0), 1.0))
 
 
 class Linear(NamedTuple):
@@ -156,10 +156,13 @@ def fit_machines(X: Any, outputs: list[Output], hold: BoolArray) -> Machines:
     scale = read_scale(X)
     Z = scale.rows(X)
     gamma = 1.0 / max(Z.shape[1], 1)
-    return Machines(scale, gamma, tuple(_fit_machine(Z, output, hold, gamma) for output in outputs))
+    # All pairs at once, as products of blocks: libsvm takes them one by one, which on a thousand columns is most of its
+    # time, and takes them again for every output and every fit.
+    K = kernel_values(Z, Z, gamma)
+    return Machines(scale, gamma, tuple(_fit_machine(Z, K, output, hold) for output in outputs))
 
 
-def _fit_machine(Z: FloatArray, output: Output, hold: BoolArray, gamma: float) -> Machine:
+def _fit_machine(Z: FloatArray, K: FloatArray, output: Output, hold: BoolArray) -> Machine:
     from sklearn.svm import SVC, SVR
 
     values, n_classes = output
@@ -167,32 +170,35 @@ def _fit_machine(Z: FloatArray, output: Output, hold: BoolArray, gamma: float) -
         unit, center = float(values.std()) or 1.0, float(values.mean())
         scaled, best = (values - center) / unit, _STRENGTHS[0]
         if hold.any() and not hold.all():
-            tried = [SVR(C=C, gamma=gamma).fit(Z[~hold], scaled[~hold]).predict(Z[hold]) for C in _STRENGTHS]
-            best = _STRENGTHS[int(np.argmin([np.sum((told - scaled[hold]) ** 2) for told in tried]))]
-        svr = SVR(C=best, gamma=gamma).fit(Z, scaled)
+            learned, asked = K[np.ix_(~hold, ~hold)], K[np.ix_(hold, ~hold)]
+            machines = [SVR(C=C, kernel="precomputed").fit(learned, scaled[~hold]) for C in _STRENGTHS]
+            losses = [np.sum((machine.predict(asked) - scaled[hold]) ** 2) for machine in machines]
+            best = _STRENGTHS[int(np.argmin(losses))]
+        svr = SVR(C=best, kernel="precomputed").fit(K, scaled)
         none: IntArray = np.empty(0, dtype=np.int64)
-        return Machine(svr.support_vectors_, svr.dual_coef_.T, svr.intercept_, none, 0, unit, np.array([center]))
+        return Machine(Z[svr.support_], svr.dual_coef_.T, svr.intercept_, none, 0, unit, np.array([center]))
     present, codes = np.unique(values, return_inverse=True)
     if len(present) == 1:
         return Machine(Z[:1], np.zeros((1, 0)), np.zeros(0), present, n_classes, 0.0, np.zeros(1))
-    fit = SVC(C=_C, gamma=gamma, decision_function_shape="ovo").fit
-    return Machine(*_pair_weights(fit(Z, codes)), present, n_classes, *_calibrated(fit, Z, codes, hold, gamma))
+    fit = SVC(C=_C, kernel="precomputed", decision_function_shape="ovo").fit
+    svc = fit(K, codes)
+    return Machine(Z[svc.support_], *_pair_weights(svc), present, n_classes, *_calibrated(fit, K, codes, hold))
 
 
-def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray]:
     """Write libsvm's coefficients out, one column for each pair of classes, positive for the first of the two."""
     k, ends = len(svc.n_support_), np.cumsum(svc.n_support_)
     pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
-    weights = np.zeros((len(svc.support_vectors_), len(pairs)))
+    weights = np.zeros((len(svc.support_), len(pairs)))
     for p, (a, b) in enumerate(pairs):
         first, second = (slice(ends[c] - svc.n_support_[c], ends[c]) for c in (a, b))
         weights[first, p] = svc.dual_coef_[b - 1, first]
         weights[second, p] = svc.dual_coef_[a, second]
     sign = -1.0 if k == 2 else 1.0  # scikit-learn turns the one pair of two classes round
-    return svc.support_vectors_, sign * weights, sign * svc.intercept_
+    return sign * weights, sign * svc.intercept_
 
 
-def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma: float) -> tuple[float, FloatArray]:
+def _calibrated(fit: Any, K: FloatArray, codes: IntArray, hold: BoolArray) -> tuple[float, FloatArray]:
     """Learn, from rows that a machine has not seen, how far margins and how far frequencies of classes are to count.
 
     The pair of numbers with the smallest Brier score on these rows. A slope is never negative: that would turn a
@@ -203,8 +209,10 @@ def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma
     hold = hold & np.isin(codes, codes[~hold])  # a class of few rows is needed to train on
     if not hold.any() or len(np.unique(codes[~hold])) < k:
         return 1.0, np.zeros(k)
-    vectors, weights, offsets = _pair_weights(fit(Z[~hold], codes[~hold]))
-    margins, truth = _kernel(Z[hold], vectors, gamma, weights) + offsets, np.eye(k)[codes[hold]]
+    svc = fit(K[np.ix_(~hold, ~hold)], codes[~hold])
+    weights, offsets = _pair_weights(svc)
+    asked = K[np.ix_(hold, np.flatnonzero(~hold)[svc.support_])]
+    margins, truth = asked @ weights + offsets, np.eye(k)[codes[hold]]
     best = np.inf, 1.0, 0.0
     for slope in _STEEP:
         coupled = couple(margins, k, slope)
@@ -213,14 +221,20 @@ def _calibrated(fit: Any, Z: FloatArray, codes: IntArray, hold: BoolArray, gamma
     return float(best[1]), best[2] * often
 
 
+def kernel_values(Z: FloatArray, vectors: FloatArray, gamma: float) -> FloatArray:
+    """Compute exp(−γ |z − v|²) of rows and vectors, each row alone."""
+    D = np.sum(Z**2, axis=1)[:, np.newaxis] + np.sum(vectors**2, axis=1) - 2.0 * fixed_gemm(Z, vectors.T)
+    np.maximum(D, 0.0, out=D)
+    D *= -gamma
+    return np.asarray(np.exp(D, out=D))
+
+
 def _kernel(Z: FloatArray, vectors: FloatArray, gamma: float, weights: FloatArray) -> FloatArray:
     """Compute Σ_v exp(−γ |z − v|²) w_v for blocks of rows, each row alone."""
     out = np.empty((len(Z), weights.shape[1]))
-    squares = np.sum(vectors**2, axis=1)
     for start in range(0, len(Z), 1024):  # 1,024 rows × 5,000 vectors are 40 MB
-        block = Z[start : start + 1024]
-        D = np.sum(block**2, axis=1)[:, np.newaxis] + squares - 2.0 * fixed_gemm(block, vectors.T)
-        out[start : start + 1024] = fixed_gemm(np.exp(-gamma * np.maximum(D, 0.0)), weights)
+        block = slice(start, start + 1024)
+        out[block] = fixed_gemm(kernel_values(Z[block], vectors, gamma), weights)
     return out
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
+from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_blocks
 
@@ -100,30 +100,3 @@ def place_training(table: LeafTable, leaves: Leaves, guide: FloatArray | None = 
 def place_new(leaf: IntArray, leaves: Leaves, guide: FloatArray | None = None) -> FloatArray:
     """Place new rows by all trees."""
     return leaves.place(leaf, guide=guide)
-
-
-def out_of_bag_prediction(
-    table: LeafTable,
-    y: Array,
-    labelled: BoolArray,
-    *,
-    classification: bool,
-    row_weight: FloatArray | None = None,
-) -> Array:
-    """Predict the target of every row by the trees that left it out of their bag.
-
-    It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
-    ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
-    """
-    # A fitted forest may have been trained on more labels than are given: rows without one have no say.
-    weight = labelled.astype(np.float64) if row_weight is None else np.where(labelled, row_weight, 0.0)
-    outputs = y.reshape(len(y), -1)
-    predicted = np.empty((table.n_rows, outputs.shape[1]), dtype=outputs.dtype if classification else np.float64)
-    for k, column in enumerate(outputs.T):
-        found, codes = np.unique(column, return_inverse=True) if classification else (None, None)
-        values = np.eye(len(found))[codes] if found is not None else column[:, np.newaxis].astype(np.float64)
-        everyone = np.zeros((table.n_rows, values.shape[1]))
-        everyone[labelled] = values
-        placed = place_training(table, leaf_values(table, everyone, row_weight=weight))
-        predicted[:, k] = found[np.argmax(placed, axis=1)] if found is not None else placed[:, 0]
-    return predicted.reshape(table.n_rows, *y.shape[1:])

@@ -37,7 +37,7 @@ import scipy.sparse as sp
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks
-from manifolia._core.types import BoolArray, FloatArray, IntArray, Sparse
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, Sparse
 from manifolia.extension.leaf_map import EVERY_TREE, ROWS, LeafValues, check_leaves, leaf_values, warn_of_lost_rows
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag
 from manifolia.forest.targets import Target
@@ -244,6 +244,26 @@ def out_of_bag_votes(table: LeafTable, target: Target, *, row_weight: FloatArray
     return number_votes(leaves.place(table.leaf, parts_out_of_bag(table)), target)
 
 
+def out_of_bag_prediction(
+    table: LeafTable, target: Target, *, row_weight: FloatArray | None = None, votes: Votes | None = None
+) -> Array:
+    """Predict the target of every row by the trees that left it out of their bag, whose `votes` may be known already.
+
+    It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
+    ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
+    """
+    y = np.asarray(target.y)
+    held = out_of_bag_votes(table, target, row_weight=row_weight) if votes is None else votes
+    shape = (table.n_rows, *y.shape[1:])
+    if held is None or not target.is_classification:
+        return held.as_table().reshape(shape)  # type: ignore[union-attr]
+    found = [np.unique(column) for column in y.reshape(len(y), -1).T]
+    edges = np.cumsum([len(classes) for classes in found])[:-1]
+    shares = np.split(held.as_table(), edges, axis=1)
+    best = [classes[np.argmax(own, axis=1)] for classes, own in zip(found, shares, strict=True)]
+    return np.column_stack(best).astype(y.dtype, copy=False).reshape(shape)
+
+
 def number_votes(expected: FloatArray, target: Target) -> NumberVotes:
     """Measure what is expected of numbers in units of its error."""
     error = np.sqrt(np.mean((expected - _numbers(target))[target.labelled] ** 2, axis=0))
@@ -275,23 +295,23 @@ def voted_leaves(
     table: LeafTable, labels: Labels, Y: FloatArray, sharpness: float, *, row_weight: FloatArray
 ) -> VotedLeaves:
     """Average places over the in-bag rows of every leaf and combination of labels."""
-    n_groups = len(labels.columns)
+    from manifolia.kernels.forest import fill_voted_leaves
+
+    places = np.ascontiguousarray(Y, dtype=np.float64)
 
     def read(t: int) -> tuple[IntArray, IntArray, FloatArray]:
-        mass = table.counts[t] * row_weight
-        rows = np.flatnonzero((mass > 0.0) & (labels.group >= 0))
-        mass, first, last = mass[rows], *table.trees.first_leaf[t : t + 2]
-        leaf = table.leaf[t, rows].astype(np.int64) - first
-        key, entry = np.unique(leaf * n_groups + labels.group[rows], return_inverse=True)
-        share = mass / np.bincount(leaf, mass)[leaf]
-        content = [np.bincount(entry, share * column) for column in (np.ones(len(rows)), *Y[rows].T)]
-        return np.bincount(key // n_groups, minlength=last - first), key % n_groups, np.column_stack(content)
+        mass, first, last = table.counts[t] * row_weight, *table.trees.first_leaf[t : t + 2]
+        n_most = int(np.count_nonzero(mass))
+        sizes, group = np.empty(last - first, dtype=np.int64), np.empty(n_most, dtype=np.int32)
+        content = np.empty((n_most, 1 + places.shape[1]))
+        n_entries = fill_voted_leaves(table.leaf[t], first, mass, labels.group, places, sizes, group, content)
+        return sizes, group[:n_entries].copy(), content[:n_entries].copy()
 
     sizes, groups, contents = zip(*map_blocks(read, range(table.n_trees)), strict=True)
     starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-    group = np.concatenate(groups).astype(np.int32)
     content, cut = np.concatenate(contents), 1.0 - 1.0 / float(sharpness)
-    return VotedLeaves(starts, group, content, labels.columns, cut, _as_it_is(n_groups, Y.shape[1]))
+    spread = _as_it_is(len(labels.columns), Y.shape[1])
+    return VotedLeaves(starts, np.concatenate(groups), content, labels.columns, cut, spread)
 
 
 def _as_it_is(n_groups: int, c: int) -> FloatArray:
@@ -364,9 +384,12 @@ def read_labels(target: Target) -> Labels:
     return Labels(group, np.ascontiguousarray(combinations, dtype=np.int32))
 
 
-def sharpened(P: Sparse, votes: Votes | None, sharpness: float) -> Sparse:
+def sharpened(
+    P: Sparse, votes: Votes | None, sharpness: float, *, own: IntArray | None = None, others: IntArray | None = None
+) -> Sparse:
     """Multiply proximities by how far two rows agree on the target; rows add up to 1, in single precision.
 
+    `own` and `others` are the rows of the table that the rows and the columns of `P` stand for, if not all of them.
     For classes that is s⁻⁴ for other labels than one's own: classes are parted here, and rows in doubt are put between
     them when they are placed, without their own label. For numbers, what is expected of both rows out of bag.
     """
@@ -376,7 +399,10 @@ def sharpened(P: Sparse, votes: Votes | None, sharpness: float) -> Sparse:
         sizes = np.diff(P.indptr[rows.start : rows.stop + 1])
         row, weights = np.repeat(np.arange(len(sizes)), sizes), P.data[first:last]
         if votes is not None and sharpness > 1.0:
-            agreement = votes.log_agreement(rows.start + row, P.indices[first:last], sharpness)
+            row_of, column_of = rows.start + row, P.indices[first:last]
+            agreement = votes.log_agreement(
+                row_of if own is None else own[row_of], column_of if others is None else others[column_of], sharpness
+            )
             largest = np.full(len(sizes), -np.inf)
             np.maximum.at(largest, row, agreement)
             weights = weights * np.exp(agreement - largest[row])

@@ -13,7 +13,7 @@ gap         where OOB         c_j(t) / M          1 / |S_i|      Rhodes, Cutler 
 kerf        every tree        1 / N               1 / T          Scornet 2016
 ==========  ================  ==================  =============  ===============================================
 
-A new row asks every tree in all of them.
+A new row asks every tree in all of them, or those for which its leaf is not −1.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def factors(
     if kind == "gap":
         if new_leaf is None:
             return plain._replace(scale=left_out.row_scale)
-        n_filled = (leaf_scale[new_leaf] > 0).sum(axis=0)  # a leaf without in-bag rows of the table has no say
+        n_filled = ((leaf_scale[new_leaf] > 0) & (new_leaf >= 0)).sum(
+            axis=0
+        )  # a leaf without in-bag rows of the table has no say
         return plain._replace(scale=_inverse(n_filled.astype(np.float64)))
     member_bits = pack_bits(asks > 0)
     query_bits = member_bits if new_leaf is None else pack_bits(np.ones((n_trees, query.shape[0]), dtype=bool))

@@ -16,6 +16,8 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 
+_MANY_EQUAL = 10  # rows that are equal: as many as the neighbours by which a map is judged
+
 
 def draws(forest: Any) -> list[IntArray]:
     """Return the rows that each tree of a fitted forest was trained on, repeated as often as they were drawn."""
@@ -97,6 +99,32 @@ def draw_groups(
     draw = bag_drawer(len(groups), groups=groups, share=share, weight=weight)
     counts = [draw(one) for one in tree_seeds(seed, first + n_trees)[first:]]
     return np.stack(counts) if counts else np.zeros((0, len(groups)), dtype=np.uint8)
+
+
+def halves_of_equal_rows(X: Any, seed: int) -> IntArray | None:
+    """Deal rows that are equal in every column into two halves, to be drawn as wholes; None if few rows are equal.
+
+    Of many equal rows, those of class k see one vote less for k than the others do, in the trees that left them out:
+    which class a row is of could be read from its votes, whatever it has to do with the columns. A half shares its
+    trees, so that all its rows have the same votes. Fewer equal rows than the map has neighbours cannot show it.
+    """
+    generator = np.random.default_rng(seed)
+    n, d = X.shape
+    rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
+    for column in generator.permutation(d):  # the first ones of pictures are alike in all rows
+        values, codes = np.unique(X[rows, column].astype(np.float32), return_inverse=True)  # as trees compare them
+        _, cell, sizes = np.unique(cell * len(values) + codes.ravel(), return_inverse=True, return_counts=True)
+        many = sizes[cell] >= _MANY_EQUAL
+        rows, cell = rows[many], cell[many]
+        if not len(rows):
+            return None
+    shuffled = generator.permutation(len(rows))
+    shuffled = shuffled[np.argsort(cell[shuffled], kind="stable")]  # cell by cell
+    units = np.arange(n)
+    for own in np.split(rows[shuffled], np.flatnonzero(np.diff(cell[shuffled])) + 1):
+        for half in (own[::2], own[1::2]):
+            units[half] = half.min()
+    return np.asarray(np.unique(units, return_inverse=True)[1])
 
 
 def check_group_forest(forest: Any, *, is_fitted: bool) -> None:

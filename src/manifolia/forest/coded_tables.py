@@ -26,7 +26,7 @@ def table_bytes(n_rows: int, n_columns: int) -> int:
 def code_table(X: Array) -> Any:
     """Code a dense table; missing values are NaN."""
     from manifolia.kernels.column_codes import MISSING_KEY, code_by_edges, code_distinct, order_values
-    from manifolia.kernels.node_search import BINNED, EXACT, NEARLY, Table
+    from manifolia.kernels.node_search import BINNED, EXACT, NEARLY, TWO, Table
 
     n, d = X.shape
     require(
@@ -54,6 +54,8 @@ def code_table(X: Array) -> Any:
                 n_codes[f] = code_by_edges(column, edges, columns[f], low[f], high[f])
                 shared = np.count_nonzero(low[f, : n_codes[f]] != high[f, : n_codes[f]])
                 kinds[f] = NEARLY if len(edges) == _MOST_CODES - 1 and shared == 1 else BINNED
+            elif n_codes[f] == 2 and columns[f].max() == 1:
+                kinds[f] = TWO
 
     def turn(block: slice) -> None:
         rows[block] = columns[:, block].T
@@ -62,7 +64,8 @@ def code_table(X: Array) -> Any:
     map_blocks(code, row_blocks(d, _WIDTH))
     map_blocks(turn, row_blocks(n, _HEIGHT))
     # Where every code is of one value, nobody asks for keys.
-    return Table(columns, rows, keys[:0] if (kinds == EXACT).all() else keys, n_codes, kinds, low, high)
+    exact = np.isin(kinds, (EXACT, TWO)).all()
+    return Table(columns, rows, keys[:0] if exact else keys, n_codes, kinds, low, high)
 
 
 def _edges(keys: IntArray) -> IntArray:

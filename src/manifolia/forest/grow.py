@@ -26,7 +26,7 @@ from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_matrix, is_sparse
 from manifolia.exceptions import ParameterError
-from manifolia.forest.bags import check_group_forest, draw_groups, drawn_share, n_rows_drawn
+from manifolia.forest.bags import check_group_forest, draw_groups, drawn_share, halves_of_equal_rows, n_rows_drawn
 from manifolia.forest.path_kernels import path_kernel
 from manifolia.forest.targets import Target
 from manifolia.forest.tree_growth import PARTS, Report, begin, can_grow, fit_quietly, grow_trees, weigher
@@ -91,11 +91,12 @@ def grow_forest(
     random_state: RandomState = None,
     n_jobs: int | None = None,
     report: Report | None = None,
+    for_votes: bool = False,
 ) -> Grown:
     """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given.
 
     Without a forest, ours is grown by our kernels, and so is one given as our `own`; any other, and every forest on
-    sparse data, is fitted by scikit-learn.
+    sparse data, is fitted by scikit-learn. Where rows are placed by its votes, equal rows are drawn in halves.
     """
     from sklearn.base import clone
 
@@ -119,6 +120,8 @@ def grow_forest(
         model = default_forest(target, n_trees).set_params(n_jobs=n_threads) if given is None else clone(given)
         if model.random_state is None:
             model.set_params(random_state=as_seed(random_state))
+        if for_votes and groups is None and given is None and not is_sparse(X):
+            groups = halves_of_equal_rows(X, model.random_state)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[target.labelled]
         train = X if rows is None else X[rows]
         together = groups if rows is None else sub_groups(groups, rows)

@@ -46,8 +46,9 @@ def leaf_table(forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None
     trees = read_trees(forest)
     leaf = leaf_ids(trees, checked)
     counts = in_bag_counts(forest, checked.shape[0], train_rows)
-    _check_same_rows(forest, LeafTable(leaf, counts, False, trees), checked, partial=train_rows is not None)
-    return LeafTable(leaf, counts, bool(getattr(forest, "bootstrap", False)), trees)
+    table = LeafTable(leaf, counts, bool(getattr(forest, "bootstrap", False)), trees)
+    check_same_rows(forest, table, checked, partial=train_rows is not None)
+    return table
 
 
 def check_leaves(leaf: IntArray, counts: IntArray, trees: Trees) -> None:
@@ -59,7 +60,7 @@ def check_leaves(leaf: IntArray, counts: IntArray, trees: Trees) -> None:
         raise ValueError("the table of leaves does not fit the forest.")
 
 
-def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) -> None:
+def check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) -> None:
     """Compare each leaf's in-bag rows with the number that the tree itself recorded when it was grown.
 
     A row of weight 0 is in the bag and not counted by the tree, so only a shortfall is proof of other rows; with
@@ -86,18 +87,15 @@ def _check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) ->
         )
 
 
-def with_sisters(
-    table: LeafTable, weight: FloatArray | None, labelled: BoolArray, groups: IntArray
-) -> tuple[LeafTable, FloatArray]:
-    """Let rows without a label be in the bags of their group, where their weight is 0.
+def with_sisters(counts: IntArray, labelled: BoolArray, groups: IntArray) -> IntArray:
+    """Let rows without a label be in the bags of their group.
 
     No tree was trained on them, but trees that were trained on others of their group would recognise them.
     """
     member = np.full(int(groups.max()) + 1, -1)
     member[groups[labelled]] = np.flatnonzero(labelled)
     like = member[groups]
-    counts = np.where(like >= 0, table.counts[:, like], 0).astype(table.counts.dtype)
-    return table._replace(counts=counts), np.where(labelled, 1.0 if weight is None else weight, 0.0)
+    return np.where(like >= 0, counts[:, like], 0).astype(counts.dtype)
 
 
 def parts_every(table: LeafTable) -> IntArray:

@@ -47,8 +47,10 @@ import numpy as np
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.forest.leaf_tables import tree_blocks
+from manifolia.forest.leaf_tables import leaf_ids, tree_blocks
 from manifolia.forest.trees import Trees, laid_out, walk_blocks
+
+_CELLS = 4_000_000  # rows × trees that are sorted together: 32 MB
 
 
 class NodeRanges(NamedTuple):
@@ -59,6 +61,50 @@ class NodeRanges(NamedTuple):
     low: FloatArray
     high: FloatArray
     span: FloatArray  # (d,): range of each feature among all training rows
+
+
+class SortedRows(NamedTuple):
+    """What `sort_training_rows` returns."""
+
+    leaf: IntArray  # (T, n): leaf id of each row in each tree
+    ranges: NodeRanges  # Ranges of the in-bag rows
+    excess: FloatArray  # (n,): how far a row lies outside of those, as `path_excess` says
+
+
+def sort_training_rows(trees: Trees, X: Any, counts: IntArray, trained: IntArray) -> SortedRows:
+    """Find leaves, ranges and excess of the rows that trees were grown on, in single precision, in one pass.
+
+    `counts` are the bags. Rows that are in them, and were not `trained` on, neither widen a range nor have an excess
+    in that tree.
+    """
+    from manifolia.kernels.tree_walk import sort_rows
+
+    if is_sparse(X):  # made dense in blocks of rows, once for each of the three
+        ranges = read_ranges(trees, X, trained)
+        return SortedRows(leaf_ids(trees, X), ranges, path_excess(trees, X, ranges, counts=counts))
+    n = X.shape[0]
+    low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
+    high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
+    span = np.nan_to_num(np.fmax.reduce(X, axis=0) - np.fmin.reduce(X, axis=0))
+    tests, limits, missing_left, roots = trees.walk(X)
+    leaf = np.empty((trees.n_trees, n), dtype=np.int32)
+    total, step = np.zeros(n), max(1, _CELLS // max(n, 1))
+    outside = np.empty((min(step, trees.n_trees), n))
+    for first in range(0, trees.n_trees, step):
+        some = range(first, min(first + step, trees.n_trees))
+
+        def run(t: int, first: int = first) -> None:
+            sort_rows(
+                tests, limits, missing_left, roots[t], trees.low, X, trained[t], span, leaf[t], low, high,
+                outside[t - first],
+            )  # fmt: skip
+
+        map_blocks(run, some)
+        for t in some:  # in order, so that sums do not depend on threads
+            total += np.where(counts[t] == 0, outside[t - first], 0.0)
+    n_asked = (counts == 0).sum(axis=0)
+    excess = np.divide(total, n_asked, out=np.full(n, np.nan), where=n_asked > 0)
+    return SortedRows(leaf, NodeRanges(low, high, span), excess)
 
 
 def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:

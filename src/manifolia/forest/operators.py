@@ -75,6 +75,26 @@ class ForestOperator:
         """Multiply the transposed proximity matrix with one vector."""
         return self.rmatmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
 
+    def of_trees(self, n_trees: int) -> ForestOperator:
+        """Make the operator of the first trees alone, if each row is out of the bag of one of them; else itself."""
+        table = self.table
+        if n_trees >= table.n_trees or not (table.counts[:n_trees] == 0).any(axis=0).all():
+            return self
+        fewer = table._replace(leaf=table.leaf[:n_trees], counts=table.counts[:n_trees])
+        normalize = None if self._row is not None and (self._row == 1.0).all() else "cosine"
+        return build_operator(fewer, kind=self.kind, normalize=normalize, sample_weight=self._weight)
+
+    def of_rows(self, rows: IntArray) -> ForestOperator:
+        """Make the operator of RF-GAP of some rows among themselves."""
+        table = self.table._replace(leaf=self.table.leaf[:, rows], counts=self.table.counts[:, rows])
+        return build_operator(table, kind=self.kind, sample_weight=self._weight[rows])
+
+    def extend(self, V: FloatArray, rows: IntArray) -> FloatArray:
+        """Average values of some rows under the RF-GAP proximities of all rows to these."""
+        weight, values = np.zeros(self.shape[0]), np.zeros((self.shape[0], V.shape[1]))
+        weight[rows], values[rows] = self._weight[rows], V
+        return build_operator(self.table, kind="gap", sample_weight=weight).matmat(values)
+
     @property
     def row_sums(self) -> FloatArray:
         """Sum of each row of the proximity matrix; computed once."""

@@ -3,14 +3,18 @@
 The result is what scikit-learn's ``fit`` leaves: the same bags for the same seed, the same rule for the columns that a
 split tries (constant ones count, and at least one that is not is looked at), the same criterion, thresholds midway
 between values, missing values tried on both sides, and real trees. In two respects the trees are not the same: the
-columns are drawn from other random numbers, and a column of more than 255 different values is split at the edges of
-255 bins in nodes of more than 128 rows; in smaller ones its values decide.
+columns are drawn from other random numbers, and in nodes of more than 128 rows a column of more than 255 different
+values is judged by the edges of 255 bins; the values inside the two bins beside the best edge then decide where the
+node is cut. In smaller nodes the values alone decide.
 
 Thresholds lie between values, so that every row which a tree was grown on comes back to its leaf.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -207,6 +211,7 @@ def grow_trees(
     kind, dtype = type(stump.tree_), stump.tree_.__getstate__()["nodes"].dtype
     like = {**vars(stump), "max_features_": limits.n_tried}
     capacity = max(_FEWEST_NODES, n // 2)
+    of_thread = threading.local()  # room that one tree leaves to the next
 
     def one_tree(t: int) -> tuple[Any, IntArray]:
         counts = draw(seeds[t])
@@ -214,10 +219,12 @@ def grow_trees(
         if counts.dtype.itemsize > bag.dtype.itemsize:
             bag, weight = (counts > 0).astype(np.uint16), counts * (1.0 if weight is None else weight)
         held = np.empty(0) if weight is None else weight
-        room = np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, goal.width))
+        if not hasattr(of_thread, "room"):
+            of_thread.room = np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, goal.width))
         words, values, n_nodes, depth = goal.kernel(
-            table, goal.target, bag, held, goal.about, limits, np.uint64(seed), t, *room
+            table, goal.target, bag, held, goal.about, limits, np.uint64(seed), t, *of_thread.room
         )
+        of_thread.room = words, values  # a tree copies what it is given
         state = {
             "max_depth": int(depth),
             "node_count": int(n_nodes),
@@ -263,9 +270,23 @@ def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[
 
 
 def as_nodes(words: IntArray, dtype: Any) -> Any:
-    """Turn a kernel's nodes into scikit-learn's."""
+    """Turn a kernel's nodes into scikit-learn's: the same bytes, where both are laid out alike."""
+    if _laid_out_alike(dtype):
+        return words.reshape(-1).view(dtype)
     out = np.zeros(len(words), dtype=dtype)  # between the fields too: files of equal models are equal
     numbers = words.view(np.float64)
     for k, name in enumerate(_FIELDS):
         out[name] = numbers[:, k] if out.dtype[name].kind == "f" else words[:, k]
     return out
+
+
+@functools.cache
+def _laid_out_alike(dtype: Any) -> bool:
+    """Whether a node of scikit-learn is eight words in our order, the last of them a byte and zeros."""
+    sizes = [(dtype.fields[name][0].itemsize, dtype.fields[name][1]) for name in _FIELDS]
+    return (
+        sys.byteorder == "little"
+        and dtype.itemsize == 8 * len(_FIELDS)
+        and dtype.names == _FIELDS
+        and sizes == [(8, 8 * k) for k in range(len(_FIELDS) - 1)] + [(1, 8 * len(_FIELDS) - 8)]
+    )

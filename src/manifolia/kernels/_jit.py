@@ -19,11 +19,13 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.core import event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -32,8 +34,37 @@ FASTMATH = frozenset({"nsz", "arcp", "contract", "afn", "reassoc"})
 
 PARALLEL_LOCK = threading.RLock()
 _THREADS_MODULE = "manifolia._core.parallel"
+_PROGRESS_MODULE = "manifolia._core.progress"
 _log = logging.getLogger(__name__)
 _warned_no_cache = threading.Event()
+
+
+class _CompileClock(event.Listener):  # type: ignore[misc]
+    """Tells the layers above, looked up and not imported, how long kernels compile; what a cache gives is none."""
+
+    def __init__(self) -> None:
+        self._depth, self._began = 0, 0.0
+
+    def _tell(self, seconds: float | None) -> None:
+        progress = sys.modules.get(_PROGRESS_MODULE)
+        if progress is not None:
+            progress.add_compile_seconds(seconds)
+
+    def on_start(self, _event: Any) -> None:
+        """Begin with the outermost: a kernel compiles the kernels that it calls."""
+        if not self._depth:
+            self._began = time.perf_counter()
+            self._tell(None)
+        self._depth += 1
+
+    def on_end(self, _event: Any) -> None:
+        """End with the outermost."""
+        self._depth -= 1
+        if not self._depth:
+            self._tell(time.perf_counter() - self._began)
+
+
+event.register("numba:compile", _CompileClock())
 
 
 def _renew_lock() -> None:

@@ -10,6 +10,9 @@ is no less than the k-th smallest distance, so whoever has a lower bound (1 − 
 k nearest. The rest is measured from the differences, pair by pair in double precision, and ordered by (distance,
 index). The neighbours of a row are therefore exact and do not depend on the rows beside it.
 
+Few neighbours are kept in order by insertion. For many that takes k² / 4 moves per row, so that these are kept in a
+heap, the farthest first, and put in order at the end.
+
 ============  =====================================================================  ===================
 symbol        meaning                                                                shape
 ============  =====================================================================  ===================
@@ -35,17 +38,54 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
+#: Neighbours up to which they are inserted: about here a heap takes as long.
+FEW = 64
+
+
+@kernel()
+def _sink(distances, indices, root, size):
+    """Let the entry at `root` sink among the first `size` until whoever is below it comes before it."""
+    distance, index = distances[root], indices[root]
+    child = 2 * root + 1
+    while child < size:
+        other = child + 1
+        if other < size and (
+            distances[other] > distances[child]
+            or (distances[other] == distances[child] and indices[other] > indices[child])
+        ):
+            child = other
+        if distance > distances[child] or (distance == distances[child] and index >= indices[child]):
+            break
+        distances[root] = distances[child]
+        indices[root] = indices[child]
+        root = child
+        child = 2 * root + 1
+    distances[root] = distance
+    indices[root] = index
+
 
 @kernel()
 def _keep(distance, index, distances, indices, count):
-    """Put a neighbour into its place by (distance, index); return how many there are."""
+    """Keep a neighbour if it is among the first by (distance, index); return how many there are.
+
+    They are in order, or if there is room for more than `FEW` a heap once the room is full.
+    """
     k = indices.shape[0]
     p = count
     if count == k:
-        last = distances[k - 1]
-        if distance > last or (distance == last and index > indices[k - 1]):
+        last = 0 if k > FEW else k - 1
+        if distance > distances[last] or (distance == distances[last] and index > indices[last]):
             return count
-        p = k - 1
+        p = last
+    if k > FEW:
+        distances[p] = distance
+        indices[p] = index
+        if count == k:
+            _sink(distances, indices, 0, k)
+        elif count == k - 1:
+            for root in range(k // 2 - 1, -1, -1):
+                _sink(distances, indices, root, k)
+        return min(count + 1, k)
     while p > 0 and (distances[p - 1] > distance or (distances[p - 1] == distance and indices[p - 1] > index)):
         distances[p] = distances[p - 1]
         indices[p] = indices[p - 1]
@@ -56,24 +96,35 @@ def _keep(distance, index, distances, indices, count):
 
 
 @kernel()
+def _in_order(distances, indices, count):
+    """Put what `_keep` has kept in order, nearest first."""
+    if indices.shape[0] <= FEW:
+        return
+    for root in range(count // 2 - 1, -1, -1):
+        _sink(distances, indices, root, count)
+    for end in range(count - 1, 0, -1):
+        distance, index = distances[0], indices[0]
+        distances[0], indices[0] = distances[end], indices[end]
+        distances[end], indices[end] = distance, index
+        _sink(distances, indices, 0, end)
+
+
+@kernel()
 def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
     """Fill ``candidates[r]`` with everyone who may be among the k nearest of row r."""
     n = G.shape[1]
     least = np.empty(k, np.float64)
+    whose = np.empty(k, np.int64)
+    farthest = 0 if k > FEW else k - 1
     for r in range(G.shape[0]):
         count = 0
         worst = np.inf
         for j in range(n):
             upper = (1.0 + e) * (lengths[r] + squares[j]) - 2.0 * G[r, j] + floor
             if upper < worst and j != own[r]:
-                p = min(count, k - 1)
-                while p > 0 and least[p - 1] > upper:
-                    least[p] = least[p - 1]
-                    p -= 1
-                least[p] = upper
-                count = min(count + 1, k)
+                count = _keep(upper, j, least, whose, count)
                 if count == k:
-                    worst = least[k - 1]
+                    worst = least[farthest]
         count = 0
         for j in range(n):
             lower = (1.0 - e) * (lengths[r] + squares[j]) - 2.0 * G[r, j] - floor
@@ -113,6 +164,7 @@ def measure(Q, X, kind, own, candidates, counts, indices, distances):
             j = c if everyone else np.int64(candidates[r, c])
             if j != own[r]:
                 count = _keep(_distance(Q[r], X[j], kind), j, distances[r], indices[r], count)
+        _in_order(distances[r], indices[r], count)
 
 
 @kernel()
@@ -151,6 +203,7 @@ def measure_sparse(
                     values, columns, starts[r], starts[r + 1], x, x_columns, x_starts[j], x_starts[j + 1]
                 )
                 count = _keep(distance, j, distances[r], indices[r], count)
+        _in_order(distances[r], indices[r], count)
 
 
 @kernel()
@@ -161,3 +214,4 @@ def smallest(D, own, indices, distances):
         for j in range(D.shape[1]):
             if j != own[r]:
                 count = _keep(np.float64(D[r, j]), j, distances[r], indices[r], count)
+        _in_order(distances[r], indices[r], count)

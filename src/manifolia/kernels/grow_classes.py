@@ -36,7 +36,6 @@ from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
     BINNED,
     COPIED,
-    EXACT,
     FEATURE,
     FEW_BINS,
     GAPS_ALONE,
@@ -63,12 +62,15 @@ from manifolia.kernels.node_search import (
     count_values,
     draw_column,
     enlarged,
+    gather_beside,
     gather_codes,
     list_used,
+    mark_beside,
     mark_left,
     move_words,
     sort_by_code,
     sort_by_key,
+    sort_pairs,
     threshold,
 )
 from manifolia.kernels.random import bits
@@ -207,6 +209,44 @@ def scan_cells(cells, n_rows, used, n_used, size, left, total, whole, square, be
 
 
 @kernel()
+def refine_classes(pairs, n_near, marks, words, start, size, weight, left, total, whole, min_leaf):
+    """Find the best cut between sorted pairs of keys and places, marked rows to its left; return the keys beside it."""
+    for k in range(len(left)):
+        left[k] = 0.0
+    n_left = 0
+    for i in range(size):
+        word = words[start + i]
+        w = np.float64(np.int64(word >> _COUNT_SHIFT)) * np.float64(marks[i])
+        if len(weight):
+            w *= weight[word & ROW]
+        left[(word >> HALF) & _CLASS] += w
+        n_left += np.int64(marks[i])
+    on_left, on_right, w_left = 0.0, 0.0, 0.0
+    for k in range(len(left)):
+        on_left += left[k] * left[k]
+        on_right += (total[k] - left[k]) * (total[k] - left[k])
+        w_left += left[k]
+    best, last, first, before = -1.0, np.uint64(0), np.uint64(0), pairs[0] >> HALF
+    for i in range(n_near):
+        now, word = pairs[i] >> HALF, words[np.uint64(start) + (pairs[i] & ROW)]
+        if now != before:
+            w_right = whole - w_left
+            gain, unit = on_left * w_right + on_right * w_left, w_left * w_right
+            if gain > best * unit and n_left + i >= min_leaf and size - n_left - i >= min_leaf:
+                best, last, first = gain / unit, before, now
+            before = now
+        k, w = (word >> HALF) & _CLASS, np.float64(np.int64(word >> _COUNT_SHIFT))
+        if len(weight):
+            w *= weight[word & ROW]
+        here = left[k]
+        on_left += w * (2.0 * here + w)
+        on_right -= w * (2.0 * (total[k] - here) - w)
+        left[k] = here + w
+        w_left += w
+    return np.int64(last), np.int64(first)
+
+
+@kernel()
 def class_words(bag, classes, weight):
     """Make the words of the rows that are in a bag and weigh something."""
     n_in = 0
@@ -293,7 +333,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
             if copied:
                 differs = gather_codes(columns, rows, f, by_row, words, start, size, codes)
             kind = kinds[f]
-            if kind != EXACT:
+            if kind in (BINNED, NEARLY):
                 by_key = (kind == BINNED and size <= KEY_ROWS) or not differs
                 differs = differs or codes[0] != MISSING_CODE
             value, last, first, gaps = best, 0, 0, -1
@@ -301,7 +341,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
                 count_classes(columns[f], codes, copied, words, start, size, weight, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
                 n_gaps = n_rows[MISSING_CODE]
-                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind != EXACT))
+                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind in (BINNED, NEARLY)))
                 by_key = (kind == BINNED and n_used < FEW_BINS) or (kind == NEARLY and n_used == 1 and n_gaps == 0)
                 if differs and not by_key:
                     value, last, first, gaps = scan_cells(
@@ -336,14 +376,25 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
         if best_f < 0:
             continue
 
-        if best_gaps == GAPS_ALONE:  # every value is below
-            limit, best_last = np.inf, LAST_KEY if best_by_key else LAST_CODE
-        elif best_by_key:
-            limit = threshold(best_last, best_first, two_keys, two_numbers)
-        else:
-            limit = threshold(table.high[best_f, best_last], table.low[best_f, best_first], two_keys, two_numbers)
         gaps_left = best_gaps == GAPS_LEFT
-        mark_left(columns, rows, keys, best_f, best_by_key, by_row, words, start, size, best_last, gaps_left, codes)
+        if best_gaps != GAPS_ALONE and not best_by_key and kinds[best_f] == BINNED:
+            # Bins chose the column and about where; inside the two beside the cut keys decide.
+            n_near = gather_beside(
+                table, best_f, by_row, words, start, size, best_last, best_first, gaps_left, codes, pairs
+            )
+            sort_pairs(pairs, spare, n_near, count)
+            best_last, best_first = refine_classes(
+                pairs, n_near, codes, words, start, size, weight, left, total, whole, min_leaf
+            )
+            mark_beside(pairs, n_near, best_last, codes)
+        else:
+            if best_gaps == GAPS_ALONE:  # every value is below
+                best_last = LAST_KEY if best_by_key else LAST_CODE
+            mark_left(columns, rows, keys, best_f, best_by_key, by_row, words, start, size, best_last, gaps_left, codes)
+            if not best_by_key and best_gaps != GAPS_ALONE:
+                best_last = np.int64(table.high[best_f, best_last])
+                best_first = np.int64(table.low[best_f, best_first])
+        limit = np.inf if best_gaps == GAPS_ALONE else threshold(best_last, best_first, two_keys, two_numbers)
         n_left = move_words(words, start, size, codes, moved)
         nodes[node, FEATURE], doubles[node, THRESHOLD] = best_f, limit
         # Of a node without missing values they go to the larger side, as in scikit-learn.

@@ -59,17 +59,21 @@ from manifolia.kernels.node_search import (
     RIGHT,
     ROW,
     THRESHOLD,
+    TWO,
     WEIGHT,
     clear_cells,
     count_values,
     draw_column,
     enlarged,
+    gather_beside,
     gather_codes,
     list_used,
+    mark_beside,
     mark_left,
     move_words,
     sort_by_code,
     sort_by_key,
+    sort_pairs,
     threshold,
 )
 from manifolia.kernels.random import bits
@@ -173,6 +177,56 @@ def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_l
     return best, last, first, gaps
 
 
+@kernel(fast=True)
+def split_two_numbers(codes, parts, start, size, total, whole, best, min_leaf):
+    """The value of the only split of a column of two codes, or `best` if that is better."""
+    n_right, w_right, gain = 0, 0.0, 0.0
+    for i in range(size):
+        n_right += np.int64(codes[i])
+        w_right += np.float64(codes[i]) * parts[start + i, 0]
+    w_left = whole - w_right
+    for k in range(len(total)):
+        right = 0.0
+        for i in range(size):
+            right += np.float64(codes[i]) * parts[start + i, 0] * parts[start + i, 1 + k]
+        left = total[k] - right
+        gain += left * left * w_right + right * right * w_left
+    unit = w_left * w_right
+    if gain > best * unit and n_right >= min_leaf and size - n_right >= min_leaf:
+        best = gain / unit
+    return best
+
+
+@kernel()
+def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole, min_leaf):
+    """Find the best cut between sorted pairs of keys and places, marked rows to its left; return the keys beside it."""
+    n_left, w_left, q = 0, 0.0, len(total)
+    for k in range(q):
+        left[k] = 0.0
+    for i in range(size):
+        if marks[i]:
+            n_left += 1
+            w_left += parts[start + i, 0]
+            for k in range(q):
+                left[k] += parts[start + i, 0] * parts[start + i, 1 + k]
+    best, last, first, before = -1.0, np.uint64(0), np.uint64(0), pairs[0] >> HALF
+    for i in range(n_near):
+        now, at = pairs[i] >> HALF, start + np.int64(pairs[i] & ROW)
+        if now != before:
+            w_right, gain = whole - w_left, 0.0
+            for k in range(q):
+                right = total[k] - left[k]
+                gain += left[k] * left[k] * w_right + right * right * w_left
+            unit = w_left * w_right
+            if gain > best * unit and n_left + i >= min_leaf and size - n_left - i >= min_leaf:
+                best, last, first = gain / unit, before, now
+            before = now
+        w_left += parts[at, 0]
+        for k in range(q):
+            left[k] += parts[at, 0] * parts[at, 1 + k]
+    return np.int64(last), np.int64(first)
+
+
 @kernel()
 def move_parts(parts, start, size, marks, moved):
     """Bring the parts of marked rows before the others, both in the order they had."""
@@ -274,17 +328,22 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
         while n_drawn < d and (n_drawn < limits.n_tried or n_looked == 0):
             f = draw_column(order, n_drawn, state)
             n_drawn += 1
+            kind = kinds[f]
             if place[f] < n_known and constant[place[f]] == f:
                 continue
             m, differs, by_key, counted = np.int64(n_codes[f]), True, False, False
-            if copied:
+            if copied or kind == TWO:
                 differs = gather_codes(columns, rows, f, by_row, words, start, size, codes)
-            kind = kinds[f]
-            if kind != EXACT:
+            value, last, first, gaps = best, 0, 1, -1
+            if kind == TWO:
+                if differs:
+                    value = split_two_numbers(codes, parts, start, size, total, whole, best, min_leaf)
+                    gaps = NO_GAPS if value > best else -1
+                counted = True
+            elif kind != EXACT:
                 by_key = (kind == BINNED and size <= KEY_ROWS) or not differs
                 differs = differs or codes[0] != MISSING_CODE
-            value, last, first, gaps = best, 0, 0, -1
-            if differs and not by_key and (size > FEW_ROWS or size >= m):
+            if differs and not by_key and not counted and (size > FEW_ROWS or size >= m):
                 count_numbers(columns[f], codes, copied, words, start, size, parts, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
                 n_gaps = n_rows[MISSING_CODE]
@@ -321,14 +380,25 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
         if best_f < 0:
             continue
 
-        if best_gaps == GAPS_ALONE:  # every value is below
-            limit, best_last = np.inf, LAST_KEY if best_by_key else LAST_CODE
-        elif best_by_key:
-            limit = threshold(best_last, best_first, two_keys, two_numbers)
-        else:
-            limit = threshold(table.high[best_f, best_last], table.low[best_f, best_first], two_keys, two_numbers)
         gaps_left = best_gaps == GAPS_LEFT
-        mark_left(columns, rows, keys, best_f, best_by_key, by_row, words, start, size, best_last, gaps_left, codes)
+        if best_gaps != GAPS_ALONE and not best_by_key and kinds[best_f] == BINNED:
+            # Bins chose the column and about where; inside the two beside the cut keys decide.
+            n_near = gather_beside(
+                table, best_f, by_row, words, start, size, best_last, best_first, gaps_left, codes, pairs
+            )
+            sort_pairs(pairs, spare, n_near, count)
+            best_last, best_first = refine_numbers(
+                pairs, n_near, codes, parts, start, size, left, total, whole, min_leaf
+            )
+            mark_beside(pairs, n_near, best_last, codes)
+        else:
+            if best_gaps == GAPS_ALONE:  # every value is below
+                best_last = LAST_KEY if best_by_key else LAST_CODE
+            mark_left(columns, rows, keys, best_f, best_by_key, by_row, words, start, size, best_last, gaps_left, codes)
+            if not best_by_key and best_gaps != GAPS_ALONE:
+                best_last = np.int64(table.high[best_f, best_last])
+                best_first = np.int64(table.low[best_f, best_first])
+        limit = np.inf if best_gaps == GAPS_ALONE else threshold(best_last, best_first, two_keys, two_numbers)
         n_left = move_words(words, start, size, codes, moved)
         move_parts(parts, start, size, codes, moved_parts)
         nodes[node, FEATURE], doubles[node, THRESHOLD] = best_f, limit

@@ -39,8 +39,9 @@ COPIED = 8192
 FEW_BINS = 8
 _NEAR = 64  # rows that share a bin, up to which insertion sorts what counting has nearly sorted
 
-#: What codes tell of a column's values: bins of them, their ranks, or their ranks but for two values that share one.
-BINNED, EXACT, NEARLY = range(3)
+#: What codes tell of a column's values: bins of them, their ranks, their ranks but for two values that share one, or
+#: which of the only two it is, with none missing.
+BINNED, EXACT, NEARLY, TWO = range(4)
 
 ROW = np.uint64(0xFFFFFFFF)  # the lower half of a word or of a pair
 HALF = np.uint64(32)
@@ -64,7 +65,7 @@ class Table(NamedTuple):
     rows: Any  # (n, d): the same, row after row
     keys: Any  # (n, d): keys; of no rows if the codes of every column are ranks
     n_codes: Any  # (d,): codes of each column, without that of missing values
-    kinds: Any  # (d,): what codes tell of values: BINNED, EXACT or NEARLY
+    kinds: Any  # (d,): what codes tell of values: BINNED, EXACT, NEARLY or TWO
     low: Any  # (d, 256): least key of each code
     high: Any  # (d, 256): greatest key of each code
 
@@ -201,6 +202,39 @@ def sort_by_key(keys, f, codes, words, start, size, n_codes, by_place, pairs, sp
         _insert(pairs, size)
     else:
         _sort_bytes(pairs, spare, size, count)
+
+
+@kernel()
+def gather_beside(table, f, by_row, words, start, size, last, first, gaps_left, marks, pairs):
+    """Make pairs of the rows whose codes in column f are `last` or `first`, by key; return how many there are.
+
+    The other rows are marked by whether they go left at every cut between two of these.
+    """
+    n_near = 0
+    for i in range(size):
+        row = words[start + i] & ROW
+        code = table.rows[row, f] if by_row else table.columns[f, row]
+        marks[i] = code < last or (gaps_left and code == MISSING_CODE)
+        if code in (last, first):
+            pairs[n_near] = (np.uint64(table.keys[row, f]) << HALF) | np.uint64(i)
+            n_near += 1
+    return n_near
+
+
+@kernel()
+def sort_pairs(pairs, spare, n, count):
+    """Sort pairs by their keys."""
+    if n <= FEW_ROWS:
+        _insert(pairs, n)
+    else:
+        _sort_bytes(pairs, spare, n, count)
+
+
+@kernel()
+def mark_beside(pairs, n_near, last, marks):
+    """Mark the rows beside a cut by whether their keys are at most `last`."""
+    for i in range(n_near):
+        marks[pairs[i] & ROW] = np.int64(pairs[i] >> HALF) <= last
 
 
 @kernel()

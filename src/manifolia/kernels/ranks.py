@@ -320,7 +320,8 @@ def neighbor_ranks(D_rank, D_near, rows, n, out):
     guide = np.empty(_GUIDE, np.int64)
     for r in range(D_rank.shape[0]):
         _select(D_near[r], rows[r], n, keys, near)
-        index[:] = near
+        for p in range(k):  # one by one: an assignment of arrays takes seconds to compile
+            index[p] = near[p]
         _ranks_by_counting(D_rank[r], rows[r], n, keys, index, below, guide, rank_of)
         for p in range(k):
             out[r, p] = rank_of[near[p]]

@@ -27,6 +27,8 @@ y               the target in the same form                                     
 counts          in-bag multiplicity; (T, 0) where every tree is asked                                   (T, n)
 low, high       range, among a node's in-bag rows, of the feature by which they came into the node      (all nodes)
 span            range of each feature among all training rows                                           (d)
+rank            of a leaf, its id                                                                       (N) int32
+drawn           in-bag multiplicity in one tree                                                         (n)
 ==============  ======================================================================================  ==============
 """
 
@@ -224,3 +226,92 @@ def path_excess(tests, limits, missing_left, roots, low, high, span, X, counts, 
                     largest = max(largest, outside / width if outside < width else 1.0)
             out[i] += largest
             n_asked[i] += 1
+
+
+@kernel()
+def sort_rows(tests, limits, missing_left, root, rank, X, drawn, span, leaf, low, high, excess):
+    """Sort all rows down one tree, node by node: leaves, ranges of the in-bag rows, and how far others lie outside.
+
+    It is `find_leaves`, `node_ranges` and `path_excess` in one. Each node reads its rows one after the other, in-bag
+    rows before the others, and parts both kinds without a branch; no row waits for its own way down. ``low`` and
+    ``high`` must come infinite, since nodes without rows are not visited.
+    """
+    n = X.shape[0]
+    inf = np.float32(np.inf)
+    rows, aside = np.empty(n, dtype=np.uint32), np.empty(n, dtype=np.uint32)
+    n_drawn = 0
+    for i in range(n):
+        n_drawn += drawn[i] > 0
+    inside, outside = 0, n_drawn
+    for i in range(n):
+        if drawn[i] > 0:
+            rows[inside] = i
+            inside += 1
+        else:
+            rows[outside] = i
+            outside += 1
+        excess[i] = 0.0
+    # Node, its in-bag rows, its other rows. Waiting nodes share no row, and each has one: there are at most n.
+    waiting = np.empty((n + 1, 5), dtype=np.int64)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = root, 0, n_drawn, n_drawn, n
+    top = 1
+    while top > 0:
+        top -= 1
+        node = np.uint64(waiting[top, 0])
+        begin, end, other_begin, other_end = waiting[top, 1], waiting[top, 2], waiting[top, 3], waiting[top, 4]
+        if tests[node, 0] < 0:
+            for k in range(begin, end):
+                leaf[rows[k]] = rank[node]
+            for k in range(other_begin, other_end):
+                leaf[rows[k]] = rank[node]
+            continue
+        f, limit, missing = np.uint64(tests[node, 0]), limits[node, 1], missing_left[node]
+        left, right = np.uint64(tests[node, 2]), np.uint64(tests[node, 3])
+        least, most, left_high, right_low = inf, -inf, -inf, inf
+        at, n_right = np.uint64(begin), np.uint64(0)
+        for k in range(begin, end):
+            i = np.uint64(rows[np.uint64(k)])
+            x = X[i, f]
+            goes_left = (x <= limit) | ((x != x) & missing)
+            rows[at] = i  # of the two places the wrong one is written again, or is beyond the end
+            aside[n_right] = i
+            at += np.uint64(goes_left)
+            n_right += np.uint64(not goes_left)
+            least = x if x < least else least
+            most = x if x > most else most
+            to_left, to_right = x if x <= limit else -inf, x if x > limit else inf
+            left_high = to_left if to_left > left_high else left_high
+            right_low = to_right if to_right < right_low else right_low
+        for k in range(n_right):
+            rows[at + np.uint64(k)] = aside[np.uint64(k)]
+        middle = np.int64(at)
+        # All that go left have smaller values than all that go right.
+        left_low, right_high = least if left_high > -inf else inf, most if right_low < inf else -inf
+        low[left], high[left], low[right], high[right] = left_low, left_high, right_low, right_high
+        width = np.float64(max(left_high, right_high)) - min(left_low, right_low)
+        if not width > 0.0:
+            width = np.float64(span[f])
+        at, n_right = np.uint64(other_begin), np.uint64(0)
+        for k in range(other_begin, other_end):
+            i = np.uint64(rows[np.uint64(k)])
+            x = X[i, f]
+            goes_left = (x <= limit) | ((x != x) & missing)
+            rows[at] = i
+            aside[n_right] = i
+            at += np.uint64(goes_left)
+            n_right += np.uint64(not goes_left)
+            lowest, highest = left_low if goes_left else right_low, left_high if goes_left else right_high
+            if x < lowest or x > highest:
+                beyond = max(np.float64(lowest) - x, x - np.float64(highest))
+                excess[i] = max(excess[i], beyond / width if beyond < width else 1.0)
+        for k in range(n_right):
+            rows[at + np.uint64(k)] = aside[np.uint64(k)]
+        other_middle = np.int64(at)
+        if middle < end or other_middle < other_end:
+            waiting[top, 0], waiting[top, 1], waiting[top, 2] = right, middle, end
+            waiting[top, 3], waiting[top, 4] = other_middle, other_end
+            top += 1
+        if begin < middle or other_begin < other_middle:
+            waiting[top, 0], waiting[top, 1], waiting[top, 2] = left, begin, middle
+            waiting[top, 3], waiting[top, 4] = other_begin, other_middle
+            top += 1

@@ -5,43 +5,80 @@ in the data, p_b the share of rows in cell b, d_ab = ‖c_a − c_b‖ and α th
 
     G_a = ρ γ Σ_b p_b (α D_ab − d_ab) (c_a − c_b) / d_ab,    α = Σ p_a p_b D_ab d_ab / Σ p_a p_b D_ab²
 
-the slope of a weighted stress. The first cells are those of the data (k-means of a sample); once the rows have found
-their neighbours, cells are cut from the map itself, with means taken in the data, so that no cell pulls apart what the
-graph holds together. γ falls with the exaggeration ρ: a strong late pull tears groups (seen at 0.03 and above).
+the slope of a weighted stress. Cells are cut from the map, by k-means of its places, first from the start and once
+more when the rows have found their neighbours, so that no cell pulls apart what the graph holds together; their means
+D are taken in the data. γ falls with the exaggeration ρ: a strong late pull tears groups (seen at 0.03 and above).
 
-It is passed to `manifolia.layout.forces.neighbor_forces` as ``extra``. Sums over rows are made in one order, so that
-the bits do not depend on the number of threads.
+It is passed to `manifolia.layout.forces.neighbor_forces` as ``extra``, which `arranged_layout` does for a start that
+shows the arrangement. Sums over rows are made in one order, so that the bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
-from manifolia._core.types import ArrayLike, FloatArray, IntArray
+from manifolia._core.progress import Reporter
+from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix, check_number
+from manifolia.layout.density import DensityTerm
+from manifolia.layout.forces import ForceLayout, Schedule, neighbor_forces, resized
 
 _CELLS = 64
-_SAMPLE, _MAP_SAMPLE = 2_500, 5_000  # rows that k-means looks at
+_SAMPLE = 5_000  # rows that k-means looks at
 _PASSES = 10  # of k-means
-_OWN_CELLS = 50  # iterations after which cells are cut from the map
+_AGAIN = 50  # iterations after which cells are cut anew
 _EARLY, _LATE = 0.1, 0.01  # γ while the attraction is exaggerated, and at the end
 _ROWS = 4096  # assigned at a time
+# Iterations of a whole layout, and the shares of them in which attraction is exaggerated, and falls to 1. With 350
+# iterations MNIST and Fashion-MNIST (10,000 rows) gain 0.001 of trustworthiness.
+_ITERATIONS, _EXAGGERATED, _RELEASED = 250, 0.2, 0.3
+_SPREAD = 2.0  # standard deviation of its start along the first axis: wide, so that the arrangement stays
+
+
+def arranged_layout(
+    W: Sparse,
+    start: FloatArray,
+    X: ArrayLike | Sparse,
+    *,
+    n_iterations: int | str = "auto",
+    density: DensityTerm | None = None,
+    n_jobs: int | None = None,
+    callback: Callback | Reporter = None,
+) -> ForceLayout:
+    """Lay the symmetric graph of some rows out from a start, such as their principal components, whose shape counts."""
+    total = _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
+    early, release = round(_EXAGGERATED * total), round(_RELEASED * total)
+    schedule = Schedule(early=early, release=release, late=total - early - release)
+    coarse = CoarseForce(X, again=early, exaggeration=schedule.exaggeration)
+    Y = resized(start, _SPREAD)
+    return neighbor_forces(
+        W, Y, schedule=schedule, extra=coarse, density=density, symmetric=True, n_jobs=n_jobs, callback=callback
+    )
 
 
 class CoarseForce:
     """The force for one layout: called by the descent with iteration, ρ and positions."""
 
-    def __init__(self, X: ArrayLike, *, late: float = _LATE, early: float = _EARLY, exaggeration: float = 12.0) -> None:
-        self._X = check_matrix(X)
+    def __init__(
+        self,
+        X: ArrayLike | Sparse,
+        *,
+        late: float = _LATE,
+        early: float = _EARLY,
+        exaggeration: float = 12.0,
+        again: int = _AGAIN,
+    ) -> None:
+        self._X = check_matrix(X, accept_sparse=True)
         self._late = check_number(late, "late", low=0.0, open_low=True)
         self._early = check_number(early, "early", low=0.0, open_low=True)
         self._most = float(exaggeration)
-        self._cut(self._X, _SAMPLE)
+        self._again = again
 
     def __call__(self, iteration: int, rho: float, Y: FloatArray) -> FloatArray:
         """Return the force on every row."""
-        if iteration == _OWN_CELLS:
-            self._cut(Y.astype(np.float64), _MAP_SAMPLE)
+        if iteration in (0, self._again):
+            self._cut(Y)
         share = np.log(rho) / np.log(self._most) if self._most > 1.0 else 0.0
         gamma = self._late * (self._early / self._late) ** min(max(share, 0.0), 1.0)
         centres = self._means(Y)
@@ -54,28 +91,25 @@ class CoarseForce:
         force = rho * gamma * (self._p[None, :, None] * pull[..., None] * gaps).sum(axis=1)
         return force.astype(np.float32)[self._cell]
 
-    def stress(self, Y: FloatArray) -> float:
-        """Weighted stress of the cells' places: 0 where they lie as in the data."""
-        centres = self._means(Y)
-        d = np.sqrt(((centres[:, None] - centres[None]) ** 2).sum(axis=-1))
-        pairs = self._p[:, None] * self._p[None]
-        alpha = (pairs * self._D * d).sum() / (pairs * self._D**2).sum()
-        return float((pairs * (alpha * self._D - d) ** 2).sum() / (pairs * (alpha * self._D) ** 2).sum())
-
-    def _cut(self, Z: FloatArray, sample: int) -> None:
-        """Cut cells by k-means of places or rows; their distances are those of their means in the data."""
-        self._cell = _nearest(Z, _centres(Z[:: -(-len(Z) // sample)].astype(np.float64)))
-        self._count = np.bincount(self._cell).astype(np.float64)
-        self._p = self._count / self._count.sum()
+    def _cut(self, Y: FloatArray) -> None:
+        """Cut cells by k-means of places; their distances are those of their means in the data."""
+        places = Y.astype(np.float64)
+        self._cell = _nearest(places, _centres(places[:: -(-len(places) // _SAMPLE)]))
+        count = np.bincount(self._cell)
+        self._p = count / len(places)
+        rows = np.argsort(self._cell, kind="stable")
+        ends = np.r_[0, np.cumsum(count)]
+        # Row a holds 1 / n_a at the rows of cell a: means are products, of sparse data too.
+        self._mean = sp.csr_array((np.repeat(1.0 / count, count), rows, ends), shape=(len(count), len(places)))
         means = self._means(self._X)
         squares = (means**2).sum(axis=1)
         self._D = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * means @ means.T, 0.0))
         np.fill_diagonal(self._D, 0.0)
 
-    def _means(self, Z: FloatArray) -> FloatArray:
-        """Means of the cells, column by column."""
-        sums = [np.bincount(self._cell, column, len(self._count)) for column in np.asarray(Z).T]
-        return np.column_stack(sums) / np.maximum(self._count, 1.0)[:, None]
+    def _means(self, Z: FloatArray | Sparse) -> FloatArray:
+        """Means of the cells."""
+        means = self._mean @ Z
+        return means.toarray() if sp.issparse(means) else np.asarray(means)
 
 
 def _centres(S: FloatArray) -> FloatArray:

@@ -66,12 +66,20 @@ class RunningDensity:
     """The term during a descent: its gauges, radii and forces."""
 
     def __init__(
-        self, term: DensityTerm, graph: EdgeGraph, table: FloatArray, *, n_components: int, width: int
+        self,
+        term: DensityTerm,
+        graph: EdgeGraph,
+        table: FloatArray,
+        *,
+        n_components: int,
+        width: int,
+        unit: float | None = None,
+        held: int = _HELD,
     ) -> None:
         self._strength = check_number(
             term.weight, "density weight", low=0.0, hint="It is the paper's lambda; 0 gives a map without the term."
         )
-        self.fraction = check_number(term.fraction, "density fraction", low=0.0, high=1.0)
+        self._fraction = check_number(term.fraction, "density fraction", low=0.0, high=1.0)
         n = graph.indptr.size - 1
         self._indices = np.ascontiguousarray(term.indices, dtype=np.uint32)
         self._T = np.ascontiguousarray(term.coordinates, dtype=np.float32)
@@ -99,12 +107,13 @@ class RunningDensity:
         self._usable = used > _NEGLIGIBLE * np.median(used, axis=0)
         self._log_variances = np.log(np.where(self._usable, used, 1.0))
         # Per directed edge P / max P, so their sum over n points is Z / (n max P).
-        self._scale = 2.0 * self._strength * float(graph.weights.sum(dtype=np.float64)) / n
+        paper = 2.0 * float(graph.weights.sum(dtype=np.float64)) / n
+        self._scale, self._held = self._strength * (paper if unit is None else unit), held
 
-    @property
-    def acts(self) -> bool:
-        """Whether the term exerts any force."""
-        return self._strength > 0.0 and self.fraction > 0.0
+    def first(self, n_epochs: int) -> int:
+        """Number of epochs before the term acts; all of them if it exerts no force."""
+        acts = self._strength > 0.0 and self._fraction > 0.0
+        return round(n_epochs * (1.0 - self._fraction)) if acts else n_epochs
 
     def _measure(self, crew: Team, Y: FloatArray) -> None:
         """Renew the gauges if they are due, and the radii."""
@@ -160,7 +169,7 @@ class RunningDensity:
         from manifolia.kernels.density import density_forces
 
         self._calls += 1
-        if (self._calls - 1) % _HELD:
+        if (self._calls - 1) % self._held:
             return self._forces
         self._measure(crew, Y)
         slopes = self._scale * self._slopes()[1]

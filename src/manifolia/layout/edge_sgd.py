@@ -150,7 +150,7 @@ def _descend(
     nothing = np.zeros((0, Y.shape[1]), dtype=np.float32)
     pair = (Y, np.empty_like(Y))
     rates = adam_rates(n_epochs)
-    first = n_epochs if running is None or not running.acts else round(n_epochs * (1.0 - running.fraction))
+    first = n_epochs if running is None else running.first(n_epochs)
     for epoch in range(n_epochs):
         before, after = pair[epoch % 2], pair[(epoch + 1) % 2]
         extra = running.forces(crew, before) if running is not None and epoch >= first else nothing

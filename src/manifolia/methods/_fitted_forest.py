@@ -7,27 +7,22 @@ the trees' votes decide, `manifolia.extension.vote_map`).
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core.groups import sub_groups
-from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
-from manifolia._core.warnings import warn
-from manifolia.exceptions import HonestyWarning, ParameterError
+from manifolia._core.validate import is_sparse
 from manifolia.extension.guide import FittedGuide
-from manifolia.extension.leaf_map import Leaves, leaf_values, out_of_bag_prediction, place_new, place_training
+from manifolia.extension.leaf_map import Leaves, leaf_values, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
-from manifolia.extension.vote_map import Votes, guided_leaves, out_of_bag_votes
-from manifolia.forest.bags import training_weights
-from manifolia.forest.grow import foresee_size, grow_forest
+from manifolia.extension.vote_map import Votes, guided_leaves, out_of_bag_prediction, out_of_bag_votes
+from manifolia.forest.bags import in_bag_counts, training_weights
+from manifolia.forest.grow import grow_forest
 from manifolia.forest.importances import (
     GroupedImportance,
     Importance,
@@ -35,25 +30,21 @@ from manifolia.forest.importances import (
     importance_by_group,
     importance_from_counts,
 )
-from manifolia.forest.leaf_tables import LeafTable, check_leaves, leaf_ids, leaf_table, row_weights, with_sisters
-from manifolia.forest.node_ranges import NodeRanges, path_excess, read_ranges
+from manifolia.forest.leaf_tables import LeafTable, check_leaves, check_same_rows, leaf_ids, with_sisters
+from manifolia.forest.node_ranges import NodeRanges, SortedRows, path_excess, sort_training_rows
 from manifolia.forest.operators import build_operator
-from manifolia.forest.proximities import KINDS, proximity_from_leaves
-from manifolia.forest.targets import Target, read_target, taken_as, target_groups
+from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.targets import Target, target_groups
 from manifolia.forest.trees import (
     Trees,
     check_forest,
     check_forest_input,
-    check_rows,
     is_grown,
-    predict_in_order,
     read_trees,
 )
 from manifolia.metrics.near_copies import suspect_near_copies
 from manifolia.metrics.separation import judge_separation, target_score
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
-
-_BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
 
 
 class Judged(NamedTuple):
@@ -70,8 +61,8 @@ class FittedForest:
     """A fitted forest, the leaves and bags of its training rows, and what was put into the leaves."""
 
     def __init__(
-        self, forest: Any, table: LeafTable, target: Target, weight: FloatArray | None, rows: Any, *,
-        permutation_seed: int, contrast_seed: int | None, groups: IntArray | None = None,
+        self, forest: Any, table: LeafTable, sorted_rows: SortedRows, target: Target, weight: FloatArray | None,
+        rows: Any, *, permutation_seed: int, contrast_seed: int | None, groups: IntArray | None = None,
     ) -> None:  # fmt: skip
         self.forest = forest
         self.groups = groups  # (n,): rows that belong together; None: each row on its own
@@ -82,10 +73,8 @@ class FittedForest:
         self.importance: Importance | None = None
         self._trees: Trees | None = table.trees
         self._training: tuple[Any, Target] | None = (rows, target)
-        single = check_forest_input(forest, rows)
-        trained = table.counts if groups is None else table.counts * target.labelled  # others count for their group
-        self.ranges: NodeRanges = read_ranges(table.trees, single, trained)
-        self.excess: FloatArray = path_excess(table.trees, single, self.ranges, counts=table.counts)
+        self.ranges: NodeRanges = sorted_rows.ranges
+        self.excess: FloatArray = sorted_rows.excess
 
     @classmethod
     def grow(
@@ -98,10 +87,13 @@ class FittedForest:
         seeds: Sequence[int],
         reporter: Reporter,
         groups: ArrayLike | None = None,
+        *,
+        for_votes: bool = False,
     ) -> FittedForest:
         """Grow a forest, or take the fitted one that is given, and read its leaves.
 
-        The first seed is of the forest, the last one of the permutations by which importance is measured.
+        The first seed is of the forest, the last one of the permutations by which importance is measured. Where rows
+        are to be placed by votes, equal rows are drawn in halves.
         """
         together = target_groups(groups, target)
         given = check_forest(forest)
@@ -109,25 +101,25 @@ class FittedForest:
             suspect_near_copies(rows, target)
         reporter.step("forest", 0, None if forest is not None else n_trees)
         grown = grow_forest(
-            rows,
-            target,
-            forest=forest,
-            n_trees=n_trees,
-            sample_weight=sample_weight,
-            groups=together,
-            random_state=seeds[0],
-            report=partial(reporter.step, "forest") if reporter.is_heard else None,
-        )
+            rows, target, forest=forest, n_trees=n_trees, sample_weight=sample_weight, groups=together,
+            random_state=seeds[0], report=partial(reporter.step, "forest") if reporter.is_heard else None,
+            for_votes=for_votes,
+        )  # fmt: skip
         n_grown = len(grown.forest.estimators_)
         reporter.step("forest", n_grown, n_grown)
         reporter.step("leaves", 0, 1)
-        table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
+        single, trees = check_forest_input(grown.forest, rows), read_trees(grown.forest)
+        trained = counts = in_bag_counts(grown.forest, single.shape[0], grown.train_rows)
         weight = training_weights(grown.forest, sample_weight)
         if together is not None and not target.labelled.all():
-            table, weight = with_sisters(table, weight, target.labelled, together)
+            counts = with_sisters(trained, target.labelled, together)
+            weight = np.where(target.labelled, 1.0 if weight is None else weight, 0.0)
+        found = sort_training_rows(trees, single, counts, trained)
+        table = LeafTable(found.leaf, counts, bool(getattr(grown.forest, "bootstrap", False)), trees)
+        check_same_rows(grown.forest, table._replace(counts=trained), single, partial=grown.train_rows is not None)
         contrasted = target.y is None and grown.train_rows is not None  # it tells the rows from a shuffled copy
         fitted = cls(
-            grown.forest, table, target, weight, rows,
+            grown.forest, table, found, target, weight, rows,
             permutation_seed=seeds[-1], contrast_seed=seeds[0] if contrasted else None, groups=together,
         )  # fmt: skip
         reporter.step("leaves", 1, 1)
@@ -199,14 +191,19 @@ class FittedForest:
         """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""
         return place_training(self.table, self._filled(), None if guide is None else guide.for_leaves())
 
-    def judge(self, places: FloatArray, reporter: Reporter, guide: FittedGuide | None = None) -> Judged:
-        """Compare what the map shows of the target with what the forest, or another guide, knows of it."""
+    def judge(
+        self, places: FloatArray, reporter: Reporter, guide: FittedGuide | None = None, votes: Votes | None = None
+    ) -> Judged:
+        """Compare what the map shows of the target with what the forest, or another guide, knows of it.
+
+        The forest's own `votes` out of bag are asked for where they are not given.
+        """
         table, (_, target) = self.table, self.training_data()
         judged = Judged(float("nan"), float("nan"), None, float("nan"), None)
         if target.y is not None and table.bootstrap:
             y, known = target.y, target.labelled
             task: dict[str, Any] = {"classification": target.is_classification}
-            predicted = out_of_bag_prediction(table, y, known, row_weight=self.weight, **task)
+            predicted = out_of_bag_prediction(table, target, row_weight=self.weight, votes=votes)
             left_out = (self.counts == 0).any(axis=0)[known]
             groups = sub_groups(self.groups, known)
             if guide is None:
@@ -336,7 +333,6 @@ class FittedForest:
     def check_restored(self) -> None:
         """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
         self._training = self._trees = None
-        self.__dict__.setdefault("groups", None)  # which the first files do not name
         if check_forest(self.forest) is not self.forest:
             raise ValueError("the model holds a wrapped forest.")
         check_leaves(self.leaf, self.counts, self.trees)
@@ -353,252 +349,3 @@ class FittedForest:
         fits = fits and low.shape == high.shape == (self.trees.n_nodes,) and span.shape == (d,)
         if not fits or not low.dtype == high.dtype == span.dtype == np.float32:
             raise ValueError("the leaves, ranges or weights of the model do not fit its forest.")
-
-
-class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of the maps made from a forest: what they check alike, and the questions that the forest answers.
-
-    It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.
-    """
-
-    @abstractmethod
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow the forest and make the map."""
-
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> FloatArray:
-        """Make the map and return it.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Rows.
-        y : array-like of shape (n,) or (n, n_outputs), default=None
-            Target.
-        sample_weight : array-like of shape (n,), default=None
-            Weights of the rows.
-        groups : array-like of shape (n,), default=None
-            Which rows belong together, as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n, n_components)
-            `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
-            asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
-            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
-            ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
-        """
-        return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Place rows on the finished map, each alone: the same bits in any batch.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (m, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (m, n_components)
-            Their places, by all trees: what their leaves hold.
-        """
-        rows = self._check_new(X)
-        with threads(self.n_jobs):
-            return self._fitted_forest.place_new(rows).astype(rows.dtype, copy=False)
-
-    def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
-        """Compute the forest's proximities.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
-            New rows against the training rows; None: the training rows among themselves.
-
-        Returns
-        -------
-        csr_array of shape (n, n) or (m, n)
-            Of the kind that the map was made with.
-        """
-        rows = self._check_new(X)
-        with threads(self.n_jobs):
-            return self._fitted_forest.proximities(self.proximity, rows)
-
-    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how unlike the training rows each row is, as a share of these that are less far out.
-
-        A row is far out if, on its way down the trees, its values lie outside those of the training rows that went the
-        same way. Training rows are measured by the trees that left them out of their bag, and are the yardstick:
-        1 − novelty is the p-value of "this row is like them".
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
-            New rows, each measured alone, by all trees. None: the training rows.
-
-        Returns
-        -------
-        ndarray of shape (m,) or (n,)
-            Between 0 and 1; about one ordinary row in a hundred is above `novelty_threshold_`. NaN for a training row
-            that is in every bag, and for all rows of a forest without bootstrap, which has no yardstick.
-        """
-        rows = self._check_new(X)
-        with threads(self.n_jobs):
-            return self._fitted_forest.novelty(rows)
-
-    @property
-    def forest_(self) -> Any:
-        """The fitted forest.
-
-        Returns
-        -------
-        scikit-learn forest
-            Grown by ``fit``, or the one that was given.
-        """
-        check_is_fitted(self, "embedding_")
-        return self._fitted_forest.forest
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Permutation importance of each feature on out-of-bag rows, computed on first access and kept.
-
-        Returns
-        -------
-        ndarray of shape (d,)
-            Mean over trees of what the error rate, or the mean squared error, grows by; see
-            `manifolia.forest.permutation_importance`. With ``task="unsupervised"`` the error is that of telling the
-            data from its shuffled copy.
-        """
-        return self._importances().mean
-
-    @property
-    def importances_std_(self) -> FloatArray:
-        """Standard deviation of `feature_importances_` over trees.
-
-        Returns
-        -------
-        ndarray of shape (d,)
-            Divided by the root of the number of trees, the standard error.
-        """
-        return self._importances().std
-
-    def _importances(self) -> Importance:
-        check_is_fitted(self, "embedding_")
-        with threads(self.n_jobs):
-            return self._fitted_forest.importances()
-
-    # --- for pages and reports ---
-
-    def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
-        """How whoever places the rows votes on the classes of each output: training rows, or any others."""
-        return self._fitted_forest.class_shares(rows, part)
-
-    def _predict(self, rows: Any) -> Array:
-        """What whoever places the rows says of the target of others than the training rows."""
-        return predict_in_order(self._fitted_forest.forest, rows)
-
-    # --- for `fit` of the maps ---
-
-    def _check_common(self) -> None:
-        """Check the parameters that all of these maps have."""
-        check_number(self.n_components, "n_components", low=1, integer=True)
-        check_option(self.proximity, "proximity", KINDS)
-        check_number(self.n_trees, "n_trees", low=1, integer=True)
-        check_forest(self.forest)
-        check_bool(self.verbose, "verbose")
-        if self.proximity in ("original", "kerf", "path"):
-            warn(
-                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
-                f"the layout, which embedding_ comes from, separates even random labels. Use 'gap' or 'oob' for a map "
-                f"that can be trusted.",
-                HonestyWarning,
-            )
-
-    def _check_sharpness(self) -> None:
-        """Check how much votes decide, and above 1 that there are trees which may vote on the rows of the forest."""
-        check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
-        if self.sharpness > 1.0:
-            self._check_bags()
-
-    def _check_bags(self) -> None:
-        """Refuse a forest whose trees have all seen every row."""
-        given = check_forest(self.forest)
-        if given is not None and not given.bootstrap:
-            raise ParameterError(
-                f"forest must have bootstrap=True, got {type(given).__name__}(bootstrap=False): only trees that left a "
-                f"row out of their bag may vote on it. Fit it with bootstrap=True.",
-                parameter="forest",
-            )
-
-    def _check_new(self, X: ArrayLike | None) -> Any:
-        """Check rows that are asked about; None stays None."""
-        check_is_fitted(self, "embedding_")
-        return None if X is None else check_rows(self, X, reset=False)
-
-    def _read_target(
-        self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int
-    ) -> tuple[Target, FloatArray | None]:
-        """Read target and weights of n rows."""
-        target = read_target(y, n, self.task, forest=self.forest)
-        numbered = target.task == "regression" and np.asarray(y).dtype.kind in "iu"
-        if self.task == "auto" and self.forest is None and numbered:
-            warn(str(taken_as(target)))  # the whole numbers may as well be codes of classes
-        return target, None if sample_weight is None else row_weights(sample_weight, n)
-
-    def _keep(
-        self, forest: FittedForest, target: Target, places: FloatArray, judged: Judged, **attributes: Any
-    ) -> Self:
-        """Become the fitted map: nothing is set before everything has succeeded."""
-        self._fitted_forest = forest
-        self.embedding_ = places
-        self.task_ = target.task
-        self.oob_score_, self.over_separation_ = judged.score, judged.excess
-        self.novelty_threshold_ = forest.novelty_threshold
-        self._n_features_out = self.n_components
-        self.__dict__.pop("oob_prediction_", None)
-        if judged.prediction is not None:
-            attributes["oob_prediction_"] = judged.prediction
-        self.__dict__.update(attributes)
-        return self
-
-    def _forest_need(self, X: Any, y: ArrayLike | None) -> float:
-        """Bytes of the forest, its leaves and the coordinates in them. (Counted on sizes from 2,000 to 100,000.)"""
-        n = X.shape[0]
-        given = check_forest(self.forest)
-        n_trees = self.n_trees if given is None else given.n_estimators
-        foreseen = foresee_size(n, n_trees, None if y is None else read_target(y, n, self.task, forest=given))
-        if given is not None and is_grown(given):  # it is there already
-            n_nodes = sum(tree.tree_.node_count for tree in given.estimators_)
-            foreseen = foreseen._replace(n_nodes=float(n_nodes), n_bytes=0.0)
-        coordinates = 4 * foreseen.n_nodes * max(foreseen.n_values, self.n_components)
-        return foreseen.n_bytes + coordinates + float(_BYTES_PER_LEAF_ID * n_trees * n)
-
-    def _check_restored(self) -> None:
-        """Check that a map which came from a file fits the forest that it holds."""
-        state = vars(self)
-        if "embedding_" not in state:
-            return
-        held = state["_fitted_forest"]
-        fits = type(held) is FittedForest and held.forest.n_features_in_ == state["n_features_in_"]
-        if not fits or state["embedding_"].shape[0] != held.leaf.shape[1]:
-            raise ValueError("the map of the model does not fit its forest.")
-
-    def __sklearn_tags__(self) -> Any:
-        """Say what input is accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.required = self.task != "unsupervised"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -7,6 +7,7 @@ step   paper                                                 here
 2      tangent spaces by local PCA (Eq. 2, Theorem 3.1)      `operators.tangent`
 3, 4   alignment and embedding of tangent spaces (Eq. 5–11)  `explain.embedded`; `explain.pullback`, after the layout
 5      layout with anisotropic density (Eq. 12–16)           `layout.initialize`, `layout.edge_sgd`, `layout.density`
+(5)    ours, ``layout="grid"``: t-SNE's forces in its place  `layout.forces`, `layout.coarse`, `layout.density`
 6      gradients and importance (Eq. 3, 4)                   `explain.gradients`, when they are asked for
 (7)    new rows, with the map held still                     `extension.anchored`
 =====  ====================================================  =====================================================
@@ -14,6 +15,10 @@ step   paper                                                 here
 The paper embeds the tangent spaces first and lays the points out along them. Arrows made that way do not point where
 features grow in the map, so by default the layout comes first and the tangent spaces are tied to it by regression;
 ``gauge="embedded"`` is the paper's way.
+
+The paper's layout minimises UMAP's cross entropy (Eq. 13) along drawn pairs. The other one takes the same graph,
+density term and start, and t-SNE's full gradient over all pairs, with a weak force that keeps the arrangement of the
+data at large.
 """
 
 from __future__ import annotations
@@ -47,10 +52,12 @@ from manifolia.exceptions import ParameterError
 from manifolia.explain import gradients
 from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place_gauges
 from manifolia.explain.pullback import Pullback, pullback
-from manifolia.extension.anchored import place_anchored
+from manifolia.extension.anchored import MapField, map_field, place_anchored, place_in_field
 from manifolia.extension.novelty import remoteness, tail_share, threshold
-from manifolia.layout.density import DensityTerm
+from manifolia.layout.coarse import arranged_layout
+from manifolia.layout.density import DensityReport, DensityTerm
 from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.forces import forces_need
 from manifolia.layout.initialize import pca_start, spectral_start
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.exact import search_need
@@ -63,6 +70,7 @@ _MOST = 1e18  # larger values have squares that single precision cannot hold
 _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions capture
 _THREAD_BYTES = 12e6  # that a thread works with
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
+_MOST_GRID = 3  # components of a map whose forces have a grid
 
 
 class _Beside(NamedTuple):
@@ -86,17 +94,23 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ----------
     n_components : int, default=2
         Dimensions of the map.
+    layout : {"auto", "grid", "edges"}, default="auto"
+        How points are laid out. ``"edges"``, which ``"auto"`` takes, minimises UMAP's cross entropy along drawn pairs,
+        as in the paper. ``"grid"`` has t-SNE's forces between all points of the same graph, and a weak force that keeps
+        the arrangement of the data at large; it makes maps of at most 3 components.
     n_neighbors : int, default=15
         Neighbours of a point, itself not counted. With fewer rows than that, all others.
     min_dist : float, default=0.1
-        How near points of a dense place come to each other in the map.
+        How near points of a dense place come to each other in the map. It is part of ``layout="edges"``; the other one
+        has no such distance and ignores it.
     density_weight : float, default=0.03
         Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a plain UMAP-type map; larger values follow
         the data's densities more closely and cost trustworthiness.
     density_fraction : float, default=0.3
         Share of the epochs, the last ones, in which densities count.
     n_epochs : int or "auto", default="auto"
-        Rounds of the descent; ``"auto"``: 500 up to 10,000 rows, 200 beyond.
+        Rounds of the descent. ``"auto"``: with ``layout="edges"`` 500 up to 10,000 rows and 200 beyond, with ``"grid"``
+        250.
     gauge : {"auto", "regression", "embedded"}, default="auto"
         What arrows are made of. ``"regression"``, which ``"auto"`` takes, ties the tangent spaces to the map; its
         arrows point where features grow. ``"embedded"`` is the paper's, which embeds the tangent spaces by themselves;
@@ -105,7 +119,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Distance by which neighbours are found. Tangent spaces are always of the features themselves. Sparse data takes
         the first two.
     init : {"auto", "pca", "spectral"} or ndarray of shape (n, n_components), default="auto"
-        Where the descent starts. ``"auto"`` takes ``"pca"``, which keeps more of the global order.
+        Where the descent starts. ``"auto"`` takes ``"pca"``, which keeps more of the global order. With
+        ``layout="grid"`` every start is scaled to one width.
     center : {"mean", "point"}, default="mean"
         Where neighbourhoods are centred for the tangent spaces: at their mean, or at the point itself as in the paper,
         where the first direction is mostly the point's own noise.
@@ -148,8 +163,10 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     anisotropy_correlation_ : float
         Correlation of log R₁/R₂ in data and map, which a map that keeps densities but not shapes does not reach; NaN
         with one component.
+    layout_ : str
+        The layout that was used, ``"grid"`` or ``"edges"``.
     n_epochs_ : int
-        Epochs run.
+        Rounds of the descent that were run.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -180,6 +197,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self,
         n_components: int = 2,
         *,
+        layout: str = "auto",
         n_neighbors: int = 15,
         min_dist: float = 0.1,
         density_weight: float = 0.03,
@@ -197,6 +215,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         callback: Callback = None,
     ) -> None:
         self.n_components = n_components
+        self.layout = layout
         self.n_neighbors = n_neighbors
         self.min_dist = min_dist
         self.density_weight = density_weight
@@ -276,16 +295,10 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
             # 5: layout with anisotropic density, Eq. (12) to (16)
             shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
-            layout = edge_layout(
-                graph.graph,
-                self._start(Z, graph.graph, start_seed),
-                min_dist=self.min_dist,
-                n_epochs=self.n_epochs,
-                density=DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction),
-                random_state=layout_seed,
-                callback=reporter,
-            )
-            embedding = layout.Y.astype(Z.dtype, copy=False)
+            start = self._start(Z, graph.graph, start_seed)
+            term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction)
+            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, reporter)
+            embedding = Y.astype(Z.dtype, copy=False)
 
             # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
             reporter.update("gauges", 0, 1)
@@ -294,21 +307,23 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 back = embedded_pullback(embedded, back.reliability)
             reporter.update("gauges", 1, 1)
             yardstick = self._remoteness(checked, Z, near.distances, projection)
+            field = map_field(embedding) if self._layout_name() == "grid" else None
 
-        self.embedding_, self.n_epochs_ = embedding, layout.n_epochs
+        self.embedding_, self.n_epochs_, self.layout_ = embedding, n_epochs, self._layout_name()
         self.graph_ = graph.graph
         self.intrinsic_dim_, self.intrinsic_dims_ = spaces.dim, spaces.dims
         self.singular_values_ = spaces.singular_values
         self.pullback_, self.gauges_, self.reliability_ = back
         self.radius_correlation_ = np.full(c, np.nan)
         self.anisotropy_correlation_ = float("nan")
-        if layout.density is not None:
-            self.radius_correlation_[: layout.density.correlation.size] = layout.density.correlation
-            self.anisotropy_correlation_ = layout.density.anisotropy
+        if density is not None:
+            self.radius_correlation_[: density.correlation.size] = density.correlation
+            self.anisotropy_correlation_ = density.anisotropy
         # 6: gradients and importance, Eq. (3) and (4), are computed from these when they are asked for
         self._Z, self._projection, self._spaces, self._pullback, self._embedded = Z, projection, spaces, back, embedded
         self._mean_distance, self._yardstick = mean_neighbor_distance(near.distances), yardstick
         self._index, self._search_seed, self._layout_seed = index, search_seed, layout_seed
+        self._field: MapField | None = field
         self._n_features_out = c
         return self
 
@@ -346,13 +361,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         checked = self._check_new(X)
         with threads(self.n_jobs):
             new = self._describe(checked)
-            placed = place_anchored(
-                self.embedding_,
-                new.neighbors.indices,
-                new.weights,
-                min_dist=self.min_dist,
-                random_state=self._layout_seed,
-            )
+            placed = self._place(new.neighbors.indices, new.weights)
         placed = np.where(new.same[:, None] >= 0, self.embedding_[new.same], placed)
         return placed.astype(checked.dtype, copy=False)
 
@@ -514,6 +523,13 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_parameters(self) -> None:
         check_number(self.n_components, "n_components", low=1, integer=True)
+        check_option(self.layout, "layout", ("auto", "grid", "edges"))
+        if self.layout == "grid" and self.n_components > _MOST_GRID:
+            raise ParameterError(
+                f"layout='grid' makes maps of at most {_MOST_GRID} components, and n_components is "
+                f"{self.n_components}. Use layout='edges'.",
+                parameter="layout",
+            )
         check_number(self.n_neighbors, "n_neighbors", low=2, integer=True)
         check_number(self.min_dist, "min_dist", low=0.0, high=1.0)
         check_number(self.density_weight, "density_weight", low=0.0, hint="0 gives a plain UMAP-type map.")
@@ -547,6 +563,34 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
         index = NeighborIndex(Z, metric=self.metric, random_state=seed)
         return index.neighbors(k), index
+
+    def _layout_name(self) -> str:
+        """Which layout is used."""
+        return "edges" if self.layout == "auto" else self.layout
+
+    def _lay_out(
+        self, Z: Any, graph: Any, start: FloatArray, term: DensityTerm, seed: int, reporter: Reporter
+    ) -> tuple[FloatArray, int, DensityReport | None]:
+        """Places, rounds of the descent, and how far densities are kept."""
+        if self._layout_name() == "grid":
+            made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, density=term, callback=reporter)
+            return made.Y, made.n_iterations, made.density
+        found = edge_layout(
+            graph, start, min_dist=self.min_dist, n_epochs=self.n_epochs, density=term, random_state=seed,
+            callback=reporter,
+        )  # fmt: skip
+        return found.Y, found.n_epochs, found.density
+
+    def _place(self, indices: IntArray, weights: FloatArray) -> FloatArray:
+        """Places of new rows, by the forces of the layout that made the map."""
+        if self.layout_ == "edges":
+            return place_anchored(
+                self.embedding_, indices, weights, min_dist=self.min_dist, random_state=self._layout_seed
+            )
+        field: MapField | None = vars(self).get("_field")
+        if field is None:
+            field = self._field = map_field(self.embedding_)
+        return place_in_field(field, indices, weights)[:, : self.embedding_.shape[1]]
 
     def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
         """Where the descent begins."""
@@ -627,9 +671,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return validate_data(self, X, reset=False, accept_sparse=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index of neighbours, which is built again from the rows when it is needed."""
+        """Leave out the index of neighbours and the map's field, which are made again when they are needed."""
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_index"}
+        return {name: value for name, value in state.items() if name not in ("_index", "_field")}
 
     def _check_restored(self) -> None:
         """Check that arrays which came from a file fit together: kernels index with them and do not look."""
@@ -639,7 +683,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         spaces, Z = self._spaces, self._Z
         k, m = spaces.coordinates.shape[1:]
         width = self.n_features_in_ if self._projection is None else self._projection.components.shape[0]
-        fits = Z.shape == (n, width) and Z.dtype in (np.float32, np.float64) and self.embedding_.dtype.kind == "f"
+        fits = self.layout_ == "edges" or (self.layout_ == "grid" and c <= _MOST_GRID)
+        fits = fits and Z.shape == (n, width) and Z.dtype in (np.float32, np.float64)
+        fits = fits and self.embedding_.dtype.kind == "f"
         fits = fits and spaces.indices.shape == spaces.weights.shape == (n, k) and spaces.dims.shape == (n,)
         fits = fits and spaces.coordinates.shape == (n, k, m) and spaces.singular_values.shape == (n, m)
         fits = fits and spaces.indices.dtype == np.intp and spaces.indices.min() >= 0 and spaces.indices.max() < n
@@ -662,6 +708,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         tangent = 12.0 * k * m + 16 * m
         layout = 4.0 * (2 * k * m + 12 * c + 4 * c * c)
         made = n * (neighbours + graph + tangent + layout + 8.0 * c * (c + m))
+        if self._layout_name() == "grid":
+            made += forces_need(n, 2.0 * n * k, c)
         work = _THREAD_BYTES * resolve_n_jobs(self.n_jobs)
         return work + max(reduced, search_need(n, width, k) + 8.0 * n * min(width, 96), made)
 

@@ -33,7 +33,8 @@ from manifolia.layout.isomap import isomap
 from manifolia.layout.lle import lle
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.layout.tsne import tsne_neighbors
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked
+from manifolia.methods._fitted_forest import FittedForest
+from manifolia.methods._forest_backed import ForestBacked
 
 #: Names of the layouts.
 LAYOUTS = ("mds", "isomap", "lle", "tsne", "umap")

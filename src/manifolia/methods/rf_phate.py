@@ -35,7 +35,8 @@ from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_rows
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
-from manifolia.methods._fitted_forest import FittedForest, ForestBacked
+from manifolia.methods._fitted_forest import FittedForest
+from manifolia.methods._forest_backed import ForestBacked
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
@@ -228,7 +229,9 @@ class RFPHATE(ForestBacked):
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._check_size(rows, y)  # before the forest is grown
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
-            forest = FittedForest.grow(rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups)
+            forest = FittedForest.grow(
+                rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=self.sharpness > 1.0
+            )
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(  # 2–6
                 K, self.t, kind=self.potential, damping=self.damping,
@@ -270,12 +273,6 @@ class RFPHATE(ForestBacked):
             step=f"a forest and {step}",
             remedy=f"Set {fewer}n_landmarks='auto' or a smaller number, or n_trees.",
         )
-
-    def _check_restored(self) -> None:
-        """Check that a map which came from a file fits its forest, and name what the first files did not say."""
-        super()._check_restored()
-        self.__dict__.setdefault("sharpness", 1.0)
-        self.__dict__.setdefault("placing", "leaves")
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
         """Bytes at the peak of a fit: the forest, its leaves, the walk."""

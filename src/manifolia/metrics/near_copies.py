@@ -25,7 +25,8 @@ from manifolia.exceptions import HonestyWarning
 from manifolia.forest.targets import Target
 from manifolia.metrics._nearest import nearest
 
-_QUERIES = 500  # rows whose neighbours are looked for
+_QUERIES, _FEWEST_QUERIES = 500, 100  # rows whose neighbours are looked for, fewer in large tables
+_PAIRS = 50_000_000  # distances that are computed, beyond which there are fewer queries
 _AROUND = 40  # neighbours in which the gap is looked for
 _GAP = 1.5  # the next row's distance over that of the farthest copy
 _NEXT = 5  # rows beyond the gap that are asked
@@ -57,9 +58,12 @@ def find_near_copies(X: FloatArray, y: Array, *, classes: bool) -> NearCopies | 
     if len(measured) < 2:
         return None
     Z = X[:, measured].astype(np.float64)
-    Z = np.where(np.isnan(Z), np.nanmedian(Z, axis=0), Z)
-    Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), np.finfo(np.float64).tiny)
-    rows = np.unique(np.linspace(0, n - 1, min(n, _QUERIES)).astype(np.intp))
+    if (missing := np.isnan(Z)).any():
+        Z = np.where(missing, np.nanmedian(Z, axis=0), Z)
+    Z -= Z.mean(axis=0)
+    Z /= np.maximum(Z.std(axis=0), np.finfo(np.float64).tiny)
+    n_queries = min(n, _QUERIES, max(_PAIRS // n, _FEWEST_QUERIES))
+    rows = np.unique(np.linspace(0, n - 1, n_queries).astype(np.intp))
     k = min(_AROUND, n // 5)
     found = nearest(Z, k, rows=rows)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -289,7 +289,7 @@ def _right_votes(labels: Classes, neighbors: IntArray, truth: IntArray, n_jobs: 
     needs=("Y", "y"),
     n_classes=2,
     shown=("run",),
-    judged_on="20 % held out",
+    judged_on="20% held out",
 )
 def classification_error(
     Y: ArrayLike,

@@ -349,6 +349,8 @@ def _forest_drops(
     """Fall of the held-out score when a variable is permuted, (n_folds, n_variables), mean over permutations."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+    from manifolia.forest.grow import fit_forest
+
     parts = [variable.encoded() for variable in variables]
     starts = np.concatenate([[0], np.cumsum([part.shape[1] for part in parts])])
     encoded = np.concatenate(parts, axis=1)
@@ -357,7 +359,7 @@ def _forest_drops(
     def drops(fold: int, learn: IntArray, predict: IntArray) -> list[float]:
         with threads(n_jobs):
             forest = kind(n_trees, random_state=seed + fold, n_jobs=resolve_n_jobs(n_jobs))
-            forest.fit(encoded[learn], target[learn])
+            fit_forest(forest, encoded[learn], target[learn], own=True)
         truth, rows = target[predict], encoded[predict].astype(np.float32)
         whole = _score(_prediction(forest, rows), truth, labels)
         used = forest.feature_importances_ > 0

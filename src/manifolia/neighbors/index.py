@@ -32,6 +32,7 @@ _PAIR_WORK = 32  # what choosing candidates costs per pair, in multiplications
 _JUDGES = 256  # rows whose exact neighbours are found to choose the effort of an approximate search
 _ENOUGH = 0.985  # "auto" searches exactly where the lists find a smaller share of the judges' neighbours
 _SCAN_COST = 3  # a multiplication in the lists takes about as long as three in a large product
+_MEASURE_COST = 8  # and one of a candidate that is measured, row by row in double precision, longer than eight
 
 
 class Neighbors(NamedTuple):
@@ -278,7 +279,10 @@ class NeighborIndex:
             Z = self._Z[self._judges]
             effort = choose_effort(self._X, Z, self._lists, self._judges, k, metric=self.metric)
             scan = effort.n_probes / self._lists.n_lists * Z.shape[1] * _SCAN_COST
-            is_worth_it = effort.recall >= _ENOUGH and scan < _terms(self._X) + _PAIR_WORK
+            # Of many columns of noise nearly all rows are candidates; an exact search measures little more than k.
+            terms = _terms(self._X)
+            measuring = (effort.n_candidates - k) / self.n_rows * terms * _MEASURE_COST
+            is_worth_it = effort.recall >= _ENOUGH and scan + measuring < terms + _PAIR_WORK
             self._efforts[k] = effort if is_worth_it or self._must_approximate else None
         return self._efforts[k]
 

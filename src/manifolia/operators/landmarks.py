@@ -31,6 +31,8 @@ AUTO_LANDMARKS = 2000
 #: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 more of the subspace iteration
 #: they are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two threads.
 N_COORDINATES = 24
+#: Trees, rows and the least share of the rows by which these are found: one row in four.
+_TREES, _ROWS, _ROWS_SHARE = 100, 50_000, 4
 
 
 class Landmarks(NamedTuple):
@@ -74,17 +76,31 @@ def landmark_chain(
 ) -> tuple[FloatArray, Landmarks]:
     """Group the rows of an affinity round landmarks and add it up over the groups."""
     generator = as_generator(random_state)
-    n = operator.shape[0]
     with threads(n_jobs):
-        sums = 0.5 * (operator.row_sums + operator.rmatmat(np.ones((n, 1)))[:, 0])
-        spectrum = leading_vectors(
-            lambda V: 0.5 * (operator.matmat(V) + operator.rmatmat(V)),
-            sums,
-            min(N_COORDINATES, n - 1),
-            random_state=generator,
-        )
-        landmarks = choose_landmarks(spectrum.vectors * spectrum.values, n_landmarks, random_state=generator)
+        landmarks = choose_landmarks(_coordinates(operator, generator), n_landmarks, random_state=generator)
         return operator.lump(landmarks.labels, landmarks.n_landmarks), landmarks
+
+
+def _coordinates(operator: ForestOperator, generator: np.random.Generator) -> FloatArray:
+    """Find the leading diffusion coordinates of all rows, from some of the trees and, of large tables, some rows.
+
+    They decide who is grouped with whom, and nothing else: what groups send to one another is added up over all trees
+    and rows. Rows that were not among those for which the vectors were found get the vectors' mean under their
+    proximities to these, which is what a step of the walk makes of an eigenvector, but for its eigenvalue (Nyström).
+    """
+    whole = operator.of_trees(_TREES)
+    n = whole.shape[0]
+    m = max(_ROWS, n // _ROWS_SHARE)
+    few = None if whole.kind != "gap" or m >= n else np.sort(generator.choice(n, m, replace=False))
+    part = whole if few is None else whole.of_rows(few)
+    sums = 0.5 * (part.row_sums + part.rmatmat(np.ones((part.shape[0], 1)))[:, 0])
+    spectrum = leading_vectors(
+        lambda V: 0.5 * (part.matmat(V) + part.rmatmat(V)),
+        sums,
+        min(N_COORDINATES, part.shape[0] - 1),
+        random_state=generator,
+    )
+    return spectrum.vectors * spectrum.values if few is None else whole.extend(spectrum.vectors, few)
 
 
 def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = None) -> Landmarks:
@@ -127,12 +143,15 @@ def graph_chain(
 
 def nearest_landmark(coordinates: FloatArray, centres: FloatArray, *, n_jobs: int | None = None) -> IntArray:
     """Find the nearest centre of every row."""
-    half_squares = 0.5 * np.einsum("ij,ij->i", centres, centres)
-    turned = np.ascontiguousarray(centres.T)
+    # Scaled, because coordinates of many rows are small; single precision tells groups apart.
+    unit = 1.0 / max(float(np.abs(centres).max(initial=0.0)), np.finfo(np.float64).tiny)
+    scaled = (centres * unit).astype(np.float32)
+    half_squares = np.float32(0.5) * np.einsum("ij,ij->i", scaled, scaled)
+    turned = np.ascontiguousarray(scaled.T)
     out = np.empty(coordinates.shape[0], dtype=np.intp)
 
     def run(rows: slice) -> None:  # argmin of |x − c|² = |x|² − 2 (x·c − |c|² / 2)
-        out[rows] = np.argmax(coordinates[rows] @ turned - half_squares, axis=1)
+        out[rows] = np.argmax((coordinates[rows] * unit).astype(np.float32) @ turned - half_squares, axis=1)
 
     map_blocks(run, row_blocks(coordinates.shape[0], 2 * 192), n_jobs=n_jobs)
     return out

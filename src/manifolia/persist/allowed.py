@@ -66,6 +66,7 @@ OWN = {
     "manifolia.state.NodeRanges": "manifolia.forest.node_ranges.NodeRanges",
     "manifolia.state.SubsetMap": "manifolia.extension.subset_map.SubsetMap",
     "manifolia.state.Neighbors": "manifolia.neighbors.index.Neighbors",
+    "manifolia.state.TextFeatures": "manifolia.tables.text_features.TextFeatures",
     "manifolia.state.TangentSpaces": "manifolia.operators.tangent.TangentSpaces",
     # What stands in for objects that skops does not write, or not safely.
     "manifolia.part.ObjectArray": "manifolia.persist.graph.ObjectArray",

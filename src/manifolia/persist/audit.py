@@ -1,4 +1,4 @@
-"""A look at what skops would build, before it builds anything.
+"""A look at what a file asks to build, before anything is built.
 
 skops lets through every estimator of scikit-learn, functions of NumPy and SciPy and more by default. Here each node of
 its ``schema.json`` must be of a known kind and name a class of `manifolia.persist.allowed`, and each array must be as
@@ -38,8 +38,11 @@ _NODES: dict[str, frozenset[str]] = {
 }
 
 
-def audit(graph: bytes, *, trusted: frozenset[str] = frozenset(), foreign: bool = True) -> list[str]:
-    """Check the objects of a file without building any; how many they are, if someone else may have written them."""
+def audit(graph: bytes, *, trusted: frozenset[str] = frozenset(), foreign: bool = True) -> dict[str, Any]:
+    """Check the objects of a file without building any; how many they are, if someone else may have written them.
+
+    Returns the description of them, which was checked.
+    """
     if foreign:
         check_objects(graph.count(b"PK\x01\x02"), len(graph))  # entries of its list of members
     with zipfile.ZipFile(io.BytesIO(graph)) as archive:
@@ -61,20 +64,18 @@ def audit(graph: bytes, *, trusted: frozenset[str] = frozenset(), foreign: bool 
     look = _Look({name: info.file_size for name, info in infos.items()}, trusted)
     look.at(schema)
     check_size(look.unpacked)
-    return sorted(look.types)
+    return schema
 
 
 class _Look:
     """A walk through all nodes, which checks each.
 
-    skops builds nodes of the same number once, and walks through what it built for each of them: through twenty lists
-    of which each is twice in the next, a million times. A file of `save` repeats the content with the number, so that
-    it is as long as the walk; this is demanded.
+    Nodes of the same number are built once, from the first of them. A file of `save` repeats the content with the
+    number; this is demanded.
     """
 
     def __init__(self, sizes: dict[str, int], trusted: frozenset[str]) -> None:
         self.sizes, self.trusted = sizes, trusted
-        self.types: set[str] = set()  # what is built
         self.unpacked = 0  # bytes of arrays that are read
         self._marks: dict[Any, int] = {}
         self._read: set[tuple[Any, Any]] = set()
@@ -87,7 +88,7 @@ class _Look:
             return hash((type(value), value))
         if not any(key.startswith("__") and key.endswith("__") for key in value):
             return hash(tuple((key, self.at(item)) for key, item in value.items()))
-        self.types.add(_check_node(value, self.sizes, self.trusted))
+        _check_node(value, self.sizes, self.trusted)
         # What is made while an object is written, such as the list of its attributes, has other names each time.
         mark = hash(tuple((key, self.at(item)) for key, item in value.items() if key not in ("__id__", "file")))
         number, file = value.get("__id__"), value.get("file", "")
@@ -107,7 +108,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def _check_node(node: dict[str, Any], members: Collection[str], trusted: frozenset[str]) -> str:
+def _check_node(node: dict[str, Any], members: Collection[str], trusted: frozenset[str]) -> None:
     loader, module, kind = (node.get(key) for key in ("__loader__", "__module__", "__class__"))
     if not all(isinstance(text, str) for text in (loader, module, kind)) or loader not in _NODES:
         raise ModelFileError(
@@ -131,4 +132,3 @@ def _check_node(node: dict[str, Any], members: Collection[str], trusted: frozens
         raise ModelFileError("it holds a set that is larger than any of a model.")
     if loader == "NdArrayNode" and (node.get("type") != "numpy" or node.get("file") not in {*members} - {SCHEMA}):
         raise ModelFileError("it refers to an array that it does not hold.")
-    return name

@@ -17,6 +17,7 @@ from manifolia.exceptions import ModelFileError, ParameterTypeError
 from manifolia.persist import archive
 from manifolia.persist.allowed import id_of
 from manifolia.persist.audit import audit
+from manifolia.persist.build import build
 from manifolia.persist.checks import check_model
 from manifolia.persist.graph import dismantle, reassemble
 from manifolia.persist.trees import flatten_trees, rebuild_trees
@@ -139,14 +140,12 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
 
 
 def _build(content: archive.Content, trusted: frozenset[str]) -> Any:
-    import skops.io
-
-    allowed = audit(content.graph, trusted=trusted)
+    schema = audit(content.graph, trusted=trusted)
     trees = rebuild_trees(content.arrays)
     with warnings.catch_warnings():
         # Versions are compared once, by us, and not for each object.
         warnings.filterwarnings("ignore", message="Trying to unpickle estimator")
-        parts = skops.io.loads(content.graph, trusted=allowed)
+        parts = build(content.graph, schema)
     model = reassemble(parts, trees)
     if id_of(type(model)) != content.header.get("model"):
         raise ModelFileError("its header names another class of model than it holds.")

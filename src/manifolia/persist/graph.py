@@ -20,6 +20,7 @@ from manifolia._core.types import Array
 from manifolia.exceptions import ModelFileError
 from manifolia.persist.allowed import OBJECTS, OWN, SCALAR_TYPES, TREES, TYPE, full_name, id_of, resolve
 from manifolia.persist.archive import check_size
+from manifolia.persist.states import completed
 from manifolia.persist.trees import is_tree
 
 #: Parameters that a file does not carry: a callable, and a folder that the next fit would read pickles from.
@@ -281,7 +282,7 @@ class _Assembler:
         if issubclass(kind, tuple):
             return kind(**state)
         made = object.__new__(kind)
-        vars(made).update(state)
+        vars(made).update(completed(value[TYPE], kind, state))
         return made
 
     def _at(self, index: Any) -> Any:

@@ -1,7 +1,7 @@
 """A run: from a table to a folder with model, coordinates, page, pictures and report.
 
-`make_run` computes, `write_run` writes the folder in one step, `open_run` reads it again. The command line is a thin
-cover over these.
+`map` reads a table, makes a run of it and writes its folder if one is named; `open_run` reads it again. The command
+line is a thin cover over these.
 """
 
 from manifolia._core.lazy import attach
@@ -9,19 +9,23 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
+        "explanation",
         "folder",
         "new_rows",
         "report",
+        "request",
         "run",
         "scores",
         "settings",
+        "stages",
         "target",
         "verdicts",
     ],
     names={
-        "Request": "manifolia.runs.run",
-        "Run": "manifolia.runs.run",
-        "make_run": "manifolia.runs.run",
+        "Request": "manifolia.runs.request",
+        "Run": "manifolia.runs.folder",
+        "make_run": "manifolia.runs.request",
+        "map": "manifolia.runs.request",
         "open_run": "manifolia.runs.folder",
         "write_run": "manifolia.runs.folder",
     },

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Argument, Message
 from manifolia._core.types import Array, BoolArray, FloatArray
 from manifolia._core.warnings import warn
+from manifolia.exceptions import TableError
 from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
-from manifolia.explorer.findings import as_keys
 from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.place import new_rows, place_rows
 from manifolia.runs.report import column_names
-from manifolia.tables import Table
-from manifolia.tables.naming import counted, listing
+from manifolia.runs.request import key_names
+from manifolia.tables import Table, read
+from manifolia.tables.columns import as_keys
+from manifolia.tables.naming import listing
 from manifolia.tables.preparer import unseen_levels
 
+#: How the table of a map was read, as far as it is kept for new rows.
+_KEPT_READING = ("na_values", "sep", "decimal", "encoding")
 _MATTERS = 0.1  # share of the importance from which a column without known values is worth a warning
 
 
@@ -37,12 +45,56 @@ class Placed(NamedTuple):
     novel_from: float | None
 
 
+def kept_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Write down what was said of how the table is to be read, for new rows."""
+    kept = {name: reading[name] for name in _KEPT_READING if reading.get(name)}
+    marks = kept.get("na_values")
+    if marks:
+        kept["na_values"] = [marks] if isinstance(marks, str) else [str(text) for text in marks]
+    return kept
+
+
+def read_new(new: Any, report: Mapping[str, Any], reading: Mapping[str, Any]) -> Table:
+    """Read new rows with what the user says, and else as the table of the map was read.
+
+    Texts that meant "missing" mean it again. Separator, decimal sign and encoding are found anew; those that were given
+    for the map count where that fails.
+    """
+    given = {
+        name: one for name, one in reading.items() if not (one is None or (isinstance(one, tuple | list) and not one))
+    }
+    kept = report["data"].get("reading")
+    kept = {name: kept[name] for name in _KEPT_READING if name in kept} if isinstance(kept, dict) else {}
+    marks = kept.pop("na_values", None)
+    marks = list(map(str, marks)) if isinstance(marks, list) and "na_values" not in given else []
+    if marks:
+        given["na_values"] = marks
+    further = {name: value for name, value in kept.items() if name not in given and isinstance(value, str)}
+    used: dict[str, Any] = {}
+    try:
+        table = read(new, **given)
+    except TableError:
+        if not further or not isinstance(new, str | os.PathLike):
+            raise
+        with contextlib.suppress(TableError):
+            table, used = read(new, **given, **further), further
+        if not used:
+            raise
+    again = [Argument(name, value) for name, value in {**({"na_values": marks} if marks else {}), **used}.items()]
+    if not again:
+        return table
+    told = [part for one in again for part in (", ", one)][1:]
+    return replace(table, notes=(*table.notes, Message("Read as the table of the map was, with ", *told, ".")))
+
+
 def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
     """Place raw new rows on the map of a run, and compare predictions with the target where the table has it."""
     arrivals = place_rows(context, table)
     unseen = unseen_levels(context.model[0], arrivals.X)
     _warn_of_guesses(context.model[0], table, unseen, report)
-    columns: dict[str, Any] = {"row": table.row_names}
+    key = report["data"].get("key")
+    named = key_names(table.column(key)) if key in table.names else table.row_names
+    columns: dict[str, Any] = {"row": named}
     columns.update(zip(column_names(arrivals.Y.shape[1]), arrivals.Y.T, strict=True))
     targets = list(report["target"]["columns"])
     known = {
@@ -77,8 +129,11 @@ def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray
     total = sum(max(entry["importance"], 0.0) for entry in report["importances"])
     named = hasattr(preparer, "feature_names_in_") and not preparer.sparse_
     absent = set(preparer.used_) - set(table.feature_names) if named else set()
+    weights: dict[str, float] = {}
     for entry in report["importances"]:
-        name, share = entry["column"], entry["importance"] / total if total > 0 else 0.0
+        weights[entry["of"]] = weights.get(entry["of"], 0.0) + entry["importance"]
+    for name, weight in weights.items():
+        share = weight / total if total > 0 else 0.0
         if share <= _MATTERS:
             continue
         if name in absent:
@@ -116,8 +171,8 @@ def _compare_classes(
         )
     asked = known & ~foreign
     right = float((labels == guesses)[asked].mean())
-    text = f"{said_by} are right about {right:.1%} of the {counted(int(asked.sum()), 'row')} "
-    text += f"whose {name} is in the file."
+    rows = f"{right:.1%} of the {int(asked.sum()):,} rows" if asked.sum() > 1 else "the one row"
+    text = f"{said_by} are {'right' if right or asked.sum() > 1 else 'wrong'} about {rows} whose {name} is in the file."
     if foreign.any():
         rows = "row has a class" if foreign.sum() == 1 else "rows have classes"
         text += f" Not counted: {foreign.sum():,} {rows} that the fit did not see ({others})."

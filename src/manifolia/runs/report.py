@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import platform
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from manifolia._version import __version__
 from manifolia.explorer.build import importance_purpose
+from manifolia.explorer.column_weights import columns_of_texts
 from manifolia.explorer.context import Context
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table
+from manifolia.tables.files import file_name
+from manifolia.tables.naming import labels as labels_of
 
 _AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 _MOST_ROLES = 1000  # columns of a very wide table whose roles are listed
@@ -23,6 +25,15 @@ _MOST_ROLES = 1000  # columns of a very wide table whose roles are listed
 def column_names(n_components: int) -> list[str]:
     """Name the coordinates of a map."""
     return _AXES.get(n_components) or [f"map_{i + 1}" for i in range(n_components)]
+
+
+def row_index(names: Iterable[str], key: str | None = None, frame: Any = None) -> pd.Index:
+    """Return names of rows as an index: that of the user's frame if they are its labels, else numbers or texts."""
+    known = list(names)
+    if key is None and isinstance(frame, pd.DataFrame) and labels_of(frame.index) == known:
+        return frame.index
+    numbers = all(name.isdecimal() and str(int(name)) == name for name in known)
+    return pd.Index([int(name) for name in known] if numbers else known, name=key)
 
 
 def versions() -> dict[str, str]:
@@ -62,16 +73,18 @@ def group_column(name: str) -> str:
 
 
 def report_of(
-    table: Table, context: Context, *, task: str, target: Sequence[str], excluded: Sequence[str]
+    table: Table, context: Context, *, task: str, target: Sequence[str], excluded: Sequence[str], key: str | None
 ) -> dict[str, Any]:
     """Write down how the map was made and what it shows."""
     card, preparer = context.card, context.model[0]
+    texts = columns_of_texts(preparer)
     return {
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "data": {
-            "source": Path(table.source).name,
+            "source": file_name(table.source),
             "rows": table.n_rows,
             "columns": len(table.feature_names),
+            "key": key,
             "roles": dict(list(preparer.roles_.items())[:_MOST_ROLES]),
         },
         "target": {"columns": list(target), "task": task},
@@ -87,7 +100,7 @@ def report_of(
         "scores": list(context.scores or ()),
         "importance": {"purpose": importance_purpose(context), "measure": card.importance},
         "importances": [
-            {"column": name, "importance": mean, "standard_error": error}
+            {"column": name, "importance": mean, "standard_error": error, "of": texts.get(name, name)}
             for name, (mean, error) in sorted(context.importances.items(), key=lambda item: -item[1][0])
         ],
         "findings": [finding._asdict() for finding in context.findings],

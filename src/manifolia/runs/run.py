@@ -3,116 +3,58 @@
 from __future__ import annotations
 
 import difflib
-import os
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from manifolia import registry
 from manifolia._core.messages import Argument, Message
-from manifolia._core.progress import ProgressEvent
 from manifolia._core.types import FloatArray
-from manifolia._core.validate import check_number, is_sparse
+from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import collected_warnings
-from manifolia.exceptions import ParameterError, TableError
-from manifolia.explorer import Payload
+from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.explorer.build import build_page, describe
-from manifolia.explorer.context import Context, Known, PageOptions, context_of, importances_of
+from manifolia.explorer.column_weights import importances_of, takes_long
+from manifolia.explorer.context import Known, PageOptions, context_of
+from manifolia.explorer.findings import prediction_by_rows
 from manifolia.explorer.parts.images import check_shape
 from manifolia.explorer.parts.trust import add_trust
 from manifolia.forest.targets import read_target, taken_as
-from manifolia.runs.report import coordinates_of, report_of
-from manifolia.runs.scores import prediction_by_rows, score_model
-from manifolia.runs.target import Labels, RowGroups, read_group_column, read_labels, take_column
+from manifolia.runs.folder import TEXTS, Run, columns_of_text
+from manifolia.runs.new_rows import kept_reading
+from manifolia.runs.report import coordinates_of, report_of, row_index
+from manifolia.runs.request import ASKED, KEPT_BYTES, OWN, READING, WRITING, Checked, Request
+from manifolia.runs.scores import score_model
+from manifolia.runs.stages import Stages
+from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table, TablePreparer
+from manifolia.tables.columns import kind_of
+from manifolia.tables.copies import column_copies_note, row_copies_note
+from manifolia.tables.files import file_name
 from manifolia.tables.repeated import group_notes
 
-#: Hears every event; returning True stops the work.
-Listener = Callable[[ProgressEvent], bool | None]
-
-_MIN_ROWS = 5
 #: Whose votes place the rows of a guided map if nobody says so. On none of the twelve tables that decided it did the
 #: map show less of held-out rows than with the forest's votes, beyond noise; it took 1.0 to 1.7 times as long, and on a
 #: table of words 2.2 times (docs/results/guided.md).
 _GUIDE = "auto"
-_IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
-_KEPT_BYTES = 64 * 2**20  # size up to which the prepared rows are kept in the run
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the user asks for."""
-
-    target: tuple[str, ...] = ()  # Columns that guide the map
-    method: str | None = None  # Name in `manifolia.registry`; None chooses by task
-    task: str = "auto"  # What the target asks for, if the method has a choice
-    exclude: tuple[str, ...] = ()  # Columns that are shown and do not take part
-    groups: str | None = None  # Column that says which rows belong together; it does not take part
-    guide: str | None = None  # Whose votes place the rows of a guided map: "forest", or what `GuidedMap` takes
-    roles: Mapping[str, Any] = field(default_factory=dict)  # Column to role, for `manifolia.tables.TablePreparer`
-    settings: Mapping[str, Any] = field(default_factory=dict)  # Parameters of the method
-    title: str | None = None  # Heading of the page
-    importance: bool | None = None  # Whether to measure importance; None: if it does not take long
-    keep_rows: bool = True  # Whether the run keeps the prepared rows, which ``score`` and ``explain`` need
-    parts: str | tuple[str, ...] | None = "auto"  # What the page tells beyond places and columns
-    images: tuple[int, ...] | None = None  # Height and width, and channels, if the rows are pictures
-    study: Any = None  # The study that chose the settings
-    max_mb: float = 25.0  # Size of the page above which parts and columns are left out
-    random_state: int = 0  # Seed
-    n_jobs: int | None = None  # Threads
-
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
-        both = sorted({*self.target} & {*self.exclude})
-        if both:
-            raise ParameterError(
-                f"{', '.join(both)} is both target and excluded. A target takes no part as a feature anyway.",
-                parameter="exclude",
-            )
-        if self.groups in self.target:
-            raise ParameterError(
-                f"{self.groups} is both target and groups. Choose another column for one of them.", parameter="groups"
-            )
-        check_number(self.max_mb, "max_mb", low=0.0, open_low=True)
-        check_number(self.random_state, "random_state", low=0, integer=True)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """Columns other than the target that are no features."""
-        own = () if self.groups is None or self.groups in self.exclude else (self.groups,)
-        return (*self.exclude, *own)
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a run holds; `manifolia.runs.folder` writes and reads it."""
-
-    model: Any  # `TablePreparer` and the fitted method: takes raw rows
-    coordinates: pd.DataFrame  # One line per row: its name, its place, its target and what is known of it
-    payload: Payload  # The page's content
-    report: dict[str, Any]  # Parameters, versions, timings, scores, findings: plain data for JSON
-    rows: Any  # The prepared rows; None if they are not kept
-    context: Context  # What the page was made of; tells of new rows what is known of those of the map
-
-
-def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
-    """Make a map of a table, with all that belongs to it."""
-    stages = _Stages(listener)
-    labels, groups = _check(table, request)
-    stem = Path(table.source).stem if os.sep in table.source or "." in table.source else table.source
+def carry_out(checked: Checked, stages: Stages) -> Run:
+    """Make a map of a table that was looked at, with all that belongs to it."""
+    table, request, labels, groups, _ = checked
+    stem = Path(file_name(table.source)).stem
     card, estimator = choose_method(request, labels)
     task, taken = read_task(estimator, labels)
     with collected_warnings() as warned:
         with stages.stage("prepare"):
-            preparer, X = prepare(table, request, card)
+            preparer, X = prepare(checked, card)
+            table = _with_texts(table, leave=preparer.used_)
         Y = _fit(estimator, X, labels, groups, card, stages)
         model = Pipeline([("prepare", preparer), ("map", estimator)])
         known = _measure(model, X, Y, labels, groups, task, request, stages)
@@ -136,27 +78,31 @@ def make_run(table: Table, request: Request, listener: Listener | None = None) -
         if context.diagnosis is None and request.parts is None:  # what may be trusted is always said
             with stages.stage("trust"):
                 add_trust(context)
-    suspected = _suspected(table, labels, known.task) if groups is None else _of_groups(groups, card)
-    notes = [*table.notes, *preparer.notes_, *taken, *suspected, *said, *warned]
+    suspected = _suspected(context.table or table, labels, known.task) if groups is None else _of_groups(groups, card)
+    copies = column_copies_note(preparer, X, importance=bool(importances))
+    y = labels.y if card.supervised else None
+    copies += row_copies_note(table, preparer, X, y, None if groups is None else groups.codes)
+    notes = [*table.notes, *labels.notes, *preparer.notes_, *copies, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
     coordinates = coordinates_of(table, labels, context, groups)
-    report = report_of(table, context, task=known.task, target=request.target, excluded=request.left_out)
+    about: dict[str, Any] = {"target": request.target, "excluded": request.left_out, "key": request.key}
+    report = report_of(table, context, task=known.task, **about)
+    report["data"]["reading"] = kept_reading(request.reading)
+    report[TEXTS] = columns_of_text(coordinates)
     report["notes"], report["left_out_of_page"] = notes, list(payload.left_out)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
-    small = is_sparse(X) or X.size * 8 <= _KEPT_BYTES
-    return Run(model, coordinates, payload, report, X if small and request.keep_rows else None, context)
-
-
-def _check(table: Table, request: Request) -> tuple[Labels, RowGroups | None]:
-    """Take the target out of the table, and refuse what cannot be mapped."""
-    if table.n_rows < _MIN_ROWS:
-        rows = "1 row" if table.n_rows == 1 else f"{table.n_rows} rows"
-        raise TableError(f"{table.source} has {rows}; a map needs at least {_MIN_ROWS}.")
-    for name in request.exclude:
-        take_column(table, name, "exclude")  # a misspelt one is reported
-    return read_labels(table, request.target), read_group_column(table, request.groups)
+    small = is_sparse(X) or X.size * 8 <= KEPT_BYTES
+    return Run(
+        report,
+        model=model,
+        coordinates=coordinates,
+        payload=payload,
+        rows=X if small and request.keep_rows else None,
+        context=context,
+        index=row_index(coordinates["row"], request.key, table.features),
+    )
 
 
 def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]:
@@ -166,7 +112,10 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
     known = kind().get_params()
     for name in request.settings:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            others = [one for one in (*OWN, *known, *sorted(ASKED), *READING, *WRITING) if one != name]
+            near = difflib.get_close_matches(name, others, n=1)
+            if near and near[0] in OWN:
+                raise ParameterError(f"there is no argument {name!r}. Did you mean {near[0]!r}?", parameter="settings")
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ParameterError(
                 f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}.",
@@ -206,21 +155,34 @@ def read_task(estimator: Any, labels: Labels) -> tuple[str, list[str]]:
     asked = parameters.get("task", "auto")
     target = read_target(labels.y, len(labels.y), asked, forest=parameters.get("forest"))
     told = taken_as(target, labels.name) if asked == "auto" and "task" in parameters else None
-    if told is None:
-        return target.task, []
-    estimator.set_params(task=target.task)
-    return target.task, [told]
+    if told is not None:
+        estimator.set_params(task=target.task)
+    unlabelled = labels.tell_missing(target.labelled) if registry.card_of(estimator).forest else []
+    return target.task, [*([] if told is None else [told]), *unlabelled]
 
 
-def prepare(table: Table, request: Request, card: registry.Card) -> tuple[TablePreparer, Any]:
+def prepare(checked: Checked, card: registry.Card) -> tuple[TablePreparer, Any]:
     """Turn the columns that take part into numbers, as a method needs them."""
-    features = table.without({*request.target, *request.left_out} & set(table.feature_names))
+    request = checked.request
     missing = "keep" if card.takes_missing else "impute"
     preparer = TablePreparer(dict(request.roles) or None, missing=missing, scale=card.needs_scale)
-    X = preparer.fit_transform(features)
+    X = preparer.fit(checked.features).transform(checked.features.source)
     if request.images is not None:
         check_shape(request.images, len(preparer.roles_))
     return preparer, X
+
+
+def _with_texts(table: Table, leave: list[str]) -> Table:
+    """Write cells that hold neither numbers nor texts as texts, in columns that take no part and are shown."""
+    if table.is_matrix:
+        return table
+    frame = table.features
+    for name in set(table.feature_names) - set(leave):
+        try:
+            kind_of(frame[name], name)
+        except ParameterTypeError:
+            frame = frame.assign(**{name: frame[name].map(str, na_action="ignore")})
+    return replace(table, features=frame)
 
 
 def _suspected(table: Table, labels: Labels, task: str) -> list[str]:
@@ -245,7 +207,7 @@ def _of_groups(groups: RowGroups, card: registry.Card) -> list[str]:
 
 
 def _fit(
-    estimator: Any, X: Any, labels: Labels, groups: RowGroups | None, card: registry.Card, stages: _Stages
+    estimator: Any, X: Any, labels: Labels, groups: RowGroups | None, card: registry.Card, stages: Stages
 ) -> FloatArray:
     more = {} if groups is None or groups.codes is None or not card.takes_groups else {"groups": groups.codes}
     if "callback" not in estimator.get_params():
@@ -284,7 +246,7 @@ def _measure(
     groups: RowGroups | None,
     task: str,
     request: Request,
-    stages: _Stages,
+    stages: Stages,
 ) -> Known:
     """Ask the model and the metrics what the report and the page say."""
     card, y = registry.card_of(model), labels.y
@@ -313,46 +275,14 @@ def _measure(
 
 
 def _importances(
-    model: Pipeline, X: Any, request: Request, stages: _Stages
+    model: Pipeline, X: Any, request: Request, stages: Stages
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Measure the importance of columns, with standard errors; or say why it was not."""
     card = registry.card_of(model)
     if not card.importance or request.importance is False:
         return {}, []
-    steps = float(X.shape[0]) * X.shape[1] * len(model[-1].forest_.estimators_) if card.forest else 0.0
-    if request.importance is None and steps > _IMPORTANCE_STEPS:
+    if request.importance is None and takes_long(model, X):
         told = "Importance was not measured: it would take long on this table. Ask for it with "
         return {}, [Message(told, Argument("importance", True), ".")]
     with stages.stage("importance"):
         return importances_of(model, X, model[0].sources_), []
-
-
-class _Stages:
-    """Announces stages to a listener and keeps how long each took."""
-
-    def __init__(self, listener: Listener | None = None) -> None:
-        self._listener = listener
-        self._running: str | None = None
-        self._since = 0.0
-        self.seconds: dict[str, float] = {}
-
-    def __call__(self, event: ProgressEvent) -> bool | None:
-        """Take an event of a method that reports its own stages."""
-        if event.stage != self._running:
-            self.end()
-            self._running, self._since = event.stage, time.perf_counter()
-        return self._listener(event) if self._listener is not None else None
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Announce and time a piece of work that does not report by itself."""
-        self(ProgressEvent(name, 0, None, {}))
-        yield
-        self(ProgressEvent(name, 1, 1, {}))
-        self.end()
-
-    def end(self) -> None:
-        """Stop the clock of the running stage."""
-        if self._running is not None:
-            self.seconds[self._running] = self.seconds.get(self._running, 0.0) + time.perf_counter() - self._since
-            self._running = None

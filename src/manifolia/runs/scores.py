@@ -12,24 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from manifolia._core.groups import sub_groups
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
-from manifolia.extension.leaf_map import out_of_bag_prediction
-from manifolia.forest.grow import grow_forest
-from manifolia.forest.leaf_tables import leaf_table
 from manifolia.metrics import registry
 from manifolia.metrics import report as metrics_report
 from manifolia.registry import card_of
 from manifolia.runs.report import group_column
+from manifolia.runs.request import TO_KEEP_ROWS
 from manifolia.runs.target import group_codes
 from manifolia.tables import Table
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 
-_SMALL = 100  # trees of the forest that shows what is recognised
 _DENSE_CELLS = 100_000_000  # cells of a sparse table that may be filled in for the comparison
 
 
@@ -107,7 +103,7 @@ def score_run(model: Any, rows: Any, coordinates: pd.DataFrame, report: dict[str
     """Compute every score of a run again."""
     if rows is None:
         raise TableError(
-            "the run did not keep its rows: every score needs them. Map again with --keep-rows, or give --data."
+            f"the run did not keep its rows: every score needs them. Give the table with --data. {TO_KEEP_ROWS}"
         )
     axes, target = report["axes"], report["target"]
     y = coordinates.iloc[:, 1 + len(axes)].to_numpy(dtype=object) if len(target["columns"]) == 1 else None
@@ -155,16 +151,3 @@ def score_model(
     plain = PlainRows(model[0]).fit_transform(X)
     about: dict[str, Any] = {"metric": metric, "groups": groups, "all_scores": all_scores}
     return score_map(plain, Y, y, classes=task == "classification", **about)
-
-
-def prediction_by_rows(method: Any) -> Array:
-    """Predict the target of rows by a small forest like the map's whose trees draw single rows.
-
-    Its trees left a row out and have seen others of its group: what they know beyond the map's forest is who is who.
-    """
-    held = method._fitted_forest
-    rows, target = held.training_data()
-    small = clone(held.forest).set_params(n_estimators=min(_SMALL, len(held.forest.estimators_)))
-    grown = grow_forest(rows, target, forest=small, n_jobs=method.n_jobs)
-    table = leaf_table(grown.forest, rows, train_rows=grown.train_rows)
-    return out_of_bag_prediction(table, target.y, target.labelled, classification=target.is_classification)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from manifolia._core.warnings import collected_warnings
-from manifolia.runs.run import Listener, Request, choose_method, prepare, read_task
-from manifolia.runs.target import read_group_column, read_labels
+from manifolia.runs.request import Request, check_request
+from manifolia.runs.run import choose_method, prepare, read_task
+from manifolia.runs.stages import Listener
 from manifolia.tables import Table
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,15 @@ def tune_table(
     from manifolia.tune import Tuner
     from manifolia.tune.presets import preset
 
-    labels = read_labels(table, request.target)
-    groups = read_group_column(table, request.groups)
+    checked = check_request(table, request)
+    labels, groups = checked.labels, checked.groups
     card, estimator = choose_method(replace(request, n_jobs=1), labels)
     read_task(estimator, labels)  # the run that is made with the settings says what was chosen
     fixed: dict[str, Any] = dict(request.settings)
     if "guide" in estimator.get_params(deep=False) and request.guide is None and "guide" not in fixed:
         fixed["guide"] = None  # every setting is tried with the forest as guide, and so is the map that comes of it
         estimator.set_params(guide=None)
-    preparer, X = prepare(table, request, card)
+    preparer, X = prepare(checked, card)
     if not space:
         space = {name: one for name, one in preset(estimator)[1].items() if name not in fixed}
     tuner = Tuner(

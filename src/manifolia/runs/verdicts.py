@@ -21,11 +21,12 @@ from manifolia.exceptions import ModelFileError, ParameterError, TableError
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import decode, with_part
 from manifolia.explorer.parts.trust import part_of
-from manifolia.runs.folder import Folder
+from manifolia.runs.folder import Run
+from manifolia.runs.request import TO_KEEP_ROWS
 from manifolia.runs.scores import groups_of
 from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table, TablePreparer, write
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.cases import Case, guide_of, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
 from manifolia.trust.diagnosis import Diagnosis
@@ -36,7 +37,7 @@ _MOST_AXES = 3
 
 
 def diagnose_run(
-    folder: Folder,
+    folder: Run,
     *,
     clusters: str = "auto",
     groups: str | None = None,
@@ -47,17 +48,15 @@ def diagnose_run(
 ) -> Diagnosis:
     """Diagnose the map of a run, from the rows that it kept."""
     check_level(level)
-    report, rows, coordinates = folder.report, folder.rows(), folder.coordinates()
+    report, rows, coordinates = folder.report, folder.rows, folder.coordinates
     if rows is None:
-        raise TableError(
-            f"{folder.path} did not keep its rows, which its map is compared with. Map again with --keep-rows."
-        )
-    page = decode(folder.payload())
+        raise TableError(f"{folder.path} did not keep its rows, which its map is compared with. {TO_KEEP_ROWS}")
+    page = decode(folder.payload)
     shown = page.columns
     Y = coordinates[report["axes"]].to_numpy(dtype=np.float64)
     targets = report["target"]["columns"]
     try:
-        model = folder.model()
+        model = folder.model
     except ModelFileError:  # of a method that cannot be saved: its map is judged as one from elsewhere
         model = None
     card = None if model is None else registry.card_of(model)
@@ -85,6 +84,7 @@ def diagnose_run(
             for name in shown
             if page.roles[str(name)] == "value" and name not in {*targets, *report["excluded"]}
         ],
+        len(targets) if registry.find(report["method"]).supervised else 1,
         None if model is None else guide_of(model[-1]),
     )
     with threads(n_jobs):
@@ -173,11 +173,12 @@ def verdict_table(diagnosis: Diagnosis, names: Sequence[Any] | None = None) -> p
     return pd.concat([pd.Series(range(len(rows)) if names is None else list(names), name="row"), rows], axis=1)
 
 
-def write_verdicts(folder: Folder, diagnosis: Diagnosis) -> Path:
+def write_verdicts(folder: Run, diagnosis: Diagnosis) -> Path:
     """Add a diagnosis to a run: a table of rows, the part of its page, and the verdicts in its report."""
+    assert folder.path is not None  # verdicts are added to what is written
     suffix = "parquet" if (folder.path / "coordinates.parquet").is_file() else "csv"
-    path = write(verdict_table(diagnosis, folder.coordinates()["row"].tolist()), folder.path / f"trust.{suffix}")
-    payload = with_part(folder.payload(), part_of(diagnosis))
+    path = write(verdict_table(diagnosis, folder.coordinates["row"].tolist()), folder.path / f"trust.{suffix}")
+    payload = with_part(folder.payload, part_of(diagnosis))
     payload.save(folder.path / "payload.npz")
     write_page(payload, folder.path / "map.html")
     report = {**folder.report, "trust": diagnosis.to_report()}

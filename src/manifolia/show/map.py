@@ -6,13 +6,16 @@ no ticks, both axes have one scale, and points are drawn in a shuffled order, so
 
 from __future__ import annotations
 
+import copy
+import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
+from manifolia._core.optional import is_installed
 from manifolia._core.pipelines import last_step
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_bool, check_is_fitted, check_map, check_number, check_option
@@ -33,6 +36,7 @@ from manifolia.show.palette import Theme
 __all__ = ["Classes", "MapDisplay", "OverMap", "Values", "write_map_picture"]
 
 _KINDS = ("auto", "class", "continuous")
+_NOTEBOOK_DPI = 110  # of a picture at the end of a cell, which is shown pixel by pixel
 _SQUARE = 4.8  # inches of a new figure, without what stands beside the map
 
 
@@ -316,6 +320,14 @@ class MapDisplay(Display):
         self.legend_, self.colorbar_ = painter.legend, painter.colorbar
         return self
 
+    def _repr_png_(self) -> bytes | None:
+        """Return the picture, which a notebook shows at the end of a cell; None if it was drawn, and so is shown."""
+        if hasattr(self, "ax_") or not is_installed("matplotlib"):
+            return None
+        picture = io.BytesIO()
+        write_map_picture(copy.copy(self), [picture], "", dpi=_NOTEBOOK_DPI)
+        return picture.getvalue()
+
     def _figure_size(self, *, legend: bool) -> tuple[float, float]:
         """Give the map a square and its legend the width that it needs."""
         width = _SQUARE
@@ -355,13 +367,15 @@ class OverMap(Display):
         return self.ax_, chosen
 
 
-def write_map_picture(display: MapDisplay, paths: Iterable[str | os.PathLike[str]], title: str) -> None:
+def write_map_picture(
+    display: MapDisplay, paths: Iterable[str | os.PathLike[str] | IO[bytes]], title: str, *, dpi: int = 200
+) -> None:
     """Write a map to files, and let its figure go."""
     figure: Any = display.plot().figure_
     try:
         display.ax_.set_title(title, parse_math=False)
         for path in paths:
-            figure.savefig(path, dpi=200)
+            figure.savefig(path, dpi=dpi)
     finally:
         # pyplot keeps every figure that it made until it is told to let it go.
         matplotlib_part("pyplot").close(figure)

@@ -458,7 +458,7 @@ class SensitivityDisplay(_StudyDisplay):
             )
         ax.set_yticks(places, self.table.index)
         ax.invert_yaxis()
-        ax.set(xlabel="share of the loss's variance, with 90 % intervals", title=f"surrogate's R² {self.r2:.2f}")
+        ax.set(xlabel="share of the loss's variance, with 90% intervals", title=f"surrogate's R² {self.r2:.2f}")
         ax.title.set_color(chosen.text)
         below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": len(shown)}
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **below)

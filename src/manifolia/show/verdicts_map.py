@@ -28,7 +28,7 @@ _MARKERS = {
 
 @dataclass(eq=False, repr=False)
 class TrustDisplay(Display):
-    """Map with a shape for every verdict; make one with `from_data`.
+    """Map with a shape for every verdict; make one with `from_diagnosis`.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class TrustDisplay(Display):
     >>> import numpy as np
     >>> import manifolia as mf
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> display = mf.show.TrustDisplay.from_data(mf.diagnose(X, X, random_state=0))
+    >>> display = mf.show.TrustDisplay.from_diagnosis(mf.diagnose(X, X, random_state=0))
     >>> display.verdicts.shape
     (200,)
     """
@@ -63,7 +63,7 @@ class TrustDisplay(Display):
     title: str
 
     @classmethod
-    def from_data(cls, diagnosis: Diagnosis) -> TrustDisplay:
+    def from_diagnosis(cls, diagnosis: Diagnosis) -> TrustDisplay:
         """Take the verdicts of a diagnosis.
 
         Parameters

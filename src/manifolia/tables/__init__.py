@@ -1,7 +1,7 @@
 """Tables in, numbers out: readers, column roles, and one transformer that prepares a raw table for a method.
 
 =================  =========================================================================================
-`read`             a file (CSV, TSV, Parquet, Arrow, npz, npy, h5ad) or an object in memory → `Table`
+`read`             a file (CSV, TSV, Excel, JSON, Parquet, Arrow, npz, npy, h5ad) or an object in memory → `Table`
 `Table`            features, what else is known of each row, row names
 `TablePreparer`    raw table → float matrix; finds each column's role, and says what it did
 `write`            a frame to a file, by its suffix

@@ -1,11 +1,11 @@
 """One column → numbers, by its role; every value is treated by itself, so that a row never depends on its batch.
 
 ============  ==============================================================================================
-numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers, also with the
-              signs of `manifolia.tables.number_formats`
+numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers, also as
+              `manifolia.tables.number_formats` lists them
 booleans      0 and 1; the texts true / false, yes / no, t / f, y / n in any case
-moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31), or with day
-              or month first where the column says which
+moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31), or in another
+              order that the column shows
 keys          categories as texts: 3, 3.0 and "3" are the same category
 ============  ==============================================================================================
 """
@@ -18,7 +18,7 @@ import fractions
 import functools
 import numbers
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,15 @@ import pandas as pd
 
 from manifolia._core.messages import Argument, Message
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
-from manifolia.exceptions import TableError
+from manifolia._core.warnings import warn
+from manifolia.exceptions import ParameterTypeError, TableError
+from manifolia.tables.decimals import is_comma_number, reads_as_comma_numbers
 from manifolia.tables.naming import complex_numbers, place_of_row
-from manifolia.tables.number_formats import as_date, as_number, describe_writing, reads
+from manifolia.tables.number_formats import TIMES, as_date, as_number, describe_writing, read_amount, reads
 
 #: What pandas infers of objects → what a column holds.
 _KINDS = {
-    **dict.fromkeys(("string", "time"), "text"),
+    **dict.fromkeys(("string", "time"), "text"),  # a time of day as it is written
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
     **dict.fromkeys(("datetime", "datetime64", "date", "period"), "date"),
     **dict.fromkeys(("timedelta", "timedelta64"), "duration"),
@@ -41,8 +43,12 @@ _KINDS = {
     "interval": "category",
 }
 _BOOLEANS = dict.fromkeys(("true", "yes", "t", "y", "1"), 1.0) | dict.fromkeys(("false", "no", "f", "n", "0"), 0.0)
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?")
+_ISO = re.compile(
+    r"(\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?)\s?(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?"
+    r"(?:\[[\w/+-]+\])?"  # the name of a zone, behind its offset, as Java writes it
+)
 _DAY = 86_400_000_000  # microseconds
+_LONGEST_CELL = 60  # characters that a message shows
 
 
 def kind_of(column: pd.Series, name: str) -> str:
@@ -74,10 +80,16 @@ def kind_of(column: pd.Series, name: str) -> str:
     strange = [i for i in present if not isinstance(values[i], (str, numbers.Real, decimal.Decimal, np.bool_))]
     if strange:
         value = values[strange[0]]
-        raise TypeError(
-            f"a table's argument must be a string or a number in every cell: column {name!r} holds "
-            f"{value!r} ({type(value).__name__}) in {place_of_row(int(strange[0]))}. Turn it "
-            f"into one or several plain columns."
+        told = str(value)
+        raise ParameterTypeError(
+            Message(
+                f"column {name!r} holds a {type(value).__name__} in {place_of_row(int(strange[0]))}: "
+                f"{told if len(told) <= _LONGEST_CELL else told[: _LONGEST_CELL - 1] + '…'}. The argument must be a "
+                "string or a number in every cell of a table. Turn the column into one or several plain ones, or leave "
+                "it out with ",
+                Argument("roles", {name: "drop"}),
+                ".",
+            )
         )
     texts = any(isinstance(values[i], str) for i in present)
     return "text" if texts else "number"
@@ -92,8 +104,34 @@ def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableE
     return TableError(Message(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. ", hint))
 
 
-def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
-    """Return a column's numbers; missing values are NaN."""
+def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Iterator[tuple[int, FloatArray]]:
+    """Read columns, and raise at the end what is wrong with any, as one error; a remedy of several is said once."""
+    errors: list[TableError] = []
+    for place in places:
+        try:
+            yield place, read(place)
+        except TableError as error:
+            errors.append(error)
+    messages = [error.args[0] for error in errors]
+    if len(messages) > 1 and all(isinstance(message, Message) for message in messages):
+        told = "; ".join(str(message.parts[0]).rstrip(". ") for message in messages)
+        hints = dict.fromkeys(message.parts[1:] for message in messages)
+        raise TableError(Message(f"{told}.", *(part for hint in hints for part in (" ", *hint)))) from errors[0]
+    if errors:
+        raise errors[0]
+
+
+def to_new_numbers(column: pd.Series, name: str, writing: str) -> FloatArray:
+    """Return the numbers of new rows, and say so if they have a sign of currency that those of ``fit`` had not."""
+    signs: set[str] = set()
+    numbers = to_numbers(column, name, writing, signs)
+    for sign in signs:
+        warn(f"{name!r} held plain numbers at fit and holds amounts in {sign}: each is taken as its number.")
+    return numbers
+
+
+def to_numbers(column: pd.Series, name: str, writing: str = "", signs: set[str] | None = None) -> FloatArray:
+    """Return a column's numbers; missing values are NaN. `signs` gets the currencies of amounts among plain numbers."""
     kind = kind_of(column, name)
     if kind == "missing":
         return np.full(len(column), np.nan)
@@ -105,8 +143,15 @@ def to_numbers(column: pd.Series, name: str, writing: str = "") -> FloatArray:
         raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
     if kind in ("number", "boolean") and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    read = functools.partial(_written_number, sign=writing) if writing else plain_number
-    return _by_value(column, name, read, describe_writing(writing), _number_hint)
+    if writing:
+        read = functools.partial(_written_number, sign=writing)
+    else:
+        read = functools.partial(_number_or_amount, signs=set() if signs is None else signs)
+
+    def hint(_: object) -> str:
+        return _DECIMAL_HINT if reads_as_comma_numbers(column.dropna().astype(str)) else _CELL_HINT
+
+    return _by_value(column, name, read, describe_writing(writing), hint, rather=lambda cell: not _has_comma(cell))
 
 
 def plain_number(value: Any) -> float:
@@ -125,12 +170,29 @@ def plain_number(value: Any) -> float:
     raise ValueError
 
 
+def _number_or_amount(value: Any, signs: set[str]) -> float:
+    """Read a number, or an amount that says what it is whatever the decimal sign; all must be of one currency."""
+    try:
+        return plain_number(value)
+    except ValueError:
+        amount = read_amount(value) if isinstance(value, str) else None
+        if amount is None or (signs and {amount.sign} - signs - {","}):
+            raise
+        signs.update({amount.sign} - {","})
+        return amount.value
+
+
+def _has_comma(cell: object) -> bool:
+    """Tell whether a cell is 6,0: where another is no number at all, that one keeps the column from being read."""
+    return isinstance(cell, str) and is_comma_number(cell)
+
+
 def _written_number(value: Any, sign: str) -> float:
-    if isinstance(value, str):
+    if isinstance(value, (str, datetime.time)):
         try:
-            return as_number(value, sign)
+            return as_number(str(value), sign)
         except ValueError:
-            if sign == "%":
+            if sign == "%" or sign in TIMES or sign.endswith("|,"):
                 raise
     number = plain_number(value)
     if sign == "%" and number:
@@ -138,11 +200,10 @@ def _written_number(value: Any, sign: str) -> float:
     return number
 
 
-def _number_hint(value: object) -> str:
-    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[\d.]*,\d+\s*", value):
-        return Message("Is the comma the decimal sign? Pass ", Argument("decimal", ","), " when the file is read.")
-    named = Argument("na_values")
-    return Message("Correct it, or leave the cell empty (in a file, ", named, " names texts that mean “missing”).")
+_DECIMAL_HINT = Message("Is the comma the decimal sign? Pass ", Argument("decimal", ","), " when the file is read.")
+_CELL_HINT = Message(
+    "Correct the cell, or leave it empty (in a file, ", Argument("na_values"), " names texts that mean “missing”)."
+)
 
 
 def to_booleans(column: pd.Series, name: str) -> FloatArray:
@@ -163,6 +224,17 @@ def _boolean(value: Any) -> float:
 def is_iso_date(text: object) -> bool:
     """Tell whether a text is a date in ISO form: the only one that reads the same everywhere."""
     return isinstance(text, str) and reads(_moment, text)
+
+
+def has_zone(column: pd.Series) -> bool:
+    """Tell whether a column of dates says of some its time zone; they are taken as UTC."""
+    if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+        return isinstance(column.dtype, pd.DatetimeTZDtype)
+    for value in column.dropna().unique():
+        parts = _ISO.fullmatch(value.strip()) if isinstance(value, str) else None
+        if getattr(value, "tzinfo", None) is not None or (parts is not None and parts[2]):
+            return True
+    return False
 
 
 def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:
@@ -187,10 +259,11 @@ def _written_moment(value: Any, order: str) -> np.datetime64:
 
 def _moment(value: Any) -> np.datetime64:
     if isinstance(value, str):
-        text = value.strip()
-        if not _ISO.fullmatch(text):
+        parts = _ISO.fullmatch(value.strip())
+        if parts is None:
             raise ValueError
-        value = datetime.datetime.fromisoformat(re.sub(r"\s(?=Z|[+-])", "", text))
+        zone = "Z" if parts[2] in ("UTC", "GMT") else parts[2] or ""
+        value = datetime.datetime.fromisoformat(parts[1] + zone)
     if isinstance(value, pd.Period):
         value = value.to_timestamp()
     if isinstance(value, pd.Timestamp):
@@ -219,12 +292,14 @@ def _by_value(
     wanted: str,
     hint: Callable[[object], str],
     dtype: str = "float64",
+    rather: Callable[[object], bool] = lambda _: True,
 ) -> Array:
-    """Convert each distinct value once; the first that cannot be is refused."""
+    """Convert each distinct value once; of those that cannot be, the first that is rather wrong is refused."""
     values = _objects(column)
     missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
     converted = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
     known: dict[tuple[type, Any], Any] = {}  # with the type: True == 1 == 1.0
+    wrong: tuple[int, Exception] | None = None
     for row in np.flatnonzero(~missing):
         value = values[row]
         key = (type(value), value)
@@ -232,8 +307,15 @@ def _by_value(
             try:
                 known[key] = convert(value)
             except (ValueError, TypeError, OverflowError) as error:
-                raise refuse(name, value, int(row), wanted, hint(value)) from error
+                if wrong is None or rather(value):
+                    wrong = (int(row), error)
+                if rather(value):
+                    break
+                continue
         converted[row] = known[key]
+    if wrong is not None:
+        place, cause = wrong
+        raise refuse(name, values[place], place, wanted, hint(values[place])) from cause
     return converted
 
 
@@ -269,3 +351,14 @@ def to_places(codes: IntArray, keys: list[str], levels: Sequence[str], pooled: S
     """Return each row's place among the levels: behind the last for a pooled one, −1 for one that is not there."""
     place = {level: float(i) for i, level in enumerate(levels)} | dict.fromkeys(pooled, float(len(levels)))
     return np.array([place.get(key, -1.0) for key in keys] + [np.nan])[codes]
+
+
+def to_texts(column: pd.Series) -> tuple[list[str], BoolArray]:
+    """Return a column's cells as texts, without the missing ones, and which rows have one."""
+    present = column.notna().to_numpy()
+    return [key_of(value) for value in _objects(column)[present]], present
+
+
+def as_keys(values: Array) -> Array:
+    """Labels as texts, the same for 1, 1.0 and "1"; a missing one is empty."""
+    return np.array(["" if pd.isna(value) else key_of(value) for value in values.tolist()], dtype=object).astype(str)

@@ -5,6 +5,7 @@ Whatever a user passes becomes a `Source`: a pandas frame, an array of numbers o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ def as_frame(source: Any) -> pd.DataFrame | None:
     if kind == "polars" and hasattr(source, "collect"):
         raise TableError("source is a LazyFrame, which is not computed yet. Pass source.collect().")
     if kind not in ("polars", "pyarrow") and not hasattr(source, "__arrow_c_stream__"):
-        return None
+        return pd.api.interchange.from_dataframe(source) if hasattr(source, "__dataframe__") else None
     pa = import_extra("pyarrow", extra="parquet", purpose=f"Taking a table of {kind}")
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = source if isinstance(source, pa.Table) else pa.Table.from_batches([source])
@@ -104,6 +105,24 @@ def is_text(column: pd.Series) -> bool:
     return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
 
 
+def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
+    """Take blanks from both ends of texts; a text without anything else is missing."""
+    changed: dict[int, Any] = {}
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            blank = [level for level in column.cat.categories if isinstance(level, str) and not level.strip()]
+            if blank:
+                changed[place] = column.cat.remove_categories(blank)
+        elif is_text(column) and any(isinstance(value, str) and value.strip() != (value or " ") for value in column):
+            changed[place] = column.map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
+    if changed:
+        frame = frame.copy(deep=False)
+        for place, column in changed.items():
+            frame.isetitem(place, column)
+    return frame
+
+
 class Source(NamedTuple):
     """A raw table at the preparer's door."""
 
@@ -157,6 +176,8 @@ class Source(NamedTuple):
 
 def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> Source:
     """Take whatever a user passed; `wanted` says in a message what may be passed."""
+    if isinstance(X, Source):
+        return X
     if isinstance(X, Table):
         return Source(X.features, X.feature_names, True)
     if is_sparse(X):
@@ -167,6 +188,10 @@ def take_source(X: Any, wanted: str = "a table or a two-dimensional array") -> S
     values = as_array(X, "X")
     if values.dtype.kind in "US" and not isinstance(X, np.ndarray):
         values = np.asarray(X, dtype=object)  # a list keeps its numbers and its None beside texts
+    if isinstance(X, Mapping):
+        raise TableError("the table is a dict. Pass a frame, such as pandas.DataFrame(table).")
+    if values.ndim == 0:
+        raise TableError(f"{X!r} is no table. Pass {wanted}.")
     if values.ndim != 2:
         raise TableError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data: pass {wanted}, one row for each "

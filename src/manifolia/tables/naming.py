@@ -115,3 +115,17 @@ def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
         used.add(unique)
         made.append(unique)
     return made
+
+
+def percent(share: float) -> str:
+    """Write a share so that only all of it is 100%."""
+    text = f"{share:.0%}"
+    if text == "100%" and share < 1.0:
+        text = f"{share:.1%}" if share < 0.9995 else "more than 99.9%"
+    return text
+
+
+def clipped(name: object, width: int) -> str:
+    """Shorten a name to a width, and show that it is shortened."""
+    text = str(name)
+    return text if len(text) <= width else f"{text[: width - 1]}…"

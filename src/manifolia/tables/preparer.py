@@ -2,8 +2,9 @@
 
 Two steps, each elementwise, so that a row never depends on its batch:
 
-1. *encode*: one number a cell (a date as days, a level as its position, −1 for an unknown level, NaN for missing);
-2. *expand*: fill what must be filled, one column a level for categorical columns, indicators, standardise.
+1. *encode*: one number per cell (a date as days, a level as its position, −1 for an unknown level, NaN for missing),
+   and behind these the features of texts;
+2. *expand*: fill what must be filled, one column per level for categorical columns, indicators, standardise.
 
 What ``fit`` learns is plain data only (str, float, bool, lists, dicts with text keys, NumPy arrays of numbers), so
 that it can be saved without pickle.
@@ -11,7 +12,7 @@ that it can be saved without pickle.
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,12 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option, is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, TableError
-from manifolia.tables.columns import to_booleans, to_days, to_keys, to_numbers, to_places
+from manifolia.tables.columns import read_each, to_booleans, to_days, to_keys, to_new_numbers, to_places, to_texts
 from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
-from manifolia.tables.roles import LEFT_OUT, check_roles
-from manifolia.tables.survey import Survey, check_finite, describe, safe_scale, survey
+from manifolia.tables.roles import LEFT_OUT
+from manifolia.tables.survey import LookedAt, Survey, check_finite, describe, look_at, safe_scale
+from manifolia.tables.text_features import to_features
 
 _OTHER = "other"
 
@@ -46,15 +48,17 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     roles : dict, default=None
-        Column to role, where the one found is not right: "numeric", "categorical", "ordered", "boolean", "date",
-        "identifier" or "drop" (both left out), or a list of levels from lowest to highest.
+        Column to role, where the one found is not right: "numeric", "categorical", "ordered", "boolean", "date"
+        ("dmy" or "mdy" where nothing shows whether the day or the month comes first), "text", "identifier" or "drop"
+        (both left out; a page shows no column that is "drop"), or a list of levels from lowest to highest.
     missing : {"keep", "impute"}, default="keep"
         "keep" leaves missing values as NaN, for forests. "impute" fills them by the median or the most frequent
         level and adds a column that marks them. In both cases a value that is missing in a column which was
         complete at ``fit`` is filled, with a warning: trees cannot send it anywhere.
     scale : bool, default=False
-        Whether numbers get mean 0 and standard deviation 1, for methods that use distances. Columns of 0 and 1
-        that stand for levels, booleans and missing values stay as they are; a sparse matrix is divided only.
+        Whether numbers get mean 0 and standard deviation 1, for methods that use distances; the features of a text
+        column together get the variance of one number. Columns of 0 and 1 that stand for levels, booleans and missing
+        values stay as they are; a sparse matrix is divided only.
     max_levels : int, default=30
         The most columns that one categorical column becomes; rarer levels share the column "other".
 
@@ -67,7 +71,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     used_ : list of str
         The raw columns that take part, in the order of the table.
     sources_ : list of str
-        For each output column the raw column it comes from, so that importances can be added up.
+        For each output column the raw column it comes from, so that importances can be added up. A feature of a text
+        stands for itself: "column: its words".
     names_out_ : list of str
         Names of the output columns.
     levels_ : dict
@@ -77,8 +82,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     origins_ : dict
         Date columns to the moment that is day 0.
     written_ : dict
-        Columns of texts to how their numbers or dates are written, where that is not plain: "%", a currency, ","
-        for separated thousands, "dmy" or "mdy".
+        Columns of texts to how their numbers, times or dates are written, where that is not plain: "%", a currency, a
+        unit, "clock", "mdy" and so on.
+    texts_ : dict
+        Columns of free text to what was learned of their words.
     fill_ : ndarray of shape (n_used,)
         What stands in for a missing value: the median, or the position of the most frequent level.
     had_missing_ : ndarray of bool of shape (n_used,)
@@ -140,20 +147,15 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         check_option(self.missing, "missing", ("keep", "impute"))
         check_bool(self.scale, "scale")
         max_levels = check_number(self.max_levels, "max_levels", low=2, integer=True)
-        source = open_source(X)
-        given = check_roles(self.roles, source.names)
-        n_rows, n_columns = source.shape
-        if n_rows < 2:
-            raise TableError("the table has 1 sample (row): nothing differs in it. A map needs several rows.")
-        self.n_features_in_ = n_columns
+        source, given, columns = X if isinstance(X, LookedAt) else look_at(X, self.roles, max_levels)
+        self.n_features_in_ = source.shape[1]
         if source.named:
             self.feature_names_in_ = np.array(source.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.sparse_ = is_sparse(source.values)
-        if self.sparse_:
+        self.sparse_ = columns is None
+        if columns is None:
             return self._fit_sparse(source, given)
-        columns = survey(source, given, max_levels)
         self._set_columns(source, columns)
         self.notes_ = describe(source.names, columns, missing=self.missing, scale=self.scale)
         self.center_: FloatArray | None = None
@@ -183,6 +185,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.pooled_ = {name: list(plan.pooled) for name, plan in plans.items() if plan.pooled}
         self.origins_ = {name: plan.origin for name, plan in plans.items() if plan.origin}
         self.written_ = {name: plan.writing for name, plan in plans.items() if plan.writing}
+        self.texts_ = {name: plan.text for name, plan in plans.items() if plan.text is not None}
         self.fill_ = columns.fill[used]
         self.had_missing_ = columns.n_missing[used] > 0
         self._set_output_columns()
@@ -196,7 +199,10 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         marked = self.had_missing_ & (self.missing == "impute")
         for j, name in enumerate(self.used_):
             starts[j] = len(names)
-            if self.roles_[name] == "categorical":
+            own_sources = None
+            if name in self.texts_:
+                own = own_sources = self.texts_[name].sources(name)
+            elif self.roles_[name] == "categorical":
                 own = [f"{name}={level}" for level in self.levels_[name]]
                 if name in self.pooled_:
                     # A level may itself be called "other".
@@ -207,7 +213,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 marks[j] = len(names) + len(own)
                 own = [*own, f"{name} (missing)"]
             names += own
-            sources += [name] * len(own)
+            sources += [name] * len(own) if own_sources is None else own
         self.starts_, self.marks_ = starts, marks
         self.names_out_, self.sources_ = distinct(names), sources
 
@@ -227,7 +233,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.used_ = [source.names[i] for i in keep]
         self.positions_ = np.array(keep, dtype=np.intp)
         self.names_out_, self.sources_ = list(self.used_), list(self.used_)
-        self.levels_, self.pooled_, self.origins_, self.written_ = {}, {}, {}, {}
+        self.levels_, self.pooled_, self.origins_, self.written_, self.texts_ = {}, {}, {}, {}, {}
         self.fill_ = np.zeros(len(keep))
         self.had_missing_ = np.zeros(len(keep), dtype=bool)
         self.center_ = self.scale_ = None
@@ -374,13 +380,35 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         if direct.all():
             encoded = source.block(places, dtype)
         else:
-            encoded = np.full((n_rows, n_used), np.nan, dtype=dtype)
+            encoded = np.full((n_rows, n_used + self._n_text_features()), np.nan, dtype=dtype)
             if direct.any():
-                encoded[:, direct] = source.block(places[direct], dtype)
-            for j in np.flatnonzero(~direct & (places >= 0)):
-                encoded[:, j] = self._encode_column(source, int(places[j]), self.used_[j])
-        check_finite(encoded, self.used_)
+                encoded[:, np.flatnonzero(direct)] = source.block(places[direct], dtype)
+            others = np.flatnonzero(~direct & (places >= 0))
+            for j, cells in read_each(others, lambda j: self._encode_column(source, int(places[j]), self.used_[j])):
+                encoded[:, j] = cells
+            for name, block in self._text_blocks():
+                place = int(places[self.used_.index(name)])
+                if place >= 0:
+                    texts, present = to_texts(source.column(place))
+                    encoded[present, block] = to_features(texts, self.texts_[name])
+        check_finite(encoded[:, :n_used], self.used_)
         return encoded
+
+    def _n_text_features(self) -> int:
+        return sum(len(learned.labels) for learned in self.texts_.values())
+
+    def _text_blocks(self) -> Iterator[tuple[str, slice]]:
+        """Yield columns of texts, and where their features are among the encoded columns."""
+        start = len(self.used_)
+        for name, learned in self.texts_.items():
+            yield name, slice(start, start + len(learned.labels))
+            start += len(learned.labels)
+
+    def _width(self, name: str) -> int:
+        """Return how many columns a raw column becomes, without that which marks missing values."""
+        if name in self.texts_:
+            return len(self.texts_[name].labels)
+        return len(self.levels_[name]) + (name in self.pooled_) if self.roles_[name] == "categorical" else 1
 
     def _has_role(self, *roles: str) -> BoolArray:
         """Tell which used columns have one of some roles."""
@@ -390,20 +418,26 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         column, role = source.column(place), self.roles_[name]
         writing = self.written_.get(name, "")
         if role == "numeric":
-            return to_numbers(column, name, writing)
+            return to_new_numbers(column, name, writing)
         if role == "boolean":
             return to_booleans(column, name)
         if role == "date":
             return to_days(column, name, self.origins_[name], writing)
+        if role == "text":
+            return np.where(column.isna(), np.nan, 0.0)
         codes, keys = to_keys(column, name)
         numbers = to_places(codes, keys, self.levels_[name], self.pooled_.get(name, ()))
         unknown = np.flatnonzero(numbers == -1.0)
         if len(unknown):
             values = sorted({keys[code] for code in codes[unknown]})
             what = "no level" if role == "categorical" else "missing"
+            levels = [*self.levels_[name], *self.pooled_.get(name, ())]
+            bare = {level.lstrip("0"): level for level in levels if level.strip("0")}
+            padded = [f"{value!r} is {bare[value.lstrip('0')]!r}" for value in values if value.lstrip("0") in bare]
+            hint = f" But for leading zeros, {padded[0]}: write it so if that is meant." if padded else ""
             warn(
                 f"{len(unknown):,} of {len(codes):,} rows have values of {name!r} that fit did not see: "
-                f"{listing(values)}; each counts as {what}."
+                f"{listing(values)}; each counts as {what}.{hint}"
             )
             if role == "ordered":
                 numbers[unknown] = np.nan
@@ -411,6 +445,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     def _expand(self, encoded: FloatArray) -> FloatArray:
         """Fill what must be filled, and spread levels and marks over their columns."""
+        n_used = len(self.used_)
+        encoded, texts = encoded[:, :n_used], encoded[:, n_used:]
         gaps = np.isnan(encoded)
         gapped = gaps.any(axis=0)
         keep = self.had_missing_ & (self.missing == "keep")
@@ -425,15 +461,21 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             )
         for j in np.flatnonzero(gapped & ~keep):
             encoded[gaps[:, j], j] = self.fill_[j]
-        if len(self.names_out_) == len(self.used_) and not self.levels_:
+        if len(self.names_out_) == n_used and not self.levels_ and not self.texts_:
             out = encoded
         else:
             out = np.zeros((len(encoded), len(self.names_out_)), dtype=encoded.dtype)
-            many = self._has_role("categorical")
-            out[:, self.starts_[~many]] = encoded[:, ~many]
+            many, written = self._has_role("categorical"), self._has_role("text")
+            single = ~(many | written)
+            out[:, self.starts_[single]] = encoded[:, single]
+            for name, block in self._text_blocks():
+                place = self.used_.index(name)
+                features = texts[:, block.start - n_used : block.stop - n_used]
+                features[gaps[:, place]] = np.nan if keep[place] else 0.0
+                out[:, self.starts_[place] : self.starts_[place] + self._width(name)] = features
             for j in np.flatnonzero(many):
                 name, start = self.used_[j], self.starts_[j]
-                width = len(self.levels_[name]) + (name in self.pooled_)
+                width = self._width(name)
                 out[:, start : start + width] = encoded[:, [j]] == np.arange(width)
                 out[np.isnan(encoded[:, j]), start : start + width] = np.nan
             marked = self.marks_ >= 0
@@ -450,6 +492,11 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             values = out[:, start][~np.isnan(out[:, start])].astype(np.float64)
             center[start], spread = mean_and_spread(values)
             scale[start] = safe_scale(np.array([spread]), center[[start]])[0]
+        for j in np.flatnonzero(self._has_role("text")):
+            own = slice(self.starts_[j], self.starts_[j] + self._width(self.used_[j]))
+            moments = [mean_and_spread(values[~np.isnan(values)]) for values in out[:, own].T]
+            center[own] = [mean for mean, _ in moments]
+            scale[own] = np.sqrt(sum(spread**2 for _, spread in moments)) or 1.0
         return center, scale
 
     def __getstate__(self) -> dict[str, Any]:
@@ -480,59 +527,7 @@ def unseen_levels(preparer: TablePreparer, X: Any) -> dict[str, BoolArray]:
     unseen = {}
     for j in np.flatnonzero(preparer._has_role("categorical")):
         name, start = preparer.used_[j], preparer.starts_[j]
-        rows = X[:, start : start + len(preparer.levels_[name]) + (name in preparer.pooled_)].sum(axis=1) == 0
+        rows = X[:, start : start + preparer._width(name)].sum(axis=1) == 0
         if rows.any():
             unseen[name] = rows
     return unseen
-
-
-class PlainRows:
-    """Prepared rows as distances need them: no gaps, one scale, and each raw column by its role.
-
-    The same, to the bit, as ``TablePreparer(missing="impute", scale=True)`` makes of the raw table, but from what
-    another preparer made of it: this is what a map is compared with, whatever rows its method was given.
-    """
-
-    def __init__(self, preparer: TablePreparer | None = None) -> None:
-        self.preparer = preparer  # what prepared the rows; without one each column is found its role anew
-
-    def fit_transform(self, X: Any) -> Any:
-        """Find the scale of rows, and make them plain."""
-        own = self.preparer
-        if self._is_plain():
-            return X
-        if own is None or own.sparse_:
-            self._plain: Any = TablePreparer(missing="impute", scale=True)
-            return self._plain.fit_transform(X)
-        self._plain = copy.copy(own).set_params(missing="impute", scale=True)
-        self._plain.center_ = self._plain.scale_ = None
-        self._plain._set_output_columns()
-        self._plain.center_, self._plain.scale_ = self._plain._find_scale(self._encoded(X))
-        return self.transform(X)
-
-    def transform(self, X: Any) -> Any:
-        """Make other rows plain, on the same scale."""
-        if self._is_plain():
-            return X
-        if self.preparer is None or self.preparer.sparse_:
-            return self._plain.transform(X)
-        return self._plain._expand(self._encoded(X))
-
-    def _is_plain(self) -> bool:
-        return self.preparer is not None and self.preparer.missing == "impute" and self.preparer.scale
-
-    def _encoded(self, X: FloatArray) -> FloatArray:
-        """Undo `TablePreparer._expand`: one number a cell of the used columns, NaN for missing."""
-        own = self.preparer
-        assert own is not None
-        if own.center_ is not None and own.scale_ is not None:
-            X = X * own.scale_.astype(X.dtype) + own.center_.astype(X.dtype)
-        encoded = np.array(X[:, own.starts_])
-        for j, name in enumerate(own.used_):
-            if own.roles_[name] == "categorical":
-                levels = X[:, own.starts_[j] : own.starts_[j] + len(own.levels_[name]) + (name in own.pooled_)]
-                encoded[:, j] = np.where(levels.sum(axis=1) == 0, -1.0, levels.argmax(axis=1))
-                encoded[np.isnan(levels[:, 0]), j] = np.nan
-            if own.marks_[j] >= 0:
-                encoded[X[:, own.marks_[j]] == 1, j] = np.nan
-        return encoded

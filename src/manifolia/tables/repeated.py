@@ -14,12 +14,12 @@ import pandas as pd
 
 from manifolia._core.groups import draw_rows_by_groups, group_folds
 from manifolia._core.messages import Argument, Message
-from manifolia._core.types import Array, FloatArray, IntArray
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import TableError
 from manifolia.tables.columns import kind_of
 
 _FEWEST_VALUES, _MOST_EACH = 5, 200  # values of the column, and rows of one
-_REPEATED = 0.9  # share of the values that have two rows or more
+_REPEATED = 0.5  # share of the rows whose value has two or more: some patients come once
 _MUCH = 0.4  # share of the errors of a blind guess that rows of the same value must spare
 _NOTHING = 0.25  # share of that which unseen values may be told by
 _ROWS, _COLUMNS, _NOTES = 4000, 1000, 3  # that are looked at, and sentences at most
@@ -35,15 +35,16 @@ def group_notes(columns: Iterable[tuple[str, pd.Series]], y: Array, *, classes: 
         values = _repeating(column[known], name)
         if values is None:
             continue
-        present = ~np.isnan(values)
-        distinct, codes = np.unique(values[present], return_inverse=True)
+        n_values = len(np.unique(values[~np.isnan(values)]))
+        present = _several(values)
+        codes = np.unique(values[present], return_inverse=True)[1]
         if _spared_by_others(codes, target[present], classes=classes) < _MUCH:  # a forest could do no better
             continue
         rows = np.flatnonzero(present)
         if len(rows) > _ROWS:
             rows = rows[draw_rows_by_groups(codes, _ROWS, np.random.default_rng(0))]
         if _recognises(values[rows], target[rows], classes=classes):
-            told = f"{name} has {len(distinct):,} values in {len(target):,} rows: if rows of one {name} belong together"
+            told = f"{name} has {n_values:,} values in {len(target):,} rows: if rows of one {name} belong together"
             notes.append(Message(f"{told}, say ", Argument("groups", name), "."))
     return notes[:_NOTES]
 
@@ -66,7 +67,14 @@ def _repeating(column: pd.Series, name: str) -> FloatArray | None:
     counts = np.unique(values[~np.isnan(values)], return_counts=True)[1]
     if not _FEWEST_VALUES <= len(counts) <= counts.sum() / 2 or counts.max() > _MOST_EACH:
         return None
-    return values if np.mean(counts > 1) >= _REPEATED else None
+    return values if counts[counts > 1].sum() >= _REPEATED * counts.sum() else None
+
+
+def _several(values: FloatArray) -> BoolArray:
+    """Tell which rows have a value that others have too; those alone can be recognised."""
+    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True, equal_nan=False)
+    several: BoolArray = counts[codes] > 1
+    return several
 
 
 def _spared_by_others(codes: IntArray, target: Array, *, classes: bool) -> float:

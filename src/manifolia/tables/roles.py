@@ -4,13 +4,15 @@
 role             found where                                                    becomes
 ===============  =============================================================  ======================================
 ``numeric``      numbers, lengths of time, texts that all read as numbers,      the number
-                 also written as 61.3%, $1,200.50 or 1 250 000
+                 also written as 61.3%, $1,200.50, 73.1 kg or 09:11
 ``boolean``      booleans                                                       0 or 1
-``date``         dates, texts that are all ISO dates, or all with the day or    days since the earliest at ``fit``
-                 all with the month first where a day beyond 12 shows which
+``date``         dates, texts that are all dates in one order, such as ISO      days since the earliest at ``fit``
+                 dates; with the day or the month first where a day beyond 12
+                 shows which, or where ``dmy`` or ``mdy`` is given
 ``categorical``  categories, texts with repetitions                             one column of 0 and 1 for each level
 ``ordered``      ordered categories of pandas, or given as a list of levels     0, 1, 2, … in their order
-``identifier``   texts most of which differ                                     left out
+``text``         many different texts of several words that come again          features named by their words
+``identifier``   other texts most of which differ                               left out
 ``constant``     a single value, never missing                                  left out
 ``missing``      no value at all                                                left out
 ``drop``         given only                                                     left out
@@ -19,6 +21,7 @@ role             found where                                                    
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +33,7 @@ from manifolia._core.types import BoolArray, IntArray
 from manifolia._core.validate import check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
 from manifolia.tables.columns import (
+    has_zone,
     is_iso_date,
     key_of,
     kind_of,
@@ -41,13 +45,16 @@ from manifolia.tables.columns import (
     to_moments,
     to_numbers,
     to_places,
+    to_texts,
 )
-from manifolia.tables.naming import listing, repeated, unknown_name
-from manifolia.tables.number_formats import as_number, date_order, describe_writing, number_sign, reads
-from manifolia.tables.text import reads_as_comma_numbers
+from manifolia.tables.decimals import reads_as_comma_numbers
+from manifolia.tables.frames import is_text
+from manifolia.tables.naming import counted, listing, repeated, unknown_name
+from manifolia.tables.number_formats import TIMES, as_number, date_order, describe_writing, number_sign, reads
+from manifolia.tables.text_features import TextFeatures, is_prose, learn_texts
 
 #: What `roles` may say.
-GIVEN = ("numeric", "categorical", "ordered", "boolean", "date", "identifier", "drop")
+GIVEN = ("numeric", "categorical", "ordered", "boolean", "date", "dmy", "mdy", "text", "identifier", "drop")
 #: What takes no part in the map.
 LEFT_OUT = ("identifier", "constant", "missing", "drop")
 #: A text column with more distinct values than this share of its rows names them rather than groups them …
@@ -60,6 +67,17 @@ _NUMBER_SHARE = 0.9
 _WRITTEN_SHARE = 0.8
 #: A text column of which at least this share reads as many numbers may have been meant as numbers: that is said.
 _MIXED_SHARE = 0.5
+#: What people write among numbers and dates where there is no value. It is offered to be taken as missing, not taken:
+#: "none" may be a level.
+_PLACEHOLDERS = frozenset(
+    (
+        *(".", "..", "...", "-", "--", "---", "–", "—", "?", "??", "*", "/", "#", "_", "none", "unknown", "unk"),
+        *("missing", "empty", "blank", "nil", "void", "n.a.", "n.a", "n / a", "n/k", "na", "nan", "null", "x", "xx"),
+        *("tbd", "tba", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "not available", "not applicable"),
+        *("not known", "not recorded", "no data", "no value"),
+    )
+)
+_TOLD_MARKS = 3  # of them in a sentence
 
 
 class ColumnPlan(NamedTuple):
@@ -74,12 +92,15 @@ class ColumnPlan(NamedTuple):
     note: str = ""  # What is to be told of it, after its name
     # How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.number_formats`
     writing: str = ""
+    text: TextFeatures | None = None  # What was learned of free text
+    offer: tuple[str, ...] = ()  # Texts among numbers that seem to mean "missing"
 
 
 class _Found(NamedTuple):
     role: str
     note: str = ""
     writing: str = ""
+    offer: tuple[str, ...] = ()
 
 
 def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -99,12 +120,16 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
             levels = [key_of(level) for level in role]
             if len(levels) < 2 or repeated(levels):
                 raise ParameterError(
-                    f"roles[{column!r}] must list two or more different levels in order, got {role!r}.",
+                    f"the role of {str(column)!r} must list two or more different levels in order, got {role!r}.",
                     parameter="roles",
                 )
             checked[str(column)] = levels
         else:
-            checked[str(column)] = check_option(role, f"roles[{column!r}]", GIVEN)
+            try:
+                checked[str(column)] = check_option(role, f"the role of {str(column)!r}", GIVEN)
+            except ParameterError as error:
+                error.parameter = "roles"
+                raise
     return checked
 
 
@@ -114,7 +139,9 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> Co
         return ColumnPlan(given)
     if not column.notna().any():
         return ColumnPlan("missing")
-    role, note, writing = _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
+    role, note, writing, offer = (
+        _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
+    )
     if isinstance(role, list):
         return _plan_ordered(column, name, role, note)
     if role == "numeric":
@@ -123,14 +150,33 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> Co
         plan = ColumnPlan(role, to_booleans(column, name), note=note)
     elif role == "date":
         origin = str(np.nanmin(to_moments(column, name, writing)))
+        note = ", ".join(filter(None, ("in UTC" if has_zone(column) else "", note)))
         plan = ColumnPlan(role, to_days(column, name, origin, writing), origin=origin, note=note, writing=writing)
     elif role == "ordered":
         return _plan_ordered(column, name, None, note)
     elif role == "categorical":
-        return _plan_categorical(column, name, max_levels, note)
+        return _plan_categorical(column, name, max_levels, note)._replace(offer=offer)
+    elif role == "text":
+        return _plan_text(column, name)
     else:
         return ColumnPlan(role, note=note)
     return ColumnPlan("constant") if _is_constant(plan.values) else plan
+
+
+def as_read(column: pd.Series, name: str, preparer: Any = None) -> pd.Series | None:
+    """Return a column of texts as the numbers or dates that they stand for; None if they are texts."""
+    if not is_text(column):
+        return None
+    try:
+        if preparer is not None and name in preparer.used_:
+            role, writing = preparer.roles_[name], preparer.written_.get(name, "")
+        else:
+            role, _, writing, _ = _find_role(column, name, 30)
+        if role == "numeric":
+            return pd.Series(to_numbers(column, name, writing))
+        return pd.Series(to_moments(column, name, writing)) if role == "date" else None
+    except (TableError, TypeError):
+        return None  # what cannot be read is shown as it is
 
 
 def _is_constant(values: Any) -> bool:
@@ -139,6 +185,8 @@ def _is_constant(values: Any) -> bool:
 
 def _given_role(column: pd.Series, name: str, given: Any) -> _Found:
     """Find how texts are written that the user says are numbers or dates."""
+    if given in ("dmy", "mdy"):
+        return _Found("date", "", given if kind_of(column, name) == "text" else "")
     if given not in ("numeric", "date") or kind_of(column, name) != "text":
         return _Found(given)
     counts = column.dropna().astype(object).value_counts(sort=False)
@@ -147,11 +195,22 @@ def _given_role(column: pd.Series, name: str, given: Any) -> _Found:
         return _Found(given, _numbers_note(list(counts.index), sign) if sign else "", sign)
     order = date_order([value for value in counts.index if not is_iso_date(value)])
     if order == "unclear":
-        raise TableError(
-            f"column {name!r} has dates such as {counts.index[0]!r}, and no day beyond 12 shows whether day or month "
-            f"comes first. Write them as 2024-05-31."
-        )
+        raise _unclear_dates(name, counts.index[0])
     return _Found(given, "", order)
+
+
+def _unclear_dates(name: str, example: object) -> TableError:
+    """Make the error that asks whether day or month comes first."""
+    return TableError(
+        Message(
+            f"column {name!r} has dates such as {example!r}, and no day beyond 12 shows whether day or month comes "
+            "first. Pass ",
+            Argument("roles", {name: "dmy"}),
+            " if the day does, ",
+            Argument("roles", {name: "mdy"}),
+            " if the month does, or 'drop' to leave the column out.",
+        )
+    )
 
 
 def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
@@ -180,8 +239,16 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
             )
         )
     order = date_order(values)
-    if order in ("dmy", "mdy"):
+    if order == "unclear":
+        raise _unclear_dates(name, values[0])
+    if order:
         return _Found("date", describe_writing(order).removeprefix("dates "), order)
+    marks = [value for value, good in zip(values, reads, strict=True) if not good and _is_placeholder(value)]
+    others = [value for value in values if value not in marks]
+    dated = bool(marks and others) and (all(map(is_iso_date, others)) or bool(date_order(others)))
+    offered = bool(marks) and (dated or (0 < reads.sum() == len(others)))
+    if offered and (dated or len(others) > max_levels):
+        raise _offer_missing(name, "dates" if dated else describe_writing(sign), marks, counts)
     naming = len(values) / len(present)
     names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and len(values) > max_levels)
     share = counts.to_numpy()[reads].sum() / len(present)
@@ -190,7 +257,7 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
         odd = values[int(np.argmin(reads))]
         row = int(np.argmax((column == odd).to_numpy(dtype=bool, na_value=False)))
         hint = Message(
-            "Correct it, name the texts that mean “missing” when the file is read (",
+            "Correct it, name the texts that mean “missing” when the table is read (",
             Argument("na_values", [odd]),
             "), or pass ",
             Argument("roles", {name: "categorical"}),
@@ -201,45 +268,98 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
     if many and share >= _MIXED_SHARE:
         odd = values[int(np.argmin(reads))]
         mixed = f"{describe_writing(sign)} in {share:.0%} of its values, and texts such as {odd!r}"
+    if (names_rows or len(values) > max_levels) and not mixed and is_prose(values):
+        return _Found("text")
     if names_rows:
         why = f"; {mixed}" if mixed else ""
-        if order == "unclear":
-            why = "; dates in which day and month cannot be told apart: write 2024-05-31"
         return _Found("identifier", f"{len(values):,} different texts in {len(present):,} rows{why}")
+    if offered:
+        return _Found("categorical", _in_rows(marks, counts), offer=tuple(marks))
     return _Found("categorical", mixed)
+
+
+def _is_placeholder(value: object) -> bool:
+    return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
+
+
+def _in_rows(marks: Sequence[str], counts: pd.Series) -> str:
+    """Say in how many rows some texts are: 'unknown' in 107 rows."""
+    shown = [f"{mark!r} in {counted(int(counts[mark]), 'row')}" for mark in marks[:_TOLD_MARKS]]
+    rest = len(marks) - len(shown)
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) + f" and {rest} more" * (
+        rest > 0
+    )
+
+
+def _offer_missing(name: str, wanted: str, marks: list[str], counts: pd.Series) -> TableError:
+    """Make the error that offers to take texts among numbers or dates as missing."""
+    takes = "takes it" if len(marks) == 1 else "take them"
+    return TableError(
+        Message(
+            f"column {name!r} holds {wanted}, but {_in_rows(marks, counts)}. ",
+            Argument("na_values", list(marks)),
+            f" {takes} as missing when the table is read; ",
+            Argument("roles", {name: "categorical"}),
+            " takes every value as a category, 'drop' leaves the column out.",
+        )
+    )
 
 
 def _sign_and_reads(values: list[Any], counts: IntArray) -> tuple[str, BoolArray]:
     """Return how numbers are written, and which of the different values can be read so; plainly if that reads more."""
     plain = np.array([_reads_as_number(value) for value in values])
-    sign = "" if plain.all() else number_sign(values, counts)
-    if not sign:
+    if plain.all():
         return "", plain
-    written = np.array([_reads_as_written(value, sign) for value in values])
-    return (sign, written) if counts[written].sum() >= counts[plain].sum() else ("", plain)
+    ways = [way for way in (number_sign(values, counts), *TIMES) if way]
+    written = {way: np.array([_reads_as_written(value, way) for value in values]) for way in ways}
+    best = max(ways, key=lambda way: counts[written[way]].sum())
+    return (best, written[best]) if counts[written[best]].sum() >= max(1, counts[plain].sum()) else ("", plain)
 
 
-def _reads_as_written(value: object, sign: str) -> bool:
+def _reads_as_written(value: object, way: str) -> bool:
+    if way in TIMES:
+        return isinstance(value, (str, datetime.time)) and reads(as_number, str(value), way)
     if not isinstance(value, str):
-        return sign != "%" or value == 0  # 0.613 beside 61.3% may be a share
-    return reads(as_number, value, sign) or (sign != "%" and _reads_as_number(value))
+        return way != "%" or value == 0  # 0.613 beside 61.3% may be a share
+    lenient = way != "%" and not way.endswith("|,")
+    return reads(as_number, value, way) or (lenient and _reads_as_number(value))
 
 
 def _numbers_note(values: list[Any], sign: str) -> str:
     if not sign:
         return "text that reads as numbers"
-    example = next(value for value in values if number_sign([value], [1]) == sign)
+    own = sign.partition("|")[0]
+    texts = [value if isinstance(value, str) else str(value) for value in values]
+    signed = (text for text in texts if sign in TIMES or number_sign([text], [1]).partition("|")[0] == own)
+    example = next(signed, texts[0])
     told = f"{describe_writing(sign)} such as {example!r}"
-    return f"{told}, as the number before the sign" if sign == "%" else told
+    more = {"%": ", as the number before the sign", "clock": ", as hours", "duration": ", as days"}
+    return told + (", as a negative number" if own == "(" else more.get(own, ""))
 
 
 def _reads_as_number(value: object) -> bool:
     if not isinstance(value, str):
-        return True  # a number beside texts
+        return not isinstance(value, datetime.time)  # a number beside texts
     unsigned = value.strip().lstrip("+-")
     if len(unsigned) > 1 and unsigned[0] == "0" and unsigned.isdigit():
         return False  # 01234 is a code: the zero would be lost
     return reads(plain_number, value)
+
+
+def _plan_text(column: pd.Series, name: str) -> ColumnPlan:
+    texts, present = to_texts(column)
+    learned = learn_texts(texts)
+    if learned is None:
+        raise TableError(
+            Message(
+                f"the texts of column {name!r} have no word in common, and nothing can be learned from them. Pass ",
+                Argument("roles", {name: "drop"}),
+                " to leave the column out.",
+            ),
+            parameter="roles",
+        )
+    note = f"{counted(len(learned.labels), 'feature')}, such as {learned.labels[0]!r}"
+    return ColumnPlan("text", np.where(present, 0.0, np.nan), note=note, text=learned)
 
 
 def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: str) -> ColumnPlan:
@@ -260,7 +380,7 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
     unknown = [key for i, key in enumerate(keys) if key not in levels and (codes == i).any()]
     if unknown:
         told = f"column {name!r} has levels that are not in the order given for it: {listing(unknown)}."
-        raise TableError(Message(told, f" roles[{name!r}] must list all of them."), parameter="roles")
+        raise TableError(Message(told, " Its role must list all of them."), parameter="roles")
     numbers = to_places(codes, keys, levels)
     if _is_constant(numbers):
         return ColumnPlan("constant")

@@ -13,11 +13,12 @@ import numpy as np
 
 from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.precision import Unit, confused_columns
-from manifolia._core.types import BoolArray, FloatArray, IntArray
+from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
+from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
-from manifolia.tables.frames import Source
+from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, listing, place_of_row
-from manifolia.tables.roles import ColumnPlan, plan_column
+from manifolia.tables.roles import ColumnPlan, check_roles, plan_column
 
 #: Numbers that are looked at together: 64 MiB.
 _CHUNK = 2**23
@@ -25,6 +26,7 @@ _CHUNK = 2**23
 _NUMBERED_ROWS = 10
 #: A spread this small beside the mean is rounding: the column is constant to the precision of its numbers.
 _ROUNDING = 1e-12
+_HOLDS_NUMBERS = "; "  # in the note on a column of names: what else is in it
 _NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
 
 
@@ -37,6 +39,23 @@ class Survey(NamedTuple):
     n_missing: IntArray  # (d,): missing values
     numbered: BoolArray  # (d,): whether a column of whole numbers looks like a row's number
     units: dict[int, Unit]  # Position to how its numbers are brought to single precision, where that would confuse them
+
+
+class LookedAt(NamedTuple):
+    """A raw table that was looked at, for `TablePreparer.fit`."""
+
+    source: Source
+    given: dict[str, Any]  # Column to role, where the user gave one
+    survey: Survey | None  # None for a sparse matrix, whose cells are numbers
+
+
+def look_at(X: ArrayLike, roles: Any = None, max_levels: int = 30) -> LookedAt:
+    """Look at a raw table, and refuse what needs a decision."""
+    source = open_source(X)
+    given = check_roles(roles, source.names)
+    if source.shape[0] < 2:
+        raise TableError("the table has 1 sample (row): nothing differs in it. A map needs several rows.")
+    return LookedAt(source, given, None if is_sparse(source.values) else survey(source, given, max_levels))
 
 
 def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
@@ -74,6 +93,8 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
 def _middle(values: FloatArray, role: str) -> float:
     if role == "categorical":
         return float(np.bincount(values.astype(np.intp)).argmax())
+    if role == "text":
+        return 0.0
     if role in ("ordered", "boolean"):
         return float(np.sort(values)[(len(values) - 1) // 2])  # a level that exists, not the middle of two
     return float(np.median(values))
@@ -153,9 +174,20 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         return lambda i: columns.roles[i] == role
 
     used = ~np.isnan(columns.fill)
+    too_many = "Left out, because there are too many different texts to be categories"
     tell(
-        lambda i: columns.roles[i] == "identifier" and bool(plan_note(i)),
-        "Left out, because there are too many different texts to be categories",
+        lambda i: columns.roles[i] == "identifier" and bool(plan_note(i)) and _HOLDS_NUMBERS not in plan_note(i),
+        too_many,
+        plan_note,
+        " Such a column can name the rows, if it differs in all of them: ",
+        Argument("key", Word("column")),
+        "; or say which rows belong together: ",
+        Argument("groups", Word("column")),
+        ".",
+    )
+    tell(
+        lambda i: columns.roles[i] == "identifier" and _HOLDS_NUMBERS in plan_note(i),
+        too_many,
         plan_note,
         " Pass ",
         Argument("roles", {Word("column"): "categorical"}),
@@ -175,12 +207,25 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         lambda i: counted(n_levels[i], "level"),
     )
     tell(
-        lambda i: columns.roles[i] == "categorical" and bool(plan_note(i)),
+        has("text"),
+        "Texts, as features of their words",
+        plan_note,
+        " Pass ",
+        Argument("roles", {Word("column"): "drop"}),
+        " to leave such a column out.",
+    )
+    for i, plan in columns.plans.items():
+        if plan.offer:
+            takes = "takes it" if len(plan.offer) == 1 else "take them"
+            named = Argument("na_values", list(plan.offer))
+            notes.append(Message(f"{names[i]}: {plan.note}; ", named, f" {takes} as missing."))
+    tell(
+        lambda i: columns.roles[i] == "categorical" and bool(plan_note(i)) and not columns.plans[i].offer,
         "Taken as categories, because there are texts among the numbers",
         plan_note,
         " If these texts mean “missing”, name them by ",
         Argument("na_values"),
-        " when the file is read: then the column is taken as numbers.",
+        " when the table is read: then the column is taken as numbers.",
     )
     tell(
         lambda i: columns.roles[i] == "categorical" and bool(columns.plans[i].pooled),
@@ -232,4 +277,5 @@ def _ends(levels: Sequence[str], limit: int = 5) -> list[str]:
 
 def _day(origin: str) -> str:
     day, _, time = origin.partition("T")
-    return day if not time or (time.startswith("00:00:00") and not time.strip("0:.")) else origin
+    time = time.rstrip("0").rstrip(".") if "." in time else time
+    return f"{day} {time.removesuffix(':00')}" if time.strip("0:.") else day

@@ -7,15 +7,12 @@ table gives the same bits from CSV as from Parquet.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import io
 import itertools
-import zlib
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -24,10 +21,17 @@ import pandas as pd
 from manifolia._core.memory import RAISE_LIMIT, format_bytes, limit_now
 from manifolia._core.messages import Argument, Message, Word
 from manifolia.exceptions import TableError
+from manifolia.tables.decimals import (
+    comma_columns,
+    is_pointed,
+    read_pointed,
+    read_thousands,
+    refuse_doubtful_commas,
+    with_fractions,
+)
+from manifolia.tables.files import TableFile, find_encoding
 from manifolia.tables.frames import is_text
-from manifolia.tables.naming import Remark, column_names, counted, listing
-
-READABLE = "CSV, TSV, Parquet (.parquet), Arrow (.arrow, .feather), NumPy (.npz, .npy) and AnnData (.h5ad) files"
+from manifolia.tables.naming import Remark, counted, distinct, listing, repeated
 
 #: What means "missing" in a text file: the empty cell and pandas' own list, but for "None", which tables use as a
 #: category (no veneer, no treatment). A list of our own does not change with the version of pandas.
@@ -59,12 +63,8 @@ _NONE = "None"
 _SEPARATORS = ("\t", ";", "|", ",")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
 _SNIFFED_ROWS = 200
+_NAMELESS_ROWS = 10  # rows below a first line of words that must hold them again for it to be no header
 _SNIFFED_LENGTH = 2**22  # characters, of wide tables
-#: What a packed file may unpack to, unless the user sets a limit: this many bytes, or this many times its own size.
-#: Numbers pack to a half or a tenth, a table of zeros to a hundredth, bombs to a thousandth.
-_UNPACKED, _PACKED, _UNPACKED_ROWS = 2**26, 200, 10_000_000
-_LONGEST = 2**25  # bytes of a line: a million columns of 32 characters
-_ROW = 100  # bytes that a row takes besides its values: its name and number
 _COLUMN = 2000  # bytes that a column takes besides its values
 _CHUNK = 2**20
 #: How the names of tables end; anything else may be no table.
@@ -73,40 +73,11 @@ _USUAL = (".csv", ".tsv", ".tab", ".txt", ".data", ".dat", ".psv")
 _EXACT: dict[str, Any] = (
     {"float_precision": "round_trip"} if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1] else {}
 )
-_HEAD = 2**16
-#: How a file begins that gzip has packed.
-PACKED = b"\x1f\x8b"
-#: Beyond this share of control characters, the start of a file is no text.
-_CONTROL_SHARE = 0.02
-#: UTF-32's mark begins with UTF-16's, so it comes first.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_KNOWN_BINARY = (
-    (b"PAR1", "a Parquet file: give its name the suffix .parquet"),
-    (b"ARROW1", "an Arrow file: give its name the suffix .arrow"),
-    (b"\x89HDF", "an HDF5 file: give its name the suffix .h5ad if it holds AnnData"),
-    (b"\x93NUMPY", "a NumPy file: give its name the suffix .npy"),
-    (b"PK\x03\x04", "a zip archive, such as a spreadsheet (.xlsx) or .npz: save a spreadsheet as CSV first"),
-    (b"\xd0\xcf\x11\xe0", "an old spreadsheet (.xls): save it as CSV first"),
-    (b"%PDF", "a PDF file"),
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"BZh", "compressed by bzip2: unpack it first"),
-    (b"\xfd7zXZ", "compressed by xz: unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"),
-)
-#: Such as 12,5 and −0,25 and 1.234,5: a comma before the decimals, maybe points between the thousands.
-_COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?"
-_WHOLE_NUMBER = r"[+-]?\d+"
 #: With a point or a comma before the decimals.
 _NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
-#: Such as 1,234 and 12,345,678: these may as well be thousands.
-_THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
+#: 01234 is a code: as a number it would lose its zero.
+_CODE = r"\s*0\d+\s*"
+_MAYBE_CODE = re.compile(r"(?:^|[\s,;|\"'])0\d")
 
 
 class TextTable(NamedTuple):
@@ -118,48 +89,80 @@ class TextTable(NamedTuple):
 
 
 class _Layout(NamedTuple):
+    named: bool  # Whether the first line holds names
     #: With an empty name before the first, where rows have one field more: the row's name, as R writes it.
     #: With one after the last, where that further field is always empty: a separator at the end of each row.
     header: list[str]
+    twice: list[str]  # Names that several columns have in the file
     unnamed_first: bool
     #: (place, text) to how often that text, which means "missing", is in that column; the empty cell is not told.
     marks: Mapping[tuple[int, str], int]
 
 
 def read_text(
-    path: Path, *, sep: str | None = None, decimal: str | None = None, na_values: Sequence[str] = ()
+    file: TableFile,
+    *,
+    sep: str | None = None,
+    decimal: str | None = None,
+    na_values: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> TextTable:
     """Read a delimited text file."""
     _check_sign(sep, decimal)
-    encoding = _encoding(path)
-    _check_size(path)
-    notes: list[str] = []
+    encoding, notes = find_encoding(file, encoding)
+    file.check_size()
+    chosen = sep is not None and file.suffix not in (".tsv", ".tab")  # whose name says it
     if sep is None:
-        sep = _sniff(path, encoding)
-    layout = _survey(path, encoding, sep)
+        sep = _sniff(file, encoding)
+    layout = _survey(file, encoding, sep, chosen=chosen)
+    notes += _tell_header(file, layout)
     missing: Any = [*MISSING_TEXTS, *na_values]
-    frame = _parse(path, encoding, sep, decimal or ".", layout, missing)
+
+    def parse(decimal: str, **only: Any) -> pd.DataFrame:
+        return _parse(file, encoding, sep, decimal, layout, missing, **only)
+
+    frame = parse(decimal or ".")
     among_numbers = _none_among_numbers(frame)
     if among_numbers:
         missing = {i: [*missing, _NONE] if i in among_numbers else missing for i in range(len(layout.header))}
         told = listing([layout.header[i] for i in among_numbers])
-        notes.append(f"{path.name}: {_NONE!r} was read as missing where all other values are numbers, in {told}.")
-        frame = _parse(path, encoding, sep, decimal or ".", layout, missing)
+        notes.append(f"{file.name}: {_NONE!r} was read as missing where all other values are numbers, in {told}.")
+        frame = parse(decimal or ".")
     if decimal is None:
-        columns = _comma_columns(frame)
+        columns = comma_columns(frame)
         if columns:
-            _refuse_doubtful_commas(path, frame, columns, layout.header)
+            fractions = with_fractions(frame)
+            if fractions:  # 1.234 may be a number with separated thousands
+                texts = parse(",", usecols=fractions, dtype=str)
+                fractions = [i for i in fractions if not is_pointed(texts[i])]
+            refuse_doubtful_commas(file, frame, columns, fractions, layout.header)
             told = listing([layout.header[i] for i in columns])
-            read = f"{path.name}: the comma was read as the decimal sign, for {told}. Set "
+            read = f"{file.name}: the comma was read as the decimal sign, for {told}. Set "
             notes.append(Message(read, Argument("decimal"), " to choose."))
-            frame = _parse(path, encoding, sep, ",", layout, missing)
+            frame = parse(",")
+            decimal = ","
     elif decimal == ".":
-        columns = _read_thousands(frame, _comma_columns(frame))
+        columns = read_thousands(frame, comma_columns(frame))
         if columns:
             told = listing([layout.header[i] for i in columns])
-            notes.append(f"{path.name}: the comma was read as separating thousands, for {told}.")
-    notes += _tell_marks(path, frame, layout)
-    frame, row_names, more = _name_columns(frame, layout, path)
+            notes.append(f"{file.name}: the comma was read as separating thousands, for {told}.")
+    if decimal == ",":
+        columns = read_pointed(frame)
+        if columns:
+            told = listing([layout.header[i] for i in columns])
+            notes.append(f"{file.name}: the point was read as separating thousands, for {told}.")
+    whole = _with_codes(file, encoding, frame)
+    if whole:
+        texts = parse(decimal or ".", usecols=whole, dtype=str)
+        coded = [i for i in whole if texts[i].str.fullmatch(_CODE).any()]
+        for i in coded:
+            frame[i] = texts[i].str.strip()
+        if coded:
+            told = listing([layout.header[i] or f"column {i + 1}" for i in coded])
+            text = f"{file.name}: codes with leading zeros stay texts: {told}. Pass "
+            notes.append(Message(text, Argument("roles", {Word("column"): "numeric"}), " to take them as numbers."))
+    notes += _tell_marks(file, frame, layout)
+    frame, row_names, more = _name_columns(frame, layout, file)
     return TextTable(frame, row_names, notes + more)
 
 
@@ -179,88 +182,29 @@ def _check_sign(sep: str | None, decimal: str | None) -> None:
         )
 
 
-def _is_packed(path: Path) -> bool:
-    with path.open("rb") as stream:
-        return stream.read(2) == PACKED
+def _open_text(file: TableFile, encoding: str) -> IO[str]:
+    return io.TextIOWrapper(file.open(), encoding=encoding, newline="")
 
 
-def _open_bytes(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
+def _rows(stream: IO[str], sep: str) -> Any:
+    """Return a reader of rows; runs of blanks count as one separator, and those at the ends of a line as none."""
+    if sep != " ":
+        return csv.reader(stream, delimiter=sep)
+    return csv.reader((line.replace("\t", " ").strip() for line in stream), delimiter=" ", skipinitialspace=True)
 
 
-def _open_text(path: Path, encoding: str) -> IO[str]:
-    return io.TextIOWrapper(_open_bytes(path), encoding=encoding, newline="")
-
-
-def _encoding(path: Path) -> str:
-    """Return the encoding that the byte order mark tells, else UTF-8; refuse what is no text."""
-    try:
-        with _open_bytes(path) as stream:
-            head = stream.read(_HEAD)
-    except (EOFError, OSError, zlib.error) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
-    if not head.strip():
-        raise TableError(f"{path} is empty. A table needs a header line and at least one row.")
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            return encoding
-    for magic, what in _KNOWN_BINARY:
-        if head.startswith(magic):
-            raise TableError(f"{path} is not text but {what}.")
-    codes = np.frombuffer(head, dtype=np.uint8)
-    control = (codes < 32) & (codes != 9) & (codes != 10) & (codes != 12) & (codes != 13)
-    if (codes == 0).any() or control.mean() > _CONTROL_SHARE:
-        raise TableError(
-            f"{path} is not text (byte {int(codes[control][0])} at position {int(np.argmax(control))}). These can be "
-            f"read: {READABLE}."
-        )
-    return "utf-8"
-
-
-def _check_size(path: Path) -> None:
-    """Go through the bytes of a file, unpacked: refuse what would not fit into memory before anything is parsed."""
-    most = limit_now()
-    most_rows = most // _ROW
-    if _is_packed(path):
-        most = limit_now(unless_set=max(_UNPACKED, _PACKED * path.stat().st_size))
-        most_rows = limit_now(unless_set=_UNPACKED_ROWS * _ROW) // _ROW
-    size = n_lines = length = 0
-    try:
-        with _open_bytes(path) as stream:
-            while chunk := stream.read(_CHUNK):
-                size += len(chunk)
-                n_lines += chunk.count(b"\n")
-                last = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
-                length = length + len(chunk) if last < 0 else len(chunk) - last
-                if length > _LONGEST:
-                    raise TableError(
-                        f"{path} has a line of more than {format_bytes(_LONGEST)}, the most that is read. Is "
-                        f"{path.name} a table at all?"
-                    )
-                if size > most or n_lines > most_rows:
-                    raise TableError(
-                        f"{path} is not read: it has more than "
-                        f"{f'{format_bytes(most)} of text' if size > most else f'{most_rows:,} rows'}. Unless you set "
-                        f"a limit, a table may have as much text as 80 % of the free memory; and a packed one "
-                        f"{format_bytes(_UNPACKED)} or {_PACKED} times its size, in {_UNPACKED_ROWS:,} rows. "
-                        f"{RAISE_LIMIT}"
-                    )
-    except (EOFError, OSError, zlib.error) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
-
-
-def _sniff(path: Path, encoding: str) -> str:
+def _sniff(file: TableFile, encoding: str) -> str:
     """Return the separator that splits the most rows into as many fields as the header has."""
     try:
         lines, length = [], 0
-        with _open_text(path, encoding) as stream:
+        with _open_text(file, encoding) as stream:
             for line in itertools.islice(stream, _SNIFFED_ROWS):
                 lines.append(line)
                 length += len(line)
                 if length > _SNIFFED_LENGTH:
                     break
     except UnicodeError as error:
-        raise _not_this_encoding(path, encoding, error) from error
+        raise _not_this_encoding(file, encoding, error) from error
     best, best_score = ",", (0.0, 0)
     for sep in _SEPARATORS:
         try:
@@ -272,28 +216,83 @@ def _sniff(path: Path, encoding: str) -> str:
         score = (sum(width == widths[0] for width in widths) / len(widths), widths[0])
         if score > best_score:
             best, best_score = sep, score
-    return best
+    return " " if best_score[0] < 1.0 and _by_blanks(lines) else best
 
 
-def _not_this_encoding(path: Path, encoding: str, error: UnicodeError) -> TableError:
+def _by_blanks(lines: list[str]) -> bool:
+    """Tell whether lines are columns with blanks between them, one of them at least of numbers."""
+    rows = [line.split() for line in lines if line.strip()]
+    widths = {len(row) for row in rows[1:]}
+    if len(widths) != 1 or not 0 <= (width := widths.pop()) - len(rows[0]) <= 1 or width < 2:
+        try:  # texts in quotation marks may hold blanks
+            quoted = [row for row in _rows(io.StringIO("".join(lines)), " ") if row]
+        except csv.Error:
+            return False
+        widths = {len(row) for row in quoted[1:]}
+        if len(widths) != 1 or not 0 <= (width := widths.pop()) - len(quoted[0]) <= 1 or width < 2:
+            return False
+        rows = quoted
+    return any(all(re.fullmatch(_NUMBER, row[j]) for row in rows[1:]) for j in range(width))
+
+
+def _not_this_encoding(file: TableFile, encoding: str, error: UnicodeError) -> TableError:
     where = f" (byte {error.object[error.start]:#04x})" if isinstance(error, UnicodeDecodeError) else ""
     name = {"utf-8-sig": "UTF-8"}.get(encoding, encoding.upper())
-    return TableError(
-        f"{path} is not {name} text{where}. It may be in an older encoding such as Latin-1 or Windows-1252: "
-        f"save it as UTF-8, or read it with pandas.read_csv(..., encoding=...) and pass the frame."
+    told = f"{file} is not {name} text{where}. Pass "
+    return TableError(Message(told, Argument("encoding", Word("NAME")), " if you know its encoding."))
+
+
+def _has_names(rows: list[list[str]]) -> bool:
+    """Tell whether the first line holds names: not if it has numbers where the rows have, or only what comes again."""
+    first, rest = rows[0], rows[1:]
+    if not rest or any(len(row) != len(first) for row in rest) or not all(name.strip() for name in first):
+        return True
+    numbers = [j for j, text in enumerate(first) if re.fullmatch(_NUMBER, text.strip())]
+    columns = [[row[j].strip() for row in rest] for j in range(len(first))]
+    again = [first[j].strip() in columns[j] for j in range(len(first))]
+    if not numbers:  # letters that stand for levels
+        return not (len(first) > 1 and len(rest) >= _NAMELESS_ROWS and all(again))
+    if any(not all(re.fullmatch(_NUMBER, text) for text in columns[j] if text not in MISSING_TEXTS) for j in numbers):
+        return True
+    texts = [j for j in range(len(first)) if j not in numbers]
+    if any(all(re.fullmatch(_NUMBER, text) for text in columns[j]) for j in texts):
+        return True  # a word above numbers
+    values = [float(first[j].replace(",", ".")) for j in numbers]
+    if len(set(values)) < len(values):
+        return False  # names differ
+    rising = all(before < after for before, after in itertools.pairwise(values))
+    # Years, places and wavelengths rise; a single number beside words may be a year.
+    return rising if len(values) > 1 else not any(again[j] for j in texts) and values[0] % 1 == 0
+
+
+def _tell_header(file: TableFile, layout: _Layout) -> list[str]:
+    """Say what became of the names of columns."""
+    if not layout.named:
+        last = len(layout.header)
+        return [
+            f"{file.name}: the first line holds values, not names; the columns are called column 1 to column {last}."
+        ]
+    twice = [name for name in layout.twice if name]
+    return (
+        [f"{file.name}: several columns have one name; the later ones are numbered: {listing(twice)}."] if twice else []
     )
 
 
-def _survey(path: Path, encoding: str, sep: str) -> _Layout:
-    """Go through the rows: header, ragged rows, no rows."""
+def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layout:
+    """Go through the rows: header, ragged rows, no rows; `chosen`: whether the user said what separates fields."""
     header: list[str] = []
-    longer, open_end = False, True
+    longer, open_end, named = False, True, True
     expected = n_rows = 0
     marks: Counter[tuple[int, str]] = Counter()
     try:
-        with _open_text(path, encoding) as stream:
-            reader = csv.reader(stream, delimiter=sep)
-            for row in reader:
+        with _open_text(file, encoding) as stream:
+            reader = _rows(stream, sep)
+            first = list(itertools.islice((row for row in reader if row), _SNIFFED_ROWS))
+            named = not first or _has_names(first)
+        with _open_text(file, encoding) as stream:
+            reader = _rows(stream, sep)
+            nameless = [] if named else [[f"column {i + 1}" for i in range(len(first[0]))]]
+            for row in itertools.chain(nameless, reader):
                 if not row:
                     continue
                 if not header:
@@ -301,7 +300,7 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                     expected = len(header)
                     if expected * _COLUMN > limit_now():
                         raise TableError(
-                            f"{path} is not read: its first line has {expected:,} fields, and the memory limit of "
+                            f"{file} is not read: its first line has {expected:,} fields, and the memory limit of "
                             f"{format_bytes(limit_now())} is too low for so many columns. {RAISE_LIMIT}"
                         )
                     continue
@@ -309,60 +308,76 @@ def _survey(path: Path, encoding: str, sep: str) -> _Layout:
                 if n_rows == 1 and len(row) == len(header) + 1:
                     longer, expected = True, len(row)
                 if len(row) != expected:
-                    raise _ragged(path, reader.line_num, len(row), expected, sep)
+                    looks = _sniff(file, encoding) if chosen else None
+                    if looks is not None and not any(looks in name for name in header):
+                        looks = sep  # nothing else to be seen
+                    raise _ragged(file, reader.line_num, len(row), expected, sep, looks)
                 open_end &= not row[-1].strip()
                 if not _TOLD_MARKS.isdisjoint(row):
                     marks.update((i, text) for i, text in enumerate(row) if text in _TOLD_MARKS)
     except csv.Error as error:
         raise TableError(
-            f"{path}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
+            f"{file}, line {reader.line_num}: {error}. Is a quotation mark opened and never closed?"
         ) from error
     except UnicodeError as error:
-        raise _not_this_encoding(path, encoding, error) from error
+        raise _not_this_encoding(file, encoding, error) from error
     except (EOFError, OSError) as error:
-        raise TableError(f"{path} cannot be read: {error}.") from error
+        raise TableError(f"{file} cannot be read: {error}.") from error
     if not header:
-        raise TableError(f"{path} is empty. A table needs a header line and at least one row.")
+        raise TableError(f"{file} is empty. A table needs a header line and at least one row.")
     if len(header) == 1:
         other = [sign for sign in _SEPARATORS if sign != sep and sign in header[0]]
         if other:
             raise TableError(
                 Message(
-                    f"{path} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates "
+                    f"{file} has a single column named {header[0]!r} when {_NAMES.get(sep, repr(sep))} separates "
                     f"fields. The separator looks like {_NAMES[other[0]]}: pass ",
                     Argument("sep", other[0]),
                     ".",
                 )
             )
     if not n_rows:
-        raise TableError(f"{path} has a header and no rows. A table needs at least one row.")
-    column_names([name for name in header if name], source=str(path))
+        resembles = {
+            "{": " It looks like JSON: give its name the suffix .json.",
+            "<": " It looks like HTML or XML, which is not read: save the table as CSV.",
+        }
+        hint = resembles.get((header[0] or "").lstrip("[")[:1], "")
+        raise TableError(f"{file} has a header and no rows. A table needs at least one row.{hint}")
+    twice = repeated(name for name in header if name)
+    if twice:
+        given = iter(distinct([name for name in header if name]))
+        header = [next(given) if name else "" for name in header]
     if longer:
         header = [*header, ""] if open_end else ["", *header]
-    return _Layout(header, longer and not open_end, marks)
+    return _Layout(named, header, twice, longer and not open_end, marks)
 
 
-def _ragged(path: Path, line: int, got: int, expected: int, sep: str) -> TableError:
-    usual = path.name.lower().removesuffix(".gz").endswith(_USUAL)
-    doubt = "" if usual else f" Is {path.name} a table at all? Its name does not look like one (.csv, .tsv)."
-    message = Message(
-        f"{path}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. The separator is taken to "
-        f"be {_NAMES.get(sep, repr(sep))}; pass ",
-        Argument("sep", Word()),
-        f" if it is another one, or mend the line (texts that hold the separator need quotation marks).{doubt}",
-    )
-    return TableError(message)
+def _ragged(file: TableFile, line: int, got: int, expected: int, sep: str, looks: str | None) -> TableError:
+    usual = file.name.lower().removesuffix(".gz").endswith(_USUAL)
+    doubt = "" if usual else f" Is {file.name} a table at all? Its name does not look like one (.csv, .tsv)."
+    name, option = _NAMES.get(sep, repr(sep)), Argument("sep", Word())
+    told = f"{file}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. "
+    mend = f"or mend the line (texts that hold the separator need quotation marks).{doubt}"
+    if looks is None:
+        taken = (f"The separator is taken to be {name}; pass ", option, " if it is another one,")
+    elif looks == sep:
+        taken = (f"Fields are separated by {name}, as was said. Leave ", option, " out to have the separator found,")
+    else:
+        taken = (f"They look separated by {_NAMES[looks]}, and not by {name}: pass ", Argument("sep", looks), ",")
+    return TableError(Message(told, *taken, f" {mend}"))
 
 
-def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, missing: Any) -> pd.DataFrame:
+def _parse(
+    file: TableFile, encoding: str, sep: str, decimal: str, layout: _Layout, missing: Any, **only: Any
+) -> pd.DataFrame:
     names = list(range(len(layout.header)))  # by place: a header may have empty names
     try:
-        with _open_text(path, encoding) as stream:
+        with _open_text(file, encoding) as stream:
             return pd.read_csv(
                 stream,
-                sep=sep,
+                sep=r"\s+" if sep == " " else sep,
                 decimal=decimal,
-                header=0,
+                header=0 if layout.named else None,
                 names=names,
                 index_col=False,
                 na_values=missing,
@@ -370,16 +385,10 @@ def _parse(path: Path, encoding: str, sep: str, decimal: str, layout: _Layout, m
                 skipinitialspace=True,
                 low_memory=False,
                 **_EXACT,
+                **only,
             )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise TableError(f"{path} cannot be read as a table: {error}.") from error
-
-
-def reads_as_comma_numbers(texts: pd.Series) -> bool:
-    """Tell whether texts are numbers with a comma before the decimals."""
-    values = pd.Series(texts.unique()).astype(str).str.strip()
-    commas = values.str.fullmatch(_COMMA_NUMBER)
-    return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
+        raise TableError(f"{file} cannot be read as a table: {error}.") from error
 
 
 def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
@@ -395,87 +404,52 @@ def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
     return places
 
 
-def _tell_marks(path: Path, frame: pd.DataFrame, layout: _Layout) -> list[str]:
+def _tell_marks(file: TableFile, frame: pd.DataFrame, layout: _Layout) -> list[str]:
     """Say which texts of text columns were read as missing: there they may have been meant as categories."""
     told = [
         Remark(layout.header[i] or f"column {i + 1}", f"{text!r} in {counted(count, 'row')}")
         for (i, text), count in sorted(layout.marks.items())
         if is_text(frame[i])
     ]
-    return [f"{path.name}: texts read as missing: {listing(told)}."] if told else []
+    return [f"{file.name}: texts read as missing: {listing(told)}."] if told else []
 
 
-def _comma_columns(frame: pd.DataFrame) -> list[Any]:
-    texts = [name for name in frame.columns if is_text(frame[name])]
-    return [name for name in texts if reads_as_comma_numbers(frame[name].dropna())]
+def _with_codes(file: TableFile, encoding: str, frame: pd.DataFrame) -> list[int]:
+    """Return the places of columns of whole numbers, of which some may be codes with leading zeros."""
+    numbers = [i for i in frame.columns if isinstance(frame[i].dtype, np.dtype) and frame[i].dtype.kind in "if"]
+    whole = [int(i) for i in numbers if not (frame[i].dropna() % 1).any()]
+    if not whole:
+        return []
+    with _open_text(file, encoding) as stream:
+        before = ""
+        while chunk := stream.read(_CHUNK):
+            if _MAYBE_CODE.search(before + chunk):
+                return whole
+            before = chunk[-2:]
+    return []
 
 
-def _refuse_doubtful_commas(path: Path, frame: pd.DataFrame, columns: list[Any], header: list[str]) -> None:
-    present = pd.concat([frame[name].dropna().astype(str).str.strip() for name in columns])
-    points = [
-        header[i] or f"column {i + 1}"
-        for i in range(len(header))
-        if isinstance(frame[i].dtype, np.dtype) and frame[i].dtype.kind == "f" and (frame[i].dropna() % 1).any()
-    ]
-    with_comma = present[present.str.contains(",")]
-    names = [header[i] or f"column {i + 1}" for i in columns]
-    where = f"column{'s' * (len(names) > 1)} {listing(names)}"
-    done = Message(" The column can then be left out with ", Argument("roles", {names[0]: "drop"}), ".")
-    if with_comma.str.fullmatch(_THOUSANDS).all():
-        raise TableError(
-            Message(
-                f"{path} has numbers such as {with_comma.iloc[0]!r} in {where}, where the comma may separate "
-                "thousands or decimals. Pass ",
-                Argument("decimal", "."),
-                " if it separates thousands, ",
-                Argument("decimal", ","),
-                " if it is the decimal sign.",
-                done,
-            )
-        )
-    if points:
-        raise TableError(
-            Message(
-                f"{path} has numbers with a decimal comma (such as {with_comma.iloc[0]!r}) in {where} and with a "
-                f"decimal point in {listing(points)}. Write all of them with the same sign, or pass ",
-                Argument("decimal", "."),
-                " or ',', with which the others are texts.",
-                done,
-            )
-        )
-
-
-def _read_thousands(frame: pd.DataFrame, columns: list[Any]) -> list[Any]:
-    """Read, in place, numbers whose commas separate thousands: a decimal point that was asked for says so."""
-    converted = []
-    for name in columns:
-        texts = frame[name].astype(object).str.strip()
-        present = texts.dropna()
-        if present[present.str.contains(",")].str.fullmatch(_THOUSANDS).all():
-            frame[name] = pd.to_numeric(texts.str.replace(",", ""))
-            converted.append(name)
-    return converted
-
-
-def _name_columns(frame: pd.DataFrame, layout: _Layout, path: Path) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
+def _name_columns(
+    frame: pd.DataFrame, layout: _Layout, file: TableFile
+) -> tuple[pd.DataFrame, list[str] | None, list[str]]:
     """Give columns their names; a first column without one that is distinct names the rows."""
     labels = layout.header
     notes: list[str] = []
     row_names: list[str] | None = None
     if len(labels) > 1 and not labels[0] and frame[0].notna().all() and frame[0].is_unique:
         row_names = [str(value) for value in frame[0]]
-        notes.append(f"{path.name}: the first column has no name; it names the rows and is no feature.")
+        notes.append(f"{file.name}: the first column has no name; it names the rows and is no feature.")
         frame, labels = frame.iloc[:, 1:], labels[1:]
     elif layout.unnamed_first:
         raise TableError(
-            f"{path} has one field more in its rows than in its header, and the first is no distinct name of the row. "
+            f"{file} has one field more in its rows than in its header, and the first is no distinct name of the row. "
             f"Give every column a name."
         )
     keep = [i for i, label in enumerate(labels) if label or not frame.iloc[:, i].isna().all()]
     names = [labels[i] or f"column {i + 1}" for i in keep]
     empty = len(labels) - len(keep)
     if empty:  # a separator at the end of each line
-        notes.append(f"{path.name}: {empty} empty column{'s' * (empty > 1)} without a name left out.")
+        notes.append(f"{file.name}: {empty} empty column{'s' * (empty > 1)} without a name left out.")
     frame = frame.iloc[:, keep]
-    frame.columns = pd.Index(column_names(names, source=str(path)))
+    frame.columns = pd.Index(distinct(names))
     return frame, row_names, notes

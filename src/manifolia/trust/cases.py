@@ -18,7 +18,7 @@ from manifolia.exceptions import ParameterError
 from manifolia.extension.guide import FittedGuide
 from manifolia.forest.targets import read_target
 from manifolia.tables.frames import as_frame
-from manifolia.tables.preparer import PlainRows
+from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.clusters import Clusters, read_clusters
 
 _METRICS = ("euclidean", "cosine", "manhattan")
@@ -39,6 +39,7 @@ class Case:
     forest: Any = None  # The fitted forest behind the map, if there is one
     clusters: Clusters | None = None  # None: those that one sees in the map
     columns: Sequence[tuple[str, Array]] = field(default_factory=list)  # The user's columns, one of which may leak
+    n_targets: int = 1  # That the map was made with; of several none is judged
     guide: FittedGuide | None = None  # The cross-fitted model that placed the rows, if it was not the forest
 
 

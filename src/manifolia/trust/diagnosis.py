@@ -37,9 +37,9 @@ class Diagnosis:
     rows : DataFrame
         One row per row of the map: ``verdict`` ("solid", "torn", "chance", "foreign", "cannot tell" or "not judged"),
         ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its neighbours
-        that lie far away), ``restless`` (NaN: it needs refits), ``novelty`` (share of rows that are less far from their
-        neighbours) and ``evidence`` (share of its neighbours that map and data have in common, the lesser of both
-        ways).
+        that lie far away, the nearest counting most), ``restless`` (NaN: it needs refits), ``novelty`` (share of rows
+        that are less far from their neighbours) and ``evidence`` (share of its neighbours that map and data have in
+        common, the lesser of both ways).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
         "squeezed" or "cannot tell"), ``stretch``, ``share_solid`` and ``size_reason``.
@@ -87,7 +87,7 @@ class Diagnosis:
         str
             Such as "87 % of rows solid · target earned · sizes mean nothing".
         """
-        return chip(self.map, self.clusters)
+        return chip(self.map, self.clusters, self.findings)
 
     def counts(self) -> dict[str, int]:
         """Count the rows by verdict.

@@ -8,7 +8,8 @@ and the map shows more of the target than was learned,
 
 shown_i being whether the vote of row i's 10 map neighbours is right and learned_i whether the best of three held-out
 predictors is. For numbers, shown and learned are squared errors in units of the target's variance, with their sign
-changed.
+changed. Then the target is partly earned: some of what one sees was learned. Only where that is less than a tenth of
+what is shown, both counted beyond chance, it is not earned.
 
 Agreement rather than accuracy is tested, with votes divided by the share of each class: where one class is frequent, a
 rule that helps may still be right less often than always guessing that class. The test compares the number of right
@@ -42,7 +43,7 @@ _SURE, _DOUBT = 2.6, 1.64  # standard errors from which an excess is called, and
 _SEEN = 0.65  # agreement beyond chance, as a share of what is possible, that the test must be able to see
 _POWER = 0.84  # standard errors for seeing it in four cases of five
 _TWICE = np.sqrt(2.0)  # standard deviation where every agreement is counted twice
-_MOSTLY = 0.5  # share of what is shown, beyond guessing, from which the target is partly earned
+_LITTLE = 0.1  # share of what is shown, beyond guessing, below which what was learned does not make it partly earned
 
 
 class Signal(NamedTuple):
@@ -185,12 +186,15 @@ def judge_signal(evidence: Evidence, alpha: float) -> Signal:
     if size > _EXCESS and sure > _DOUBT and evidence.is_bound:
         return Signal("cannot tell", *figures, f"{beside}. From all rows more may be learned than from a sample.", {})
     if size > _EXCESS and sure > _SURE:
-        blind = float(np.bincount(y).max() / len(y)) if n_classes else 0.0
-        share = (figures[2] - blind) / max(figures[1] - blind, 1e-12)
-        verdict = "partly" if share >= _MOSTLY else "not earned"
-        return Signal(verdict, *figures, f"{beside}: the map shows more than was learned.", {})
+        known = [_beyond_chance(said, y, n_classes) for said in (evidence.shown, evidence.held_out[best].said)]
+        if known[1] < _LITTLE * known[0]:
+            return Signal("not earned", *figures, f"{beside}: next to nothing of what the map shows was learned.", {})
+        return Signal("partly", *figures, f"{beside}: the map shows more than was learned.", {})
     if size > _EXCESS and sure > _DOUBT:
         return Signal("cannot tell", *figures, f"{beside}: that the map shows more may be chance.", {})
+    if not n_classes and figures[1] <= 0.0:
+        told = "it shows nothing of the target's size, though its order can be told in part"
+        return Signal("cannot tell", *figures, f"{beside}: {told}.", {})
     failed = _by_class(evidence, evidence.held_out[best].said, shown, learned, alpha) if n_classes else {}
     if failed:
         some = ", ".join(map(str, list(failed)[:3]))
@@ -222,6 +226,21 @@ def _merit(said: FloatArray, y: Array, n_classes: int) -> FloatArray:
     return -((said[:, 0] - y) ** 2) / max(float(y.var()), np.finfo(np.float64).tiny)
 
 
+def _beyond_chance(said: FloatArray, y: Array, n_classes: int) -> float:
+    """How far guesses are on the way from chance to the truth: R² of numbers, of classes with equal say for each."""
+    if not n_classes:
+        return _score(_merit(said, y, 0), 0)
+    guess, share = _even_guess(said, y, n_classes)
+    chance = float(share @ np.bincount(guess, minlength=n_classes)) / len(y)
+    return float(((guess == y).mean() - chance) / max(1.0 - chance, 1e-12))
+
+
+def _even_guess(said: FloatArray, y: Array, n_classes: int) -> tuple[IntArray, FloatArray]:
+    """The class of each row by votes that are divided by the share of the class, and these shares."""
+    share = np.bincount(y, minlength=n_classes) / len(y)
+    return (said / share).argmax(axis=1), share
+
+
 def _agreement(said: FloatArray, y: Array, n_classes: int, groups: IntArray | None) -> float:
     """By how many standard deviations guesses agree more with the target than with a permutation of it."""
     if not n_classes:
@@ -232,8 +251,7 @@ def _agreement(said: FloatArray, y: Array, n_classes: int, groups: IntArray | No
             return 0.0
         one, other = ((values - values.mean()) / values.std() for values in pair)
         return _over_error(one * other, groups, about_zero=True)
-    share = np.bincount(y, minlength=n_classes) / len(y)
-    guess = (said / share).argmax(axis=1)
+    guess, share = _even_guess(said, y, n_classes)
     told = np.bincount(guess, minlength=n_classes) / len(y)
     expected = float(share @ told)
     terms = (guess == y) - told[y] - share[guess] + expected
@@ -280,8 +298,7 @@ def _by_class(
 ) -> dict[Any, str]:
     """Find classes that the map shows and that cannot be told on rows that were left out."""
     y, n_classes = evidence.y, len(evidence.names)
-    share = np.bincount(y, minlength=n_classes) / len(y)
-    guess = (said / share).argmax(axis=1)
+    guess, _ = _even_guess(said, y, n_classes)
     failed: dict[Any, str] = {}
     for code in range(n_classes):
         own: BoolArray = y == code

@@ -14,6 +14,7 @@ import pandas as pd
 
 from manifolia._core import memory
 from manifolia._core.groups import sub_groups
+from manifolia._core.messages import Argument, Message
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
@@ -176,8 +177,12 @@ def check_level(level: str) -> None:
     check_option(level, "level", LEVELS)
     if level != "quick":
         raise ParameterError(
-            f"level={level!r} needs refits of the map, which are not there yet. Use level='quick'.", parameter="level"
-        )
+            Message(
+                Argument("level", level), " needs refits of the map, which are not there yet. Use ",
+                Argument("level", "quick"), ".",
+            ),
+            parameter="level",
+        )  # fmt: skip
 
 
 def examine(
@@ -247,7 +252,9 @@ def examine(
             f"{len(judged):,} of {n:,} rows were judged, drawn at random and compared with one another: each stands "
             f"for about {n / len(judged):.0f}, and faults among fewer rows than that are not seen."
         )
-    findings = findings_of(rows, table, signal, arranged, leaks, target=case.target_name, sampled=sampled)
+    findings = findings_of(
+        rows, table, signal, arranged, leaks, target=case.target_name, n_targets=case.n_targets, sampled=sampled
+    )
     return Diagnosis(rows, table, _empty("gaps"), about, findings, np.asarray(case.Y), labels)
 
 
@@ -358,7 +365,7 @@ def _of_clusters(
     """Judge sizes and arrangement of clusters by Euclidean distance, where the map is meant to keep that."""
     told = ""
     if guided:
-        told = "A map that a forest guides is not meant to keep the distances of the data."
+        told = "A map of forest proximities is not meant to keep the distances of the data, so they cannot judge this."
     elif part.metric != "euclidean":
         told = f"The map compares rows by {part.metric} distance, in which centres have no meaning."
     if told:

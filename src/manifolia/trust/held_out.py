@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manifolia._core.groups import deal_folds
-from manifolia._core.random import as_generator, spawn_seeds
-from manifolia._core.types import Array, FloatArray, IntArray, RandomState
+from manifolia._core.progress import Reporter
+from manifolia._core.random import spawn_seeds
+from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.validate import is_sparse
+from manifolia.exceptions import ParameterError
+from manifolia.extension.guide import Learner, Question, cross_fit
+from manifolia.extension.guide_models import Linear, Output, fit_linear
 from manifolia.extension.leaf_map import leaf_values, place_training
 from manifolia.forest.grow import default_forest, grow_forest
 from manifolia.forest.leaf_tables import LeafTable, leaf_table
@@ -22,9 +25,9 @@ from manifolia.forest.targets import Target
 
 _TREES = 100
 _ROWS_PER_TREE = 2000  # of a larger table each tree draws this many
-_FOLDS = 5
+_COLUMNS_PER_SPLIT = 40  # at most, where the target is numbers: a third of all, as usual, takes too long of wide tables
 _MOST_COLUMNS = 600  # beyond which a linear rule would take longer than all the rest
-_FEWEST_OF_CLASS = 3  # rows of a class from which a linear rule learns
+_MOST_WORK = 2e8  # rows that a linear rule learns from, times the square of the columns
 
 
 class HeldOut(NamedTuple):
@@ -48,6 +51,8 @@ def by_forest(
     target = Target(y, np.ones(n, dtype=bool), task)
     share = None if n <= _ROWS_PER_TREE else _ROWS_PER_TREE / n
     small = default_forest(target, _TREES).set_params(max_samples=share, random_state=spawn_seeds(random_state, 1)[0])
+    if not n_classes:
+        small.set_params(max_features=min(small.max_features, _COLUMNS_PER_SPLIT / rows.shape[1]))
     grown = grow_forest(rows, target, forest=small, groups=groups)
     return HeldOut("a forest", votes_out_of_bag(leaf_table(grown.forest, rows), outputs_of(y, n_classes)))
 
@@ -70,37 +75,23 @@ def by_neighbors(near: IntArray, y: Array, n_classes: int) -> HeldOut:
 def by_linear_rule(
     X: FloatArray, y: Array, n_classes: int, *, groups: IntArray | None = None, random_state: RandomState = None
 ) -> HeldOut | None:
-    """Ask shrunken linear discriminants, or a ridge regression, of the other folds; None where that takes long."""
+    """Ask the linear model that may guide a map, of the other folds; None where that takes long or cannot be had."""
     n, d = X.shape
     if d > _MOST_COLUMNS or is_sparse(X):
         return None
-    generator = as_generator(random_state)
-    said = np.tile(outputs_of(y, n_classes).mean(axis=0), (n, 1))
-    for fold in deal_folds(n, y if n_classes else None, groups, _FOLDS, generator):  # all classes in every fold
-        train = np.setdiff1d(np.arange(n), fold)
-        if n_classes:
-            train = train[np.bincount(y[train], minlength=n_classes)[y[train]] >= _FEWEST_OF_CLASS]
-        varies = np.ptp(X[train], axis=0) > 0 if len(train) else np.zeros(d, dtype=bool)
-        if not len(fold) or not varies.any() or np.ptp(y[train]) == 0:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                said[fold] = _linear(X[train][:, varies], y[train], X[fold][:, varies], n_classes)
-            except np.linalg.LinAlgError:  # columns that depend on one another beyond all digits
-                return None
-    return HeldOut("a linear rule", said) if np.isfinite(said).all() else None
+    seed, most = spawn_seeds(random_state, 1)[0], int(_MOST_WORK / d**2)
 
+    def fit(rows: FloatArray, outputs: list[Output], hold: BoolArray, *_: Array) -> Linear:
+        some = np.random.default_rng(seed).permutation(len(rows))[:most]
+        return fit_linear(rows[some], [Output(values[some], k) for values, k in outputs], hold[some])
 
-def _linear(X: FloatArray, y: Array, new: FloatArray, n_classes: int) -> FloatArray:
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.linear_model import RidgeCV
-
-    if not n_classes:
-        scale = X.std(axis=0)
-        model = RidgeCV(np.geomspace(1e-2, 1e4, 7) * len(X) / 100).fit(X / scale, y)
-        return np.asarray(model.predict(new / scale))[:, np.newaxis]
-    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(X, y)
-    shares = np.zeros((len(new), n_classes))
-    shares[:, model.classes_] = model.predict_proba(new)
-    return shares
+    target = Target(y, np.ones(n, dtype=bool), "classification" if n_classes else "regression")
+    # A column that is constant in the other folds is 0 there, exactly; else its width is what rounding leaves of it.
+    question = Question(X - np.median(X, axis=0), target, groups, None, None, seed)
+    try:
+        votes = cross_fit(Learner("a linear rule", fit, is_quiet=True), question, Reporter())
+    except ParameterError:  # it could not be trained, or says infinity
+        return None
+    said = np.zeros((n, max(n_classes, 1)))
+    said[:, np.unique(y) if n_classes else [0]] = votes  # a sample may lack a class
+    return HeldOut("a linear rule", said)

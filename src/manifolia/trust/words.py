@@ -29,18 +29,23 @@ def row_reasons(
     reasons = []
     for i, verdict in enumerate(verdicts):
         hits, back, near, wide, own, _ = compared.counts[i].tolist()
-        far = round(float(places.torn[i]) * own)
+        far = int(compared.n_far[i])
         kept = f"{hits} of its {near} nearest rows in the map are among its {wide} nearest {where}"
-        chance = f"a random place would keep {near * wide / compared.n_others[i]:.1f}"
+        chance = f"a random place keeps {near * wide / compared.n_others[i]:.1f}"
         if verdict == FOREIGN:
             times = "many" if not np.isfinite(remoteness[i]) else f"{remoteness[i]:.1f}"
             told = f"It is {times} times as far from its nearest rows in the data as these are from theirs."
         elif verdict == TORN:
             told = f"{far} of its {own} nearest rows {where} lie far away from it in the map."
+        elif verdict == CHANCE and back * near < hits * own:
+            told = (
+                f"{back} of its {own} nearest rows {where} are among its {int(compared.counts[i, 5])} nearest in the "
+                f"map, about as many as {chance}; {hits} of {near} the other way."
+            )
         elif verdict == CHANCE:
-            told = f"{kept}, and {back} of {own} the other way; {chance}."
+            told = f"{kept}, about as many as {chance}; {back} of {own} the other way."
         elif verdict == SOLID:
-            told = f"{kept}; {chance}."
+            told = f"{kept}, and {back} of {own} the other way; {chance}."
         elif too_few:
             told = too_few
         elif places.torn[i] >= TORN_SHARE:
@@ -59,6 +64,7 @@ def findings_of(
     leaks: Sequence[Leak],
     *,
     target: str,
+    n_targets: int = 1,
     sampled: str,
 ) -> list[Finding]:
     """Say the worst first, five things at most."""
@@ -68,6 +74,9 @@ def findings_of(
     if signal is not None:
         rank = {"not earned": 0.1, "partly": 0.5, "cannot tell": 2.0, "earned": 4.0}[signal.verdict]
         found.append((rank, Finding(f"{_CAPITAL[signal.verdict]} by {target}. {signal.reason}")))
+    elif n_targets > 1:
+        why = f"The map has {n_targets} targets, and one can be judged at a time"
+        found.append((2.0, Finding(f"{why}: diagnose it in Python, with one of them as y.")))
     found += _of_rows(rows)
     off = clusters[clusters["size_verdict"].isin(["stretched", "squeezed"])]
     if len(off):
@@ -130,15 +139,18 @@ def share_of(part: int, whole: int) -> str:
     percent = 100.0 * part / max(whole, 1)
     if 0 < part < whole:
         percent = min(max(percent, 1.0), 99.0)
-    return f"{percent:.0f} %"
+    return f"{percent:.0f}%"
 
 
-def chip(about: dict[str, Any], clusters: pd.DataFrame) -> str:
+def chip(about: dict[str, Any], clusters: pd.DataFrame, findings: Sequence[Finding]) -> str:
     """Say in one line what a map may be trusted for."""
-    parts = [f"{round(100 * about['share_solid'])} % of rows solid"] if about["share_solid"] is not None else []
+    parts = [f"{round(100 * about['share_solid'])}% of rows solid"] if about["share_solid"] is not None else []
     if about["earned"] is not None:
         parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(
             about["earned"], f"target {about['earned']}"))  # fmt: skip
+    telling = [name for finding in findings for name in finding.columns]  # columns that tell the target alone
+    if telling:
+        parts.append(f"{telling[0] if len(telling) == 1 else f'{len(telling)} columns'} may give it away")
     sizes = clusters["size_verdict"].value_counts()
     off = int(sizes.get("stretched", 0) + sizes.get("squeezed", 0))
     judged = off + int(sizes.get("as in the data", 0))

@@ -214,7 +214,7 @@ def _require_some_told(names: Sequence[str], draws: FloatArray, low: FloatArray,
     index = ("S1", "ST", "the Shapley effect")[row]
     raise SensitivityRefusedError(
         f"the surrogate explains {r2:.2f} of the differences between trials, but the trials leave open what each "
-        f"parameter has to do with it: the narrowest of the 90 % intervals, of {index} of {names[at]!r}, is "
+        f"parameter has to do with it: the narrowest of the 90% intervals, of {index} of {names[at]!r}, is "
         f"{low[row, at]:.2f} to {high[row, at]:.2f} of a share that lies between 0 and 1, and no parameter matters "
         f"more than another in more than {sure:.0%} of the resamples. Run more trials, or more repeats of each."
     )

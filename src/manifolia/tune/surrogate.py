@@ -30,6 +30,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 from manifolia._core.types import FloatArray
 from manifolia.forest.bags import in_bag_counts
+from manifolia.forest.grow import fit_forest
 from manifolia.tune.space import SearchSpace, Setting
 
 _N_TREES = 200
@@ -114,7 +115,7 @@ class ForestSurrogate:
             weights = np.clip(precision / precision.max(), 0.1, 1.0)
         self._X, self._loss = np.asarray(X), np.asarray(loss, dtype=np.float64)
         self._forest = RandomForestRegressor(_N_TREES, random_state=self.seed, n_jobs=1)
-        self._forest.fit(self._X, self._loss, sample_weight=weights)
+        fit_forest(self._forest, self._X, self._loss, weights, own=True)
         return self
 
     def _trees(self, X: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ displacement    any method that places rows: how far a row moves, on average, wi
 ==============  =====================================================================================================
 
 The first two have arrows. The third costs a placement for each row, column and value, so that for many rows or columns
-only the columns of the greatest importance are tried, or only a sample of the rows; that is said.
+only the columns of the greatest importance are tried, or only a sample of the rows; that is said. What is told of a row
+does not depend on how many are asked about: a page and `manifolia explain` give the same numbers.
 """
 
 from __future__ import annotations
@@ -130,39 +131,50 @@ class Effects:
 
 
 def effects_of(context: Context) -> Effects | None:
-    """Find out how a method can say what acts on the place of a row."""
+    """Find out how a method can say what acts on the places of all rows, within seconds."""
+    importances = {name: mean for name, (mean, _) in context.importances.items()}
+    effects = _by_formula(context)
+    if effects is None and context.card.explains == "displacement" and context.card.places:
+        return _by_displacement(context, importances, context.n)
+    return effects
+
+
+def effects_on_one_row(context: Context) -> Effects:
+    """Do the same for a single row, of which more columns can be tried, and of any method that places rows."""
+    importances = {name: mean for name, (mean, _) in context.importances.items()}
+    return _by_formula(context) or _by_displacement(context, importances, 1)
+
+
+def _by_formula(context: Context) -> Effects | None:
     explains = context.card.explains
     method, names, n = context.method, context.groups.names, context.n
     drawn = np.sort(as_generator(context.random_state).permutation(n)[:_MOST_ROWS])
-    sampled = "" if n <= _MOST_ROWS else f" Known for a fair sample of {_MOST_ROWS:,} rows."
     if explains == "gradients":
         note = (
             "A bar is how much the column varies along the data around this row, from 0 to 1; an arrow points where "
             "the column grows in the map, and a longer one is a steeper slope."
         )
-        return Effects(context, explains, names, drawn, "What varies around this row", note + sampled)
-    if explains == "jacobian":
-        if is_sparse(context.X):
-            return None
+        return Effects(context, explains, names, drawn, "What varies around this row", note)
+    if explains == "jacobian" and not is_sparse(context.X):
         note = (
             f"A bar is how far this row would move on the map if the column rose by one standard deviation, by the "
             f"map's smooth formula{_UNIT}; an arrow says where to."
         )
         smooth = method.smooth() if context.card.is_ours else method
-        effects = Effects(context, explains, names, drawn, "What moves this row", note + sampled, smooth)
+        effects = Effects(context, explains, names, drawn, "What moves this row", note, smooth)
         effects._spread = np.asarray(context.X, dtype=np.float64).std(axis=0)
         return effects
-    importances = {name: mean for name, (mean, _) in context.importances.items()}
-    return _by_displacement(context, importances) if explains == "displacement" and context.card.places else None
+    return None
 
 
-def _by_displacement(context: Context, importances: dict[str, float]) -> Effects:
-    names, n = context.groups.names, context.n
+def _by_displacement(context: Context, importances: dict[str, float], n: int) -> Effects:
+    """Try other values, of as many columns as n rows allow."""
+    names = context.groups.names
     order = sorted(range(len(names)), key=lambda g: -importances.get(names[g], -np.inf))
     affordable = max(min(_LEAST_COLUMNS, len(names)), min(_MOST_COLUMNS, _PLACEMENTS // (n * _DONORS)))
     chosen = sorted(order[:affordable])
-    n_rows = min(n, max(1, _PLACEMENTS // (len(chosen) * _DONORS)))
-    rows = np.sort(as_generator(context.random_state).permutation(n)[:n_rows])
+    n_rows = max(1, _PLACEMENTS // (len(chosen) * _DONORS))
+    rows = np.sort(as_generator(context.random_state).permutation(context.n)[:n_rows])
     note = (
         f"A bar is how far this row moves on the map, on average, with {_DONORS} other values of the column, from low "
         f"to high{_UNIT}."
@@ -170,8 +182,6 @@ def _by_displacement(context: Context, importances: dict[str, float]) -> Effects
     if len(chosen) < len(names):
         which = "those of the greatest importance" if importances else "the first ones: their importance is not known"
         note += f" Tried for {len(chosen)} of {len(names):,} columns, {which}."
-    if n_rows < n:
-        note += f" Known for a fair sample of {n_rows:,} rows."
     effects = Effects(context, "displacement", [names[g] for g in chosen], rows, "What moves this row", note)
     effects._members = [context.groups.members[g] for g in chosen]
     effects._donors = [_spread_values(context, columns) for columns in effects._members]

@@ -1,8 +1,8 @@
 """The few columns that say most about each row, in few bytes.
 
-``reasons`` has, for the k columns that say most about each point, feature (u2), weight (u1, ``code / 255 * scale``) and
-sign (i1); with gradients also dx, dy (i1, ``code / 127 * arrow_scale`` in units of the map), and reliability (u1,
-``code / 255``) per point.
+``reasons`` has, for the k columns that say most about each point, feature (u2), weight (f4: `manifolia explain` gives
+the same numbers) and sign (i1); with gradients also dx, dy (i1, ``code / 127 * arrow_scale`` in units of the map), and
+reliability (u1, ``code / 255``) per point.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ def make(context: Context) -> Part | None:
     keep_weights = context.image_shape is not None and effects.kind != "displacement"  # for the saliency of pixels
     top, weights = _ranked(effects, context.X[rows], rows, k, keep_weights=keep_weights)
     context.weights = weights
-    scale = float(top.weight.max()) or 1.0
     # Slopes and displacements have units of their own: arrows are drawn to one scale, the longest cut.
     side = float(np.ptp(context.plane, axis=0).max())
     stretch = 1.0
@@ -63,12 +62,10 @@ def make(context: Context) -> Part | None:
         "features": names,
         "k": k,
         "kind": "importance" if top.arrows is None else "gradient",
-        "scale": scale,
         "arrow_scale": 1.5 * _REACH * side,
         "stretch": stretch,
         "title": effects.title,
         "note": effects.note,
-        "sampled": None if len(rows) == context.n else len(rows),
     }
     coded = _coded(top._replace(feature=feature), meta)
     lines = {key: _spread(values, rows, context.n, key) for key, values in coded.items()}
@@ -79,24 +76,47 @@ def make(context: Context) -> Part | None:
     return Part("reasons", meta, rows=lines, sources=names)
 
 
+def complete(context: Context) -> None:
+    """Add the rows that findings name: these are opened first. Say which rows have reasons."""
+    part = context.parts.get("reasons")
+    if part is None or context.effects is None:
+        return
+    k, effects = int(part.meta["k"]), context.effects
+    named = np.unique([row for finding in context.findings for row in finding.rows]).astype(np.intp)
+    more = np.setdiff1d(named, effects.rows)
+    if len(more):
+        top, _ = _ranked(effects, context.X[more], more, k)
+        for key, values in _coded(_renamed(top, effects, part.meta), part.meta).items():
+            part.rows[key][more] = values
+    part.meta["of_run"] = context.of_run
+    part.meta["n_known"] = int((part.rows["feature"] != NO_FEATURE).any(axis=1).sum())
+    if len(effects.rows) < context.n:
+        part.meta["note"] += f" Known for a fair sample of {len(effects.rows):,} rows"
+        part.meta["note"] += ", and for the rows that findings name." if len(more) else "."
+
+
 def for_new(context: Context, arrivals: Arrivals) -> Part | None:
     """Rank the columns for new rows, coded as those of the map are."""
     part = context.parts.get("reasons")
     effects = None if part is None or context.X is None else context.effects
     if part is None or effects is None:
         return None
-    known = {name: i for i, name in enumerate(part.meta["features"])}
-    place = np.array([known.get(name, NO_FEATURE) for name in effects.names])
     top, _ = _ranked(effects, arrivals.X, None, min(int(part.meta["k"]), len(effects.names)))
+    return Part("reasons", dict(part.meta), rows=_coded(_renamed(top, effects, part.meta), part.meta))
+
+
+def _renamed(top: _Top, effects: Effects, meta: Mapping[str, Any]) -> _Top:
+    """Number features as a part that was made before does."""
+    known = {name: i for i, name in enumerate(meta["features"])}
+    place = np.array([known.get(name, NO_FEATURE) for name in effects.names])
     none = top.feature == NO_FEATURE
-    feature = np.where(none, NO_FEATURE, place[np.where(none, 0, top.feature)])
-    return Part("reasons", dict(part.meta), rows=_coded(top._replace(feature=feature), part.meta))
+    return top._replace(feature=np.where(none, NO_FEATURE, place[np.where(none, 0, top.feature)]))
 
 
-def in_words(meta: Mapping[str, Any], feature: IntArray, weight: IntArray, sign: IntArray) -> list[dict[str, Any]]:
+def in_words(meta: Mapping[str, Any], feature: IntArray, weight: FloatArray, sign: IntArray) -> list[dict[str, Any]]:
     """Write the coded reasons of one row as names and numbers."""
     return [
-        {"feature": meta["features"][f], "weight": float(w) / 255 * meta["scale"], "sign": int(s)}
+        {"feature": meta["features"][f], "weight": float(w), "sign": int(s)}
         for f, w, s in zip(feature, weight, sign, strict=True)
         if f != NO_FEATURE
     ]
@@ -147,7 +167,7 @@ def _used_names(names: list[str], feature: IntArray) -> tuple[list[str], IntArra
 def _coded(top: _Top, meta: Mapping[str, Any]) -> dict[str, Any]:
     lines: dict[str, Any] = {
         "feature": top.feature.astype(np.uint16),
-        "weight": np.rint(255 * np.clip(top.weight / meta["scale"], 0.0, 1.0)).astype(np.uint8),
+        "weight": top.weight.astype(np.float32),
         "sign": top.sign,
     }
     if top.arrows is not None and meta["kind"] == "gradient":

@@ -28,15 +28,15 @@ _FEWEST = 13  # rows that have neighbours to compare
 #: What a verdict means, with places for the figures of a row.
 _MEANINGS = {
     "not judged": "This row was not judged.",
-    "solid": "At least {kept} % of its nearest rows in the map are near it {where}, and the other way round; a random "
-    "place would keep {chance} %.",
-    "torn": "{far} % of its nearest rows {where} lie far away from it in the map.",
-    "chance": "Its place is one that chance could have given: it has {kept} % of its nearest rows in common with those "
-    "{where}, and a random place would keep {chance} %.",
+    "solid": "At least {kept}% of its nearest rows in the map are among three times as many rows nearest {where}, and "
+    "the other way round; a random place would keep {chance}%.",
+    "torn": "{far}% of its nearest rows {where}, the nearest counting most, lie far away from it in the map.",
+    "chance": "Its place is one that chance could have given: it has {kept}% of its nearest rows in common with those "
+    "{where}, and a random place would keep {chance}%.",
     "restless": "Another sample puts it elsewhere.",
     "foreign": "It is much farther from its nearest rows in the data than other rows are from theirs.",
-    "cannot tell": "It has {kept} % of its nearest rows in common with those {where}, and {far} % lie far away: too "
-    "little to call it solid, and no proof that it is not.",
+    "cannot tell": "It has {kept}% of its nearest rows in common with those {where}, and {far}% of these, the "
+    "nearest counting most, lie far away: too little to call it solid, and no proof that it is not.",
 }
 
 
@@ -82,6 +82,7 @@ def case_of(context: Context) -> Case | None:
         context.row_groups,
         held,
         columns=_columns(context.table, set(context.hidden)),
+        n_targets=1 if target is None or target.ndim == 1 else target.shape[1],
         guide=guide_of(context.method),
     )
 

@@ -1,0 +1,358 @@
+"""The base of the maps that a forest stands behind: what they answer after the fit, and what their fits share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+
+from manifolia._core.parallel import threads
+from manifolia._core.types import Array, ArrayLike, FloatArray, Sparse
+from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option
+from manifolia._core.warnings import warn
+from manifolia.exceptions import HonestyWarning, ParameterError
+from manifolia.forest.grow import foresee_size
+from manifolia.forest.importances import (
+    Importance,
+)
+from manifolia.forest.leaf_tables import row_weights
+from manifolia.forest.proximities import KINDS
+from manifolia.forest.targets import Target, read_target, taken_as
+from manifolia.forest.trees import (
+    check_forest,
+    check_rows,
+    is_grown,
+    predict_in_order,
+)
+from manifolia.methods._fitted_forest import FittedForest, Judged
+
+_BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
+
+
+def _has_target(model: ForestBacked) -> bool:
+    """Whether there is a target to predict: as asked for before the fit, as it was after it."""
+    if vars(model).get("task_", model.task) == "unsupervised":
+        raise AttributeError(f"this {type(model).__name__} has no target, so that there is nothing to predict.")
+    return True
+
+
+def _has_classes(model: ForestBacked) -> bool:
+    """Whether the target is classes; before the fit, whether it may be."""
+    held = vars(model).get("_fitted_forest")
+    numbers = model.task in ("regression", "multioutput") if held is None else not is_classifier(held.forest)
+    if _has_target(model) and numbers:
+        raise AttributeError(f"the target of this {type(model).__name__} is numbers, which have no classes.")
+    return True
+
+
+class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of the maps made from a forest: what they check alike, and the questions that the forest answers.
+
+    It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.
+    """
+
+    @abstractmethod
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Grow the forest and make the map."""
+
+    def fit_transform(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Make the map and return it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Rows.
+        y : array-like of shape (n,) or (n, n_outputs), default=None
+            Target.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+        groups : array-like of shape (n,), default=None
+            Which rows belong together, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n, n_components)
+            `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
+            asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
+            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
+            ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
+        """
+        return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Place rows on the finished map, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_components)
+            Their places, by all trees: what their leaves hold.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.place_new(rows).astype(rows.dtype, copy=False)
+
+    @available_if(_has_target)
+    def predict(self, X: ArrayLike) -> Array:
+        """Predict the target of rows, each alone: the same bits in any batch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, n_outputs)
+            What the guide says of them; the forest where it guides. Of the rows of ``fit`` it has seen the answers:
+            `oob_prediction_` leaves each out.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._predict(rows)
+
+    @available_if(_has_classes)
+    def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
+        """Tell how likely each class is, of rows that are each asked about alone.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (m, n_classes), or a list of them
+            Shares in the order of `classes_`, by the guide, or by the forest where it guides; a list with one array per
+            output for several targets.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            shares = self._class_shares(rows)
+        return shares[0] if len(shares) == 1 else shares
+
+    @property
+    def classes_(self) -> Any:
+        """Classes of the target.
+
+        Returns
+        -------
+        ndarray of shape (n_classes,), or a list of them
+            Labels in sorted order; a list with one array per output for several targets. Maps without classes have
+            none.
+        """
+        check_is_fitted(self, "embedding_")
+        _has_classes(self)
+        return self._fitted_forest.forest.classes_
+
+    def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
+        """Compute the forest's proximities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows against the training rows; None: the training rows among themselves.
+
+        Returns
+        -------
+        csr_array of shape (n, n) or (m, n)
+            Of the kind that the map was made with.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.proximities(self.proximity, rows)
+
+    def novelty(self, X: ArrayLike | None = None) -> FloatArray:
+        """Tell how unlike the training rows each row is, as a share of these that are less far out.
+
+        A row is far out if, on its way down the trees, its values lie outside those of the training rows that went the
+        same way. Training rows are measured by the trees that left them out of their bag, and are the yardstick:
+        1 − novelty is the p-value of "this row is like them".
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
+            New rows, each measured alone, by all trees. None: the training rows.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (n,)
+            Between 0 and 1; about one ordinary row in a hundred is above `novelty_threshold_`. NaN for a training row
+            that is in every bag, and for all rows of a forest without bootstrap, which has no yardstick.
+        """
+        rows = self._check_new(X)
+        with threads(self.n_jobs):
+            return self._fitted_forest.novelty(rows)
+
+    @property
+    def forest_(self) -> Any:
+        """The fitted forest.
+
+        Returns
+        -------
+        scikit-learn forest
+            Grown by ``fit``, or the one that was given.
+        """
+        check_is_fitted(self, "embedding_")
+        return self._fitted_forest.forest
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Permutation importance of each feature on out-of-bag rows, computed on first access and kept.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Mean over trees of what the error rate, or the mean squared error, grows by; see
+            `manifolia.forest.permutation_importance`. With ``task="unsupervised"`` the error is that of telling the
+            data from its shuffled copy.
+        """
+        return self._importances().mean
+
+    @property
+    def importances_std_(self) -> FloatArray:
+        """Standard deviation of `feature_importances_` over trees.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            Divided by the root of the number of trees, the standard error.
+        """
+        return self._importances().std
+
+    def _importances(self) -> Importance:
+        check_is_fitted(self, "embedding_")
+        with threads(self.n_jobs):
+            return self._fitted_forest.importances()
+
+    # --- for pages and reports ---
+
+    def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
+        """How whoever places the rows votes on the classes of each output: training rows, or any others."""
+        return self._fitted_forest.class_shares(rows, part)
+
+    def _predict(self, rows: Any) -> Array:
+        """What whoever places the rows says of the target of others than the training rows."""
+        return predict_in_order(self._fitted_forest.forest, rows)
+
+    # --- for `fit` of the maps ---
+
+    def _check_common(self) -> None:
+        """Check the parameters that all of these maps have."""
+        check_number(self.n_components, "n_components", low=1, integer=True)
+        check_option(self.proximity, "proximity", KINDS)
+        check_number(self.n_trees, "n_trees", low=1, integer=True)
+        check_forest(self.forest)
+        check_bool(self.verbose, "verbose")
+        if self.proximity in ("original", "kerf", "path"):
+            warn(
+                f"proximity={self.proximity!r} lets training rows meet in leaves that their own labels made: "
+                f"the layout, which embedding_ comes from, separates even random labels. Use 'gap' or 'oob' for a map "
+                f"that can be trusted.",
+                HonestyWarning,
+            )
+
+    def _check_sharpness(self) -> None:
+        """Check how much votes decide, and above 1 that there are trees which may vote on the rows of the forest."""
+        check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
+        if self.sharpness > 1.0:
+            self._check_bags()
+
+    def _check_bags(self) -> None:
+        """Refuse a forest whose trees have all seen every row."""
+        given = check_forest(self.forest)
+        if given is not None and not given.bootstrap:
+            raise ParameterError(
+                f"forest must have bootstrap=True, got {type(given).__name__}(bootstrap=False): only trees that left a "
+                f"row out of their bag may vote on it. Fit it with bootstrap=True.",
+                parameter="forest",
+            )
+
+    def _check_new(self, X: ArrayLike | None) -> Any:
+        """Check rows that are asked about; None stays None."""
+        check_is_fitted(self, "embedding_")
+        return None if X is None else check_rows(self, X, reset=False)
+
+    def _read_target(
+        self, y: ArrayLike | None, sample_weight: ArrayLike | None, n: int
+    ) -> tuple[Target, FloatArray | None]:
+        """Read target and weights of n rows."""
+        target = read_target(y, n, self.task, forest=self.forest)
+        numbered = target.task == "regression" and np.asarray(y).dtype.kind in "iu"
+        if self.task == "auto" and self.forest is None and numbered:
+            warn(str(taken_as(target)))  # the whole numbers may as well be codes of classes
+        return target, None if sample_weight is None else row_weights(sample_weight, n)
+
+    def _keep(
+        self, forest: FittedForest, target: Target, places: FloatArray, judged: Judged, **attributes: Any
+    ) -> Self:
+        """Become the fitted map: nothing is set before everything has succeeded."""
+        self._fitted_forest = forest
+        self.embedding_ = places
+        self.task_ = target.task
+        self.oob_score_, self.over_separation_ = judged.score, judged.excess
+        self.novelty_threshold_ = forest.novelty_threshold
+        self._n_features_out = self.n_components
+        self.__dict__.pop("oob_prediction_", None)
+        if judged.prediction is not None:
+            attributes["oob_prediction_"] = judged.prediction
+        self.__dict__.update(attributes)
+        return self
+
+    def _forest_need(self, X: Any, y: ArrayLike | None) -> float:
+        """Bytes of the forest, its leaves and the coordinates in them. (Counted on sizes from 2,000 to 100,000.)"""
+        n = X.shape[0]
+        given = check_forest(self.forest)
+        n_trees = self.n_trees if given is None else given.n_estimators
+        foreseen = foresee_size(n, n_trees, None if y is None else read_target(y, n, self.task, forest=given))
+        if given is not None and is_grown(given):  # it is there already
+            n_nodes = sum(tree.tree_.node_count for tree in given.estimators_)
+            foreseen = foreseen._replace(n_nodes=float(n_nodes), n_bytes=0.0)
+        coordinates = 4 * foreseen.n_nodes * max(foreseen.n_values, self.n_components)
+        return foreseen.n_bytes + coordinates + float(_BYTES_PER_LEAF_ID * n_trees * n)
+
+    def _check_restored(self) -> None:
+        """Check that a map which came from a file fits the forest that it holds."""
+        state = vars(self)
+        if "embedding_" not in state:
+            return
+        held = state["_fitted_forest"]
+        fits = type(held) is FittedForest and held.forest.n_features_in_ == state["n_features_in_"]
+        if not fits or state["embedding_"].shape[0] != held.leaf.shape[1]:
+            raise ValueError("the map of the model does not fit its forest.")
+
+    def __sklearn_tags__(self) -> Any:
+        """Say what input is accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.required = self.task != "unsupervised"
+        task = vars(self).get("task_", self.task)
+        if task in ("auto", "classification", "multilabel"):
+            tags.classifier_tags = ClassifierTags()
+            # Searches then deal classes evenly, and may ask for shares; what "auto" is, the fit finds out.
+            tags.estimator_type = None if task == "auto" else "classifier"
+        elif task in ("regression", "multioutput"):
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
