@@ -131,6 +131,8 @@ class _Command(click.Command):
             console.clear()
             echo(f"Error: {sentence(error)}", err=True)
             ctx.exit(1)
+        finally:
+            console.release()
 
 
 class _Group(click.Group):

@@ -84,6 +84,15 @@ def test_a_long_stage_says_so_every_ten_seconds_in_a_log(clock, capsys):
     assert lines[0] == "layout: 21 of 100, 10 s, about 40 s left"
 
 
+def test_nothing_is_said_of_compiling_when_quiet_or_after_the_command(clock, capsys):
+    Console()
+    Console(quiet=True)  # an earlier console in the same process does not speak for it
+    progress.add_compile_seconds(None)
+    Console().release()
+    progress.add_compile_seconds(None)
+    assert capsys.readouterr().err == ""
+
+
 def test_what_is_compiled_is_told_apart(clock, capsys):
     console = Console()
     console(ProgressEvent("forest", 0, 2, {}))

@@ -68,8 +68,7 @@ class Console:
         self._began = self._said = self._compiled = 0.0
         self._seconds: dict[str, float] = {}  # of each stage, without what was compiled in it
         self._open = False
-        if not quiet:
-            watch_compiling(self._compiling)
+        watch_compiling(None if quiet else self._compiling)
 
     def __call__(self, event: ProgressEvent) -> None:
         """Show how far the work is, on one line that changes."""
@@ -120,6 +119,10 @@ class Console:
         if self._open:
             click.echo("\r" + " " * (shutil.get_terminal_size().columns - 1) + "\r", nl=False, err=True)
         self._open = False
+
+    def release(self) -> None:
+        """Listen no longer: what compiles after the command, in the same process, is not its business."""
+        watch_compiling(None)
 
     def _close(self) -> None:
         """End the progress: list every stage that took time, once."""

@@ -47,9 +47,9 @@ def add_compile_seconds(seconds: float | None) -> None:
     _compile_watchers.clear()  # once is enough
 
 
-def watch_compiling(watcher: Callable[[], None]) -> None:
-    """Call a function when a kernel begins to compile, once; it takes the place of an earlier one."""
-    _compile_watchers[:] = [watcher]
+def watch_compiling(watcher: Callable[[], None] | None) -> None:
+    """Call a function when a kernel begins to compile, once, in place of an earlier one; None calls nothing."""
+    _compile_watchers[:] = [] if watcher is None else [watcher]
 
 
 class ProgressEvent(NamedTuple):
