@@ -81,9 +81,13 @@ def test_the_first_split_is_the_best_that_scikit_learn_finds(seed, gappy):
         X[rng.random(X.shape) < 0.2] = np.nan
     y = (np.nan_to_num(X[:, 2]) + 0.4 * rng.normal(size=101) > 0.2).astype(int)
     weight = rng.uniform(0.5, 2.0, 101)
+    stump, by_entropy = {"max_features": None, "max_depth": 1}, DecisionTreeClassifier(max_depth=1, criterion="entropy")
+    three = np.digitize(np.nan_to_num(X[:, 4]) + 0.3 * rng.normal(size=101), [-0.5, 0.6])
     for model, tree, target in (
-        (classifier(8, max_features=None, max_depth=1), DecisionTreeClassifier(max_depth=1), y),
-        (regressor(8, max_features=None, max_depth=1), DecisionTreeRegressor(max_depth=1), y + rng.normal(size=101)),
+        (classifier(8, **stump), DecisionTreeClassifier(max_depth=1), y),
+        (classifier(8, criterion="entropy", **stump), by_entropy, y),
+        (classifier(8, criterion="log_loss", **stump), by_entropy, np.column_stack([y, three])),
+        (regressor(8, **stump), DecisionTreeRegressor(max_depth=1), y + rng.normal(size=101)),
     ):
         grow_trees(model, X, target, weight)
         for grown, drawn in zip(model.estimators_, model.in_bag_counts_, strict=True):
@@ -390,8 +394,8 @@ def test_only_plain_forests_on_dense_data_are_grown_by_our_kernels(gaps, monkeyp
     X, y = gaps
     assert can_grow(classifier(), X, y)
     assert can_grow(regressor(), X, y)
+    assert can_grow(classifier(criterion="entropy"), X, y)
     for model in (
-        classifier(criterion="entropy"),
         classifier(max_leaf_nodes=9),
         classifier(ccp_alpha=0.1),
         classifier(oob_score=True),

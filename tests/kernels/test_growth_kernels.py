@@ -7,6 +7,7 @@ import pytest
 
 from manifolia.forest.coded_tables import code_table
 from manifolia.kernels import column_codes, grow_classes, grow_numbers, node_search
+from manifolia.kernels.grow_numbers import Entropy
 from manifolia.kernels.node_search import Limits
 from reference import column_codes as naive_codes
 from reference import grow_classes as naive_classes
@@ -225,21 +226,47 @@ def test_the_best_split_is_found_among_rows_and_among_codes(node, rng, f, weight
     assert not n_rows.any()
 
 
-def same_split(one, other):
-    assert one[0] == other[0]
+def same_split(one, other, *, exact=True):
+    assert one[0] == (other[0] if exact else pytest.approx(other[0], rel=1e-12))
     assert one[3] == other[3]
     if one[3] >= 0:
         assert one[1] == other[1] or one[3] == naive_search.GAPS_ALONE
         assert one[2] == other[2] or one[3] == naive_search.GAPS_ALONE
 
 
+OUTPUTS = {
+    "one": (1, None, lambda rng, n: rng.integers(-16, 16, (n, 1)) / 4),
+    "three": (3, None, lambda rng, n: rng.integers(-16, 16, (n, 3)) / 4),
+    "entropy": (5, Entropy(2.0, np.log(6)), lambda rng, n: flags(rng, n)),
+}
+
+
+def flags(rng, n):
+    """Two outputs, of three classes and of two, as a column of zeros and ones for each class."""
+    return np.hstack([np.eye(3)[rng.integers(0, 3, n)], np.eye(2)[rng.integers(0, 2, n)]])
+
+
+def test_entropy_by_closed_forms():
+    """Halves of two classes: one bit; a class alone: none; a split that separates is worth the whole weight."""
+    two = Entropy(1.0, np.log(2))
+    for module in (grow_numbers, naive_numbers):
+        assert [module.x_log_x(x) for x in (0.0, 1.0)] == [0.0, 0.0]
+        parts = np.column_stack([np.full(4, 1.5), np.repeat(np.eye(2), 2, axis=0)])
+        assert module.node_error(parts, 0, 4, 6.0, np.array([0.5, 0.5]), two) == pytest.approx(6.0 * np.log(2))
+        assert module.node_error(parts, 0, 2, 3.0, np.array([1.0, 0.0]), two) == 0.0
+        value = lambda left, w: np.divide(*module.split_gain(left, np.array([3.0, 3.0]), w, 6.0 - w, two))  # noqa: B023, E731
+        assert value(np.array([3.0, 0.0]), 3.0) == pytest.approx(6.0)
+        assert value(np.array([1.5, 1.5]), 3.0) == pytest.approx(0.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("best", [-1.0, 1e9])
 @pytest.mark.parametrize("min_leaf", [1, 4])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("outputs", OUTPUTS)
 @pytest.mark.parametrize("f", [0, 2])
-def test_the_best_split_of_numbers_is_found(node, rng, f, n_outputs, min_leaf, best):
+def test_the_best_split_of_numbers_is_found(node, rng, f, outputs, min_leaf, best):
     table, words, start, size = node
-    parts = np.column_stack([rng.integers(1, 5, len(words)), rng.integers(-16, 16, (len(words), n_outputs)) / 4])
+    n_outputs, entropy, make = OUTPUTS[outputs]
+    parts = np.column_stack([rng.integers(1, 5, len(words)), make(rng, len(words))])
     codes, count = np.zeros(size, np.uint8), np.zeros(256, np.int64)
     pairs, left = np.zeros(size, np.uint64), np.zeros(n_outputs)
     node_search.gather_codes(table.columns, table.rows, f, True, words, start, size, codes)
@@ -254,15 +281,19 @@ def test_the_best_split_of_numbers_is_found(node, rng, f, n_outputs, min_leaf, b
     n_values = node_search.count_values(pairs, size, False)
     by_rows = both(
         grow_numbers.scan_numbers, naive_numbers.scan_numbers,
-        pairs, n_values, parts, start, size, left, total, whole, best, min_leaf,
+        pairs, n_values, parts, start, size, left, total, whole, best, min_leaf, entropy,
     )[:2]  # fmt: skip
     by_codes = both(
         grow_numbers.scan_sums, naive_numbers.scan_sums,
-        cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf,
+        cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf, entropy,
     )[:2]  # fmt: skip
-    same_split(*by_rows)
-    same_split(*by_codes)
+    same_split(*by_rows, exact=entropy is None)
+    same_split(*by_codes, exact=entropy is None)
     same_split(by_rows[0], by_codes[0])
+    mine, theirs = both(
+        grow_numbers.split_gain, naive_numbers.split_gain, total * 0.25, total, whole * 0.25, whole * 0.75, entropy
+    )[:2]
+    np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
 @pytest.mark.parametrize("best", [-1.0, 1e9])
@@ -311,9 +342,14 @@ def test_a_cut_is_refined_inside_the_bins_beside_it(rng, size, n_bins, min_leaf,
     parts = np.column_stack([rng.integers(1, 5, len(words)), rng.integers(-16, 16, (len(words), 2)) / 4])
     own = parts[start : start + size]
     total, whole = (own[:, :1] * own[:, 1:]).sum(axis=0), own[:, 0].sum()
-    args = (pairs, n_near, marks, parts, start, size, np.zeros(2), total, whole, min_leaf)
+    args = (pairs, n_near, marks, parts, start, size, np.zeros(2), total, whole, min_leaf, None)
     refined = both(grow_numbers.refine_numbers, naive_numbers.refine_numbers, *args)[:2]
     assert tuple(refined[0]) == tuple(refined[1])
+    told = np.column_stack([parts[:, 0], flags(rng, len(parts))])
+    total = (told[start : start + size, :1] * told[start : start + size, 1:]).sum(axis=0)
+    args = (pairs, n_near, marks, told, start, size, np.zeros(5), total, whole, min_leaf, Entropy(2.0, np.log(6)))
+    by_entropy = both(grow_numbers.refine_numbers, naive_numbers.refine_numbers, *args)[:2]
+    assert tuple(by_entropy[0]) == tuple(by_entropy[1])
     agree(node_search.mark_beside, naive_search.mark_beside, pairs, n_near, int(refined[0][0]), marks)
 
 
@@ -368,14 +404,15 @@ def test_trees_of_classes_are_those_grown_by_hand(rng, name, limits, n, weighted
 @pytest.mark.parametrize("limits", LIMITS)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("n", [1, 2, 60, 400])
-@pytest.mark.parametrize("n_outputs", [1, 3])
+@pytest.mark.parametrize("outputs", OUTPUTS)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_trees_of_numbers_are_those_grown_by_hand(rng, name, limits, n, n_outputs, weighted):
+def test_trees_of_numbers_are_those_grown_by_hand(rng, name, limits, n, outputs, weighted):
+    n_outputs, entropy, make = OUTPUTS[outputs]
     table = code_table(TABLES[name](rng, n).astype(np.float32))
-    bag, outputs = rng.integers(0, 4, n).astype(np.uint16), rng.integers(-20, 20, (n, n_outputs)) / 4
+    bag, outputs = rng.integers(0, 4, n).astype(np.uint16), make(rng, n)
     bag[0] = 1
     weight = rng.integers(0, 9, n) / 4 + (np.arange(n) == 0) if weighted else NO_WEIGHT
-    args = (table, outputs, bag, weight, 1.0 / n_outputs, LIMITS[limits], np.uint64(11), 4)
+    args = (table, outputs, bag, weight, 1.0 / n_outputs, entropy, LIMITS[limits], np.uint64(11), 4)
     room = np.empty((3, 8), np.int64), np.empty((3, n_outputs))
     same_tree(grow_numbers.grow_numbers(*args, *room), naive_numbers.grow_numbers(*args, *room))
     for mine, theirs in zip(

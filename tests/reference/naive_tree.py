@@ -31,7 +31,7 @@ def column_values(table, f, rows):
     return (table.keys[rows, f].astype(np.int64) if by_key else codes), ~known, by_key
 
 
-def grow(table, outputs, weights, limits, seed, tree, *, impurity, is_pure, is_best):
+def grow(table, outputs, weights, limits, seed, tree, *, impurity, is_pure, is_best, entropy=None):
     """Grow a tree on the rows that weigh something; return its nodes and values, their number and the depth."""
     nodes, values, depths = [], [], []
     d = len(table.columns)
@@ -58,7 +58,8 @@ def grow(table, outputs, weights, limits, seed, tree, *, impurity, is_pure, is_b
                 known.add(f)
                 continue
             n_looked += 1
-            value, last, first, gaps = best_split(*gather_cells(seen, missing, w, outputs[rows]), best, limits.min_leaf)
+            cells = gather_cells(seen, missing, w, outputs[rows])
+            value, last, first, gaps = best_split(*cells, best, limits.min_leaf, entropy)
             if gaps >= 0:
                 best, chosen = value, (f, seen, missing, by_key, last, first, gaps)
                 if is_best(best, w, rows):
@@ -69,7 +70,7 @@ def grow(table, outputs, weights, limits, seed, tree, *, impurity, is_pure, is_b
         if table.kinds[f] == BINNED and not by_key and gaps != GAPS_ALONE:  # keys decide in the bins beside the cut
             near, below = (seen == last) | (seen == first), np.where(missing, gaps == GAPS_LEFT, seen < last)
             seen, by_key = table.keys[rows, f].astype(np.int64), True
-            last, first = best_cut(seen, near, below, w, outputs[rows], limits.min_leaf)
+            last, first = best_cut(seen, near, below, w, outputs[rows], limits.min_leaf, entropy)
         left = np.where(missing, gaps == GAPS_LEFT, seen <= last)
         if gaps == GAPS_ALONE:
             limit = np.inf

@@ -15,7 +15,22 @@ GOLDEN = 0x9E3779B97F4A7C15
 NO_GAPS, GAPS_LEFT, GAPS_ALONE, GAPS_RIGHT = range(4)
 
 
-def best_split(cells, gap, best, min_leaf):
+def entropy_of(sums, weight):
+    """Weight times entropy, summed over the outputs whose classes the sums are of."""
+    shares = sums[sums > 0] / weight
+    return -weight * (shares * np.log(shares)).sum()
+
+
+def split_gain(left, w_left, right, w_right, entropy=None):
+    """What a split is worth, from the sums and weights of its sides, times a unit: squares, or weight less entropy."""
+    if entropy is None:
+        return (left**2).sum() * w_right + (right**2).sum() * w_left, w_left * w_right
+    whole = w_left + w_right
+    coarse = whole * 2.0**12  # last bits of logarithms decide nothing
+    return (whole - (entropy_of(left, w_left) + entropy_of(right, w_right)) / entropy.most + coarse) - coarse, 1.0
+
+
+def best_split(cells, gap, best, min_leaf, entropy=None):
     """Try every split between cells (value, rows, weight, sums), missing ones (rows, weight, sums) on either side.
 
     A split counts if it is better than `best` and than all before it; returned are its value, the values beside it and
@@ -44,8 +59,7 @@ def best_split(cells, gap, best, min_leaf):
     for left, right, last, first, where in tries:
         if left[0] < min_leaf or right[0] < min_leaf:
             continue
-        gain = (left[2] ** 2).sum() * right[1] + (right[2] ** 2).sum() * left[1]
-        unit = left[1] * right[1]
+        gain, unit = split_gain(left[2], left[1], right[2], right[1], entropy)
         if gain > best * unit:
             best, chosen = gain / unit, (last, first, where)
     return best, *chosen
@@ -162,7 +176,7 @@ def read_beside(pairs, n_near, size):
     return keys, near
 
 
-def best_cut(keys, near, below, weights, outputs, min_leaf):
+def best_cut(keys, near, below, weights, outputs, min_leaf, entropy=None):
     """Try every cut between the keys of rows that are near, where those below go left; return the keys beside it."""
     best, chosen = -1.0, (0, 0)
     listed = sorted(set(keys[near].tolist()))
@@ -171,8 +185,7 @@ def best_cut(keys, near, below, weights, outputs, min_leaf):
         if left.sum() < min_leaf or (~left).sum() < min_leaf:
             continue
         sums = [(weights[side, None] * outputs[side]).sum(axis=0) for side in (left, ~left)]
-        w_left, w_right = weights[left].sum(), weights[~left].sum()
-        gain = (sums[0] ** 2).sum() * w_right + (sums[1] ** 2).sum() * w_left
-        if gain > best * w_left * w_right:
-            best, chosen = gain / (w_left * w_right), (last, first)
+        gain, unit = split_gain(sums[0], weights[left].sum(), sums[1], weights[~left].sum(), entropy)
+        if gain > best * unit:
+            best, chosen = gain / unit, (last, first)
     return chosen

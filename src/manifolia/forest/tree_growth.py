@@ -36,7 +36,7 @@ Report = Callable[[int, int], None]
 PARTS = 20  # reports while a forest grows
 _MOST_CLASSES = 1024  # beyond, counting by codes and classes takes more memory than a core's cache has
 _FEWEST_NODES = 1024  # that room is made for at first
-_CRITERIA = ("gini", "squared_error")
+_CRITERIA = ("gini", "entropy", "log_loss", "squared_error")  # the middle two are one
 _FIELDS = (
     "left_child",
     "right_child",
@@ -77,15 +77,15 @@ class _Goal(NamedTuple):
 
     kernel: Callable[..., Any]
     target: Array  # codes of classes, (n,), or outputs, (n, q)
-    about: int | float  # the number of classes, or what turns the squared error into scikit-learn's impurity
+    about: tuple[Any, ...]  # the number of classes, or what turns sums of squares or of classes into impurities
     width: int  # numbers that a kernel leaves for each node
     n_classes: IntArray  # of each output; 1 of numbers
     values: Callable[[FloatArray], FloatArray]  # turns these numbers into (nodes, outputs, most classes)
 
 
-def _goal(y: Array, *, classes: bool) -> _Goal:
+def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
     from manifolia.kernels.grow_classes import grow_classes
-    from manifolia.kernels.grow_numbers import grow_numbers
+    from manifolia.kernels.grow_numbers import Entropy, grow_numbers
 
     outputs = y.reshape(len(y), -1)
     n_outputs = outputs.shape[1]
@@ -95,20 +95,19 @@ def _goal(y: Array, *, classes: bool) -> _Goal:
         unit = np.ldexp(1.0, np.frexp(np.ptp(numbers, axis=0))[1])
         shift = np.round(numbers.mean(axis=0) / unit) * unit
         ones = np.ones(n_outputs, dtype=np.intp)
-        return _Goal(
-            grow_numbers, numbers - shift, 1.0 / n_outputs, n_outputs, ones, lambda v: (v + shift)[:, :, np.newaxis]
-        )
+        plain = 1.0 / n_outputs, None
+        return _Goal(grow_numbers, numbers - shift, plain, n_outputs, ones, lambda v: (v + shift)[:, :, np.newaxis])
     coded = [np.unique(column, return_inverse=True) for column in outputs.T]
     n_classes = np.array([len(values) for values, _ in coded], dtype=np.intp)
     codes = np.column_stack([code.ravel() for _, code in coded])
-    if n_outputs == 1:
-        few = codes[:, 0].astype(np.uint16)
-        return _Goal(grow_classes, few, int(n_classes[0]), int(n_classes[0]), n_classes, lambda v: v[:, np.newaxis, :])
-    if (n_classes == 2).all():  # one column tells both classes; its error is half their Gini impurity
+    if n_outputs == 1 and not by_entropy:
+        few, k = codes[:, 0].astype(np.uint16), int(n_classes[0])
+        return _Goal(grow_classes, few, (k,), k, n_classes, lambda v: v[:, np.newaxis, :])
+    if (n_classes == 2).all() and not by_entropy:  # one column tells both; its error is half their Gini impurity
         return _Goal(
             grow_numbers,
             codes.astype(np.float64),
-            2.0 / n_outputs,
+            (2.0 / n_outputs, None),
             n_outputs,
             n_classes,
             lambda v: np.stack([1.0 - v, v], axis=2),
@@ -123,7 +122,10 @@ def _goal(y: Array, *, classes: bool) -> _Goal:
             out[:, k, : n_classes[k]] = v[:, starts[k] : starts[k + 1]]
         return out
 
-    return _Goal(grow_numbers, flags, 1.0 / n_outputs, int(starts[-1]), n_classes, spread)
+    about: tuple[float, Entropy | None] = (1.0 / n_outputs, None)
+    if by_entropy:  # scikit-learn counts it in bits
+        about = 1.0 / (n_outputs * np.log(2.0)), Entropy(float(n_outputs), float(np.log(n_classes).sum()))
+    return _Goal(grow_numbers, flags, about, int(starts[-1]), n_classes, spread)
 
 
 def n_tried(max_features: Any, d: int) -> int:
@@ -205,7 +207,8 @@ def grow_trees(
     n, d = X.shape
     n_trees, first, seed = model.n_estimators, len(model.estimators_), as_seed(model.random_state)
     seeds = tree_seeds(seed, n_trees)
-    table, limits, goal = code_table(X), _limits(model, n, d), _goal(y, classes=is_classifier(model))
+    table, limits = code_table(X), _limits(model, n, d)
+    goal = _goal(y, classes=is_classifier(model), by_entropy=model.criterion in ("entropy", "log_loss"))
     draw = bag_drawer(n, groups=groups, share=drawn_share(model, n), weight=sample_weight)
     weigh = weigher(model, y, sample_weight)
     kind, dtype = type(stump.tree_), stump.tree_.__getstate__()["nodes"].dtype
@@ -222,7 +225,7 @@ def grow_trees(
         if not hasattr(of_thread, "room"):
             of_thread.room = np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, goal.width))
         words, values, n_nodes, depth = goal.kernel(
-            table, goal.target, bag, held, goal.about, limits, np.uint64(seed), t, *of_thread.room
+            table, goal.target, bag, held, *goal.about, limits, np.uint64(seed), t, *of_thread.room
         )
         of_thread.room = words, values  # a tree copies what it is given
         state = {

@@ -5,7 +5,13 @@ A split into sides of weights W_l and W_r with sums L_k and R_k of output k is t
     Σ_k L_k² / W_l + Σ_k R_k² / W_r,
 
 which orders splits as the squared error summed over outputs does (Breiman et al. 1984, section 8.4). Classes of several
-outputs are grown so too, each as a column of zeros and ones: their squared error is their Gini impurity.
+outputs are grown so too, each as a column of zeros and ones: their squared error is their Gini impurity. By entropy,
+with f(x) = x log x, such columns are split where
+
+    Σ_k f(L_k) + Σ_k f(R_k) − O f(W_l) − O f(W_r)
+
+is largest, for O outputs: minus the entropies of the sides, each times its weight (section 4.3). `entropy` is None for
+squares, so that the compiler leaves the logarithms out.
 
 The rows of a node have their weight and outputs side by side, in the node's order; pairs have a row's place below.
 Large nodes are added up by codes first. Missing values are tried on the right and on the left.
@@ -21,6 +27,7 @@ whole       weight of the node                                                  
 best        the largest value of the formula so far                                     scalar
 cells       weight and sums of each code                                                (256, 1 + q)
 n_rows      rows of each code                                                           (256,)
+entropy     O, and the entropy of equal shares of all classes summed over outputs
 nodes       left and right child, column, threshold, impurity, rows, weight, whether    (capacity, 8)
             missing values go left: words, of which three are doubles
 values      mean of each output                                                         (capacity, q)
@@ -29,6 +36,8 @@ values      mean of each output                                                 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from manifolia.kernels._jit import kernel
@@ -36,7 +45,6 @@ from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
     BINNED,
     COPIED,
-    EXACT,
     FEATURE,
     FEW_BINS,
     FEW_ROWS,
@@ -79,10 +87,58 @@ from manifolia.kernels.node_search import (
 from manifolia.kernels.random import bits
 
 _EPSILON = 2.0**-52  # an impurity up to here is none, as in scikit-learn
+_COARSE = 2.0**12  # entropies are compared up to 2⁻⁴⁰ of the weight of a node
+
+
+class Entropy(NamedTuple):
+    """What turns sums into entropies."""
+
+    n_outputs: float
+    most: float  # Σ log K over outputs, of K classes each
 
 
 @kernel()
-def scan_numbers(pairs, n_values, parts, start, size, left, total, whole, best, min_leaf):
+def x_log_x(x):
+    """x log x, and its limit at 0."""
+    return x * np.log(x) if x > 0.0 else 0.0
+
+
+@kernel()
+def split_gain(left, total, w_left, w_right, entropy):
+    """The value of a split times its unit, and the unit.
+
+    By entropy the value is W (1 − mean entropy of the sides / the most there is): from 0 to W, as that of squares. It
+    is rounded, so that of splits that differ by the last bits of logarithms every processor takes the first.
+    """
+    gain = 0.0
+    if entropy is None:
+        for k in range(len(total)):
+            right = total[k] - left[k]
+            gain += left[k] * left[k] * w_right + right * right * w_left
+        return gain, w_left * w_right
+    for k in range(len(total)):
+        gain += x_log_x(left[k]) + x_log_x(total[k] - left[k])
+    gain -= entropy.n_outputs * (x_log_x(w_left) + x_log_x(w_right))
+    coarse = (w_left + w_right) * _COARSE
+    return (w_left + w_right + gain / entropy.most + coarse) - coarse, 1.0
+
+
+@kernel()
+def node_error(parts, start, end, whole, means, entropy):
+    """The squared error of a node's rows around the means, or their entropy times their weight."""
+    error = 0.0
+    if entropy is None:
+        for k in range(len(means)):
+            for i in range(start, end):
+                error += parts[i, 0] * (parts[i, 1 + k] - means[k]) * (parts[i, 1 + k] - means[k])
+        return error
+    for k in range(len(means)):  # of shares: that of a node's only class is 1, and its logarithm is 0, exactly
+        error -= whole * x_log_x(means[k])
+    return error
+
+
+@kernel()
+def scan_numbers(pairs, n_values, parts, start, size, left, total, whole, best, min_leaf, entropy):
     """Find the best split between sorted pairs, if any is better: its value, the codes or keys beside it, the gaps."""
     last, first, gaps = np.uint64(0), np.uint64(0), -1
     n_gaps, q = size - n_values, len(total)
@@ -102,15 +158,12 @@ def scan_numbers(pairs, n_values, parts, start, size, left, total, whole, best, 
         for i in range(n_values + (1 if side == 0 and n_gaps > 0 else 0)):
             now = pairs[i] >> HALF  # after the last value comes the first that is missing
             if now != before:
-                w_right, gain = whole - w_left, 0.0
+                w_right = whole - w_left
                 if q == 1:
                     right = total[0] - only_left
-                    gain = only_left * only_left * w_right + right * right * w_left
+                    gain, unit = only_left * only_left * w_right + right * right * w_left, w_left * w_right
                 else:
-                    for k in range(q):
-                        right = total[k] - left[k]
-                        gain += left[k] * left[k] * w_right + right * right * w_left
-                unit = w_left * w_right
+                    gain, unit = split_gain(left, total, w_left, w_right, entropy)
                 if gain > best * unit and n_left >= min_leaf and size - n_left >= min_leaf:
                     best = gain / unit
                     last, first, gaps = before, now, side if i < n_values else GAPS_ALONE
@@ -147,7 +200,7 @@ def count_numbers(column, codes, n_copied, words, start, size, parts, cells, n_r
 
 
 @kernel()
-def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf):
+def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf, entropy):
     """Find the best split between codes that are in use, as `scan_numbers` does between rows."""
     last, first, gaps, q = 0, 0, -1, len(total)
     n_gaps = n_rows[MISSING_CODE]
@@ -159,11 +212,7 @@ def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_l
         for u in range(-side, n_used + (1 if side == 0 and n_gaps > 0 else 0)):
             code = used[u] if 0 <= u < n_used else np.int64(MISSING_CODE)
             if before >= 0 and n_left >= min_leaf and size - n_left >= min_leaf:
-                w_right, gain = whole - w_left, 0.0
-                for k in range(q):
-                    right = total[k] - left[k]
-                    gain += left[k] * left[k] * w_right + right * right * w_left
-                unit = w_left * w_right
+                gain, unit = split_gain(left, total, w_left, whole - w_left, entropy)
                 if gain > best * unit:
                     best = gain / unit
                     last, first, gaps = before, code, side if u < n_used else GAPS_ALONE
@@ -198,7 +247,7 @@ def split_two_numbers(codes, parts, start, size, total, whole, best, min_leaf):
 
 
 @kernel()
-def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole, min_leaf):
+def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole, min_leaf, entropy):
     """Find the best cut between sorted pairs of keys and places, marked rows to its left; return the keys beside it."""
     n_left, w_left, q = 0, 0.0, len(total)
     for k in range(q):
@@ -213,11 +262,7 @@ def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole,
     for i in range(n_near):
         now, at = pairs[i] >> HALF, start + np.int64(pairs[i] & ROW)
         if now != before:
-            w_right, gain = whole - w_left, 0.0
-            for k in range(q):
-                right = total[k] - left[k]
-                gain += left[k] * left[k] * w_right + right * right * w_left
-            unit = w_left * w_right
+            gain, unit = split_gain(left, total, w_left, whole - w_left, entropy)
             if gain > best * unit and n_left + i >= min_leaf and size - n_left - i >= min_leaf:
                 best, last, first = gain / unit, before, now
             before = now
@@ -264,10 +309,10 @@ def number_parts(bag, outputs, weight):
 
 
 @kernel()
-def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, values):
+def grow_numbers(table, outputs, bag, weight, scale, entropy, limits, seed, tree, nodes, values):
     """Grow a tree; return its nodes and values, in the arrays given or in larger ones, their number and the depth.
 
-    `scale` turns the squared error summed over outputs into what scikit-learn calls the impurity.
+    `scale` turns the squared error or the entropy summed over outputs into what scikit-learn calls the impurity.
     """
     columns, rows, keys, n_codes, kinds = table.columns, table.rows, table.keys, table.n_codes, table.kinds
     d, q, min_leaf = len(columns), outputs.shape[1], limits.min_leaf
@@ -301,18 +346,15 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
             doubles = nodes.view(np.float64)
         node = n_nodes
         n_nodes += 1
-        whole, error = 0.0, 0.0
+        whole = 0.0
         for i in range(start, end):
             whole += parts[i, 0]
         for k in range(q):
             total[k] = 0.0
             for i in range(start, end):
                 total[k] += parts[i, 0] * parts[i, 1 + k]
-            mean = total[k] / whole
-            values[node, k] = mean
-            for i in range(start, end):
-                error += parts[i, 0] * (parts[i, 1 + k] - mean) * (parts[i, 1 + k] - mean)
-        error *= scale / whole
+            values[node, k] = total[k] / whole
+        error = node_error(parts, start, end, whole, values[node], entropy) * (scale / whole)
         if parent >= 0:
             nodes[parent, side] = node
         nodes[node, LEFT], nodes[node, RIGHT], nodes[node, FEATURE] = NO_CHILD, NO_CHILD, NO_FEATURE
@@ -335,23 +377,23 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
             if copied or kind == TWO:
                 differs = gather_codes(columns, rows, f, by_row, words, start, size, codes)
             value, last, first, gaps = best, 0, 1, -1
-            if kind == TWO:
+            if kind == TWO and entropy is None:
                 if differs:
                     value = split_two_numbers(codes, parts, start, size, total, whole, best, min_leaf)
                     gaps = NO_GAPS if value > best else -1
                 counted = True
-            elif kind != EXACT:
+            elif kind in (BINNED, NEARLY):
                 by_key = (kind == BINNED and size <= KEY_ROWS) or not differs
                 differs = differs or codes[0] != MISSING_CODE
             if differs and not by_key and not counted and (size > FEW_ROWS or size >= m):
                 count_numbers(columns[f], codes, copied, words, start, size, parts, cells, n_rows)
                 n_used = list_used(n_rows, m, used)
                 n_gaps = n_rows[MISSING_CODE]
-                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind != EXACT))
+                differs = n_used > 1 or (n_used == 1 and (n_gaps > 0 or kind in (BINNED, NEARLY)))
                 by_key = (kind == BINNED and n_used < FEW_BINS) or (kind == NEARLY and n_used == 1 and n_gaps == 0)
                 if differs and not by_key:
                     value, last, first, gaps = scan_sums(
-                        cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf
+                        cells, n_rows, used, n_used, size, left, total, whole, best, min_leaf, entropy
                     )
                     counted = True
                 clear_cells(cells, n_rows, used, n_used)
@@ -366,7 +408,7 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
                 if differs:
                     n_values = count_values(pairs, size, by_key)
                     value, last, first, gaps = scan_numbers(
-                        pairs, n_values, parts, start, size, left, total, whole, best, min_leaf
+                        pairs, n_values, parts, start, size, left, total, whole, best, min_leaf, entropy
                     )
             if not differs:
                 constant[n_constant], place[f] = f, n_constant
@@ -388,7 +430,7 @@ def grow_numbers(table, outputs, bag, weight, scale, limits, seed, tree, nodes, 
             )
             sort_pairs(pairs, spare, n_near, count)
             best_last, best_first = refine_numbers(
-                pairs, n_near, codes, parts, start, size, left, total, whole, min_leaf
+                pairs, n_near, codes, parts, start, size, left, total, whole, min_leaf, entropy
             )
             mark_beside(pairs, n_near, best_last, codes)
         else:
