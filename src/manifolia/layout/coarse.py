@@ -15,9 +15,12 @@ shows the arrangement. Sums over rows are made in one order, so that the bits do
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.progress import Reporter
 from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix, check_number
@@ -81,7 +84,7 @@ class CoarseForce:
             self._cut(Y)
         share = np.log(rho) / np.log(self._most) if self._most > 1.0 else 0.0
         gamma = self._late * (self._early / self._late) ** min(max(share, 0.0), 1.0)
-        centres = self._means(Y)
+        centres = np.column_stack([np.bincount(self._cell, axis) for axis in Y.T]) / self._count[:, None]
         gaps = centres[:, None] - centres[None]
         d = np.sqrt((gaps**2).sum(axis=-1))
         pairs = self._p[:, None] * self._p[None]
@@ -95,20 +98,21 @@ class CoarseForce:
         """Cut cells by k-means of places; their distances are those of their means in the data."""
         places = Y.astype(np.float64)
         self._cell = _nearest(places, _centres(places[:: -(-len(places) // _SAMPLE)]))
-        count = np.bincount(self._cell)
-        self._p = count / len(places)
-        rows = np.argsort(self._cell, kind="stable")
-        ends = np.r_[0, np.cumsum(count)]
-        # Row a holds 1 / n_a at the rows of cell a: means are products, of sparse data too.
-        self._mean = sp.csr_array((np.repeat(1.0 / count, count), rows, ends), shape=(len(count), len(places)))
-        means = self._means(self._X)
+        self._count = np.bincount(self._cell)
+        self._p = self._count / len(places)
+        means = self._means_in_data()
         squares = (means**2).sum(axis=1)
         self._D = np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * means @ means.T, 0.0))
         np.fill_diagonal(self._D, 0.0)
 
-    def _means(self, Z: FloatArray | Sparse) -> FloatArray:
-        """Means of the cells."""
-        means = self._mean @ Z
+    def _means_in_data(self) -> FloatArray:
+        """Means of the cells' rows, some rows at a time: the data may be large and in single precision."""
+        n_cells, share = len(self._count), 1.0 / self._count
+        means: Any = 0.0
+        for rows in row_blocks(len(self._cell), _ROWS):
+            cell = self._cell[rows]
+            picks = sp.csr_array((share[cell], (cell, np.arange(len(cell)))), shape=(n_cells, len(cell)))
+            means = means + picks @ self._X[rows]
         return means.toarray() if sp.issparse(means) else np.asarray(means)
 
 
