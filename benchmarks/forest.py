@@ -4,6 +4,7 @@
     python benchmarks/forest.py --accuracy [--seeds 10]           # out-of-bag scores beside scikit-learn's
     python benchmarks/forest.py --held-out [--seeds 10]           # guided maps of both forests: 10-NN of held-out rows
     python benchmarks/forest.py --maps --before CHECKOUT          # whole fits here over those of another checkout
+    python benchmarks/forest.py --others --before CHECKOUT        # fits and placing of all methods, here and there
     python benchmarks/forest.py --only letter yeast --rounds 3
 
 Both forests are grown on two threads in one run, in turn, and the least time of each counts: that of the processor,
@@ -253,11 +254,54 @@ def maps(only, before):
             )
 
 
+#: Methods with the parameters that they are made with; all of them run on the same table.
+OTHERS = {
+    "RFPHATE": {"n_trees": 200},
+    "GuidedMap": {"n_trees": 200},
+    "ForestMap": {"n_trees": 200},
+    "ForestFeatures": {"n_trees": 200},
+    "PHATE": {},
+    "FeatureMAP": {},
+    "KernelTSNE": {},
+    "FisherKernelTSNE": {},
+}
+
+
+def one_of_others(method):
+    """Fit one method in this process and place other rows, kernels compiled; print the least times of three rounds."""
+    import manifolia as mf
+
+    warnings.simplefilter("ignore")
+    X, y = made(4_000, 20, classes=True)
+    make = partial(getattr(mf, method), **OTHERS[method])
+    make().fit(X[:800], y[:800]).transform(X[:900])
+    fits, places = [], []
+    for _ in range(3):
+        _, cpu, model = clock(lambda: make().fit(X[:3_000], y[:3_000]))
+        fits.append(cpu)
+        places.append(clock(partial(model.transform, X[3_000:]))[1])
+    print(json.dumps({"fit": min(fits), "transform": min(places), "peak": peak()}))
+
+
+def others(only, before):
+    print("3,000 × 20, seconds of the processor here and in the other checkout; 1,000 other rows; GiB")
+    for method in OTHERS:
+        if only and method not in only:
+            continue
+        here, there = (
+            in_fresh_process(__file__, "--other", method, environment={"PYTHONPATH": str(checkout / "src")})
+            for checkout in (Path(__file__).parents[1], before)
+        )
+        told = [f"{what} {here[what]:.3g} {there[what]:.3g}" for what in ("fit", "transform", "peak")]
+        print(f"{method:18} {'   '.join(told)}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accuracy", action="store_true")
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--maps", action="store_true")
+    parser.add_argument("--others", action="store_true")
     parser.add_argument("--before", type=Path, help="the other checkout")
     parser.add_argument("--few", action="store_true")
     parser.add_argument("--only", nargs="*", default=[])
@@ -265,18 +309,21 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--map", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--other", choices=OTHERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.map:
+    if arguments.other:
+        one_of_others(arguments.other)
+    elif arguments.map:
         method, n, n_trees = arguments.map
         one_map(method, int(n), int(n_trees))
     elif arguments.accuracy:
         accuracy(arguments.only, arguments.seeds, arguments.trees)
     elif arguments.held_out:
         held_out(arguments.only, arguments.seeds, arguments.trees)
-    elif arguments.maps:
+    elif arguments.maps or arguments.others:
         if arguments.before is None:
-            parser.error("--maps needs --before CHECKOUT")
-        maps(arguments.only, arguments.before)
+            parser.error("--maps and --others need --before CHECKOUT")
+        (maps if arguments.maps else others)(arguments.only, arguments.before)
     else:
         absent = () if "MANIFOLIA_DATA" in os.environ else ("Titanic", "letter", "MNIST", "yeast", "Ames")
         for name in [name for name in SPEED if name.startswith(absent)] if absent else []:
