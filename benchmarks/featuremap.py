@@ -292,7 +292,7 @@ def starts():
         for init in ("pca", "spectral"):
             found = []
             for seed in range(RUNS):
-                _, cpu, model = ours(X, seed=seed, init=init)
+                _, cpu, model = ours(X, seed=seed, init=init, layout="edges")
                 Y = model.embedding_
                 far = shepard_goodness(X, Y, sample=min(2000, len(X) - 1), random_state=0)
                 found.append((*quality(X, Y, y), far, triplets(X, Y), cpu))

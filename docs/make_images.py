@@ -217,7 +217,8 @@ def draw_tuner() -> None:
     X, _, _, _ = digits(1297)
     options = {"subsample": 200, "n_repeats": 5, "n_trials": 14, "random_state": 0, "n_jobs": 1, "refit": False}
     space = {"n_neighbors": mf.Normalized(0.01, 0.5)}
-    tuner = mf.Tuner(mf.FeatureMAP(density_weight=0, n_epochs=200), space, "auc_r_nx", **options).fit(X)
+    umap = mf.FeatureMAP(layout="edges", density_weight=0, n_epochs=200)
+    tuner = mf.Tuner(umap, space, "auc_r_nx", **options).fit(X)
     figure = Figure(figsize=(10.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     ConvergenceDisplay.from_estimator(tuner).plot(left)
@@ -229,7 +230,7 @@ def draw_tuning() -> None:
     X, _, _, _ = digits(1297)
     space = {"n_neighbors": mf.Normalized(0.01, 0.5), "min_dist": (0.0, 1.0)}
     options = {"subsample": 200, "n_repeats": 4, "n_pilot": 24, "n_trials": 30, "random_state": 0, "n_jobs": 1}
-    umap = mf.FeatureMAP(density_weight=0, n_epochs=200)
+    umap = mf.FeatureMAP(layout="edges", density_weight=0, n_epochs=200)
     tuner = mf.Tuner(umap, space, "auc_r_nx", n_full=0, refit=False, **options).fit(X)
     figure = Figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -20,7 +20,7 @@ from manifolia.show import (
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:400], y[:400]
-umap = mf.FeatureMAP(density_weight=0)
+umap = mf.FeatureMAP(layout="edges", density_weight=0)
 
 # %%
 # A third of the rows, each setting up to three times, 5 pilots and 9 proposals. The

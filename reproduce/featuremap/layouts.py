@@ -114,7 +114,7 @@ def write(records, page):
     text = page.read_text(encoding="utf-8")
     before = text[: len(text) - len(section(page))].rstrip("\n")
     words = (
-        '`layout="edges"`, the default, beside `layout="grid"`, with and without its density term, and umap-learn, '
+        '`layout="grid"`, the default, with and without its density term, beside `layout="edges"` and umap-learn, '
         "each with its default settings, by `reproduce/featuremap/layouts.py`: mean ± standard deviation over seeds. "
         'All other tables of this page were made with `layout="edges"`. None of these sets was used to choose the '
         f'settings of `"grid"`. Trustworthiness and continuity have 7 neighbours and are estimated from {RANKED:,} '

@@ -125,7 +125,8 @@ def fidelity_part(name, n_rows):
     model = FeatureMAP(random_state=0).fit(X)
     rows = np.random.default_rng(0).permutation(len(X))[:ARROWS]
     importance = model.feature_importance(rows=rows)
-    embedded = FeatureMAP(random_state=0, gauge="embedded", init=model.embedding_, n_epochs=0).fit(X)
+    kept = {"layout": "edges", "init": model.embedding_, "n_epochs": 0}  # the grid would change its width
+    embedded = FeatureMAP(random_state=0, gauge="embedded", **kept).fit(X)
     everywhere = np.broadcast_to(correlation_arrows(X, model.embedding_), (len(rows), X.shape[1], 2))
     arrows = {
         "regression": model.feature_gradients(rows=rows),

@@ -190,7 +190,7 @@ class Pool:
                 from umap import UMAP
 
                 return UMAP(**setting, random_state=number, n_jobs=1).fit_transform(X), float("nan")
-            model = FeatureMAP(**setting, density_weight=0.0, random_state=number, n_jobs=1)
+            model = FeatureMAP(**setting, layout="edges", density_weight=0.0, random_state=number, n_jobs=1)
             return model.fit_transform(X), float("nan")
 
     def curve(self, settings, numbers, figure):

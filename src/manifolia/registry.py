@@ -179,6 +179,12 @@ def _of_metric(card: Card, model: Any) -> Card:
     return replace(card, metric=str(model.metric))
 
 
+def _of_featuremap(card: Card, model: Any) -> Card:
+    """The least distance is part of one layout alone."""
+    space = {**card.space, "min_dist": _real(0.0, 1.0)} if model.layout == "edges" else card.space
+    return replace(card, metric=str(model.metric), space=space)
+
+
 def _whole(low: int, high: int) -> Range:
     return Range("integer", low, high, log=True)
 
@@ -259,16 +265,13 @@ for _card in (
     ),
     Card(
         "featuremap", "manifolia.methods.featuremap:FeatureMAP",
-        "UMAP's graph with local densities and arrows of features; places new rows",
-        label="FeatureMAP", explains="gradients", arrows=True, of_model=_of_metric,
+        "UMAP's graph laid out by t-SNE's forces, with local densities and arrows of features; places new rows",
+        label="FeatureMAP", explains="gradients", arrows=True, of_model=_of_featuremap,
         importance="how much a column varies along the data, from 0 to 1",
         importance_for="the directions in which the rows differ",
         novelty="The share of the rows of the map that are nearer to their neighbours.",
         far_row="A row far from all is put among its nearest rows.",
-        space={
-            "n_neighbors": _whole(5, 100), "min_dist": _real(0.0, 1.0),
-            "density_weight": _one_of(0.0, 0.01, 0.03, 0.1, 0.3),
-        },
+        space={"n_neighbors": _whole(5, 100), "density_weight": _one_of(0.0, 0.01, 0.03, 0.1, 0.3)},
     ),
     Card(
         "kernel-tsne", "manifolia.methods.kernel_tsne:KernelTSNE",

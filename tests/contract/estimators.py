@@ -45,7 +45,7 @@ ESTIMATORS: dict[str, Entry] = {
     ),
     "EnhancedSupervisedLLE": Entry(lambda: mf.baselines.EnhancedSupervisedLLE()),
     "FeatureMAP": Entry(lambda: mf.FeatureMAP(n_epochs=20)),
-    'FeatureMAP(layout="grid")': Entry(lambda: mf.FeatureMAP(layout="grid", n_epochs=20)),
+    'FeatureMAP(layout="edges")': Entry(lambda: mf.FeatureMAP(layout="edges", n_epochs=20)),
     'FeatureMAP(3, gauge="embedded", init="spectral", pca=2)': Entry(
         lambda: mf.FeatureMAP(3, gauge="embedded", init="spectral", pca=2, n_epochs=20)
     ),

@@ -40,7 +40,12 @@ def fitted(digits):
     return mf.FeatureMAP(random_state=0, n_epochs=200).fit(digits[0])
 
 
-def test_it_is_the_stages_one_after_the_other(digits, fitted):
+@pytest.fixture(scope="module")
+def by_edges(digits):
+    return mf.FeatureMAP(random_state=0, n_epochs=200, layout="edges").fit(digits[0])
+
+
+def test_it_is_the_stages_one_after_the_other(digits, by_edges):
     X = digits[0]
     _, _, start_seed, layout_seed, _ = mf._core.random.spawn_seeds(0, 5)
     near = kneighbors(X, 15)
@@ -51,16 +56,16 @@ def test_it_is_the_stages_one_after_the_other(digits, fitted):
     )
     start = pca_start(X, 2, random_state=start_seed)
     found = edge_layout(graph.graph, start, n_epochs=200, density=term, random_state=layout_seed)
-    np.testing.assert_array_equal(fitted.embedding_, found.Y)
-    np.testing.assert_array_equal(fitted.graph_.toarray(), graph.graph.toarray())
-    np.testing.assert_array_equal(fitted.radius_correlation_, found.density.correlation)
-    assert fitted.anisotropy_correlation_ == found.density.anisotropy
+    np.testing.assert_array_equal(by_edges.embedding_, found.Y)
+    np.testing.assert_array_equal(by_edges.graph_.toarray(), graph.graph.toarray())
+    np.testing.assert_array_equal(by_edges.radius_correlation_, found.density.correlation)
+    assert by_edges.anisotropy_correlation_ == found.density.anisotropy
     back = pullback(spaces, found.Y)
-    np.testing.assert_array_equal(fitted.pullback_, back.B)
-    np.testing.assert_array_equal(fitted.reliability_, back.reliability)
+    np.testing.assert_array_equal(by_edges.pullback_, back.B)
+    np.testing.assert_array_equal(by_edges.reliability_, back.reliability)
     # The gauges are those of the density term, which computes in single precision.
-    np.testing.assert_allclose(fitted.gauges_.transpose(0, 2, 1), found.density.gauges, atol=0.02)
-    assert fitted.intrinsic_dim_ == spaces.dim
+    np.testing.assert_allclose(by_edges.gauges_.transpose(0, 2, 1), found.density.gauges, atol=0.02)
+    assert by_edges.intrinsic_dim_ == spaces.dim
 
 
 def test_the_map_is_good_and_its_start_is_not(digits, fitted):
@@ -107,7 +112,7 @@ def test_arrows_on_a_plane_are_pca_loadings_up_to_rotation(rng):
     scores = rng.uniform(-1.0, 1.0, size=(400, 2)) * [2.0, 1.5]
     loadings = np.linalg.qr(rng.normal(size=(5, 2)))[0]
     X = scores @ loadings.T
-    model = mf.FeatureMAP(random_state=0, init=scores, n_epochs=0, n_neighbors=12).fit(X)
+    model = mf.FeatureMAP(layout="edges", random_state=0, init=scores, n_epochs=0, n_neighbors=12).fit(X)
     assert model.intrinsic_dim_ == 2
     arrows = model.feature_gradients()
     np.testing.assert_allclose(arrows, np.tile(loadings, (400, 1, 1)), atol=1e-5)
@@ -145,7 +150,8 @@ def test_any_number_of_components(n_components, digits):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"gauge": "embedded"}, {"pca": 10}, {"metric": "cosine"}, {"center": "point"}]
+    "settings",
+    [{}, {"layout": "edges"}, {"gauge": "embedded"}, {"pca": 10}, {"metric": "cosine"}, {"center": "point"}],
 )
 def test_one_new_row_is_the_same_alone_and_in_a_batch(settings, digits):
     X = digits[0].astype(np.float32)
@@ -181,10 +187,10 @@ def test_new_rows_land_among_their_own(digits, fitted):
     assert knn_accuracy(fitted.embedding_, y[:700], 10, test=(Y, y[700:])) > 0.88
 
 
-@pytest.mark.parametrize("gauge", ["regression", "embedded"])
-def test_same_bits_for_any_n_jobs(gauge, digits):
+@pytest.mark.parametrize("settings", [{}, {"layout": "edges"}, {"gauge": "embedded"}])
+def test_same_bits_for_any_n_jobs(settings, digits):
     X = digits[0][:400]
-    one, two = (small(gauge=gauge, n_jobs=n).fit(X) for n in (1, 2))
+    one, two = (small(n_jobs=n, **settings).fit(X) for n in (1, 2))
     for name in ("embedding_", "gauges_", "pullback_", "reliability_", "radius_correlation_", "singular_values_"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
     np.testing.assert_array_equal(one.feature_gradients(smooth=True), two.feature_gradients(smooth=True))
@@ -303,16 +309,17 @@ def test_names_of_a_table(rng):
         small().fit(table.to_numpy()).feature_importance(rows=[0], features=["a"])
 
 
-def test_a_callback_hears_the_stages_and_may_stop_the_layout(digits):
+@pytest.mark.parametrize(("layout", "done"), [("auto", 50), ("edges", 10)])
+def test_a_callback_hears_the_stages_and_may_stop_the_layout(layout, done, digits):
     heard = []
     X = digits[0][:200]
 
     def stop_half_way(event):
         heard.append(event.stage)
-        return event.stage == "layout" and event.done == 10
+        return event.stage == "layout" and event.done == done
 
-    model = small(callback=stop_half_way).fit(X)
-    assert model.n_epochs_ == 10
+    model = small(callback=stop_half_way, layout=layout).fit(X)
+    assert model.n_epochs_ == done
     assert list(dict.fromkeys(heard)) == ["neighbours", "tangent spaces", "layout", "gauges"]
     assert model.transform(X[:2]).shape == (2, 2)
 
@@ -428,17 +435,21 @@ def test_grid_is_the_stages_one_after_the_other(digits, by_grid):
     assert by_grid.layout_ == "grid"
 
 
-def test_auto_is_edges(digits, fitted):
-    assert fitted.layout_ == "edges"
-    same = mf.FeatureMAP(random_state=0, n_epochs=200, layout="edges").fit(digits[0])
-    np.testing.assert_array_equal(same.embedding_, fitted.embedding_)
+@pytest.mark.parametrize("n_components", [1, 2, 3, 4])
+def test_auto_is_the_grid_up_to_three_components(n_components, digits):
+    X = digits[0][:200]
+    layout = "grid" if n_components <= 3 else "edges"
+    found, same = (small(n_components, layout=name).fit(X) for name in ("auto", layout))
+    assert found.layout_ == layout
+    np.testing.assert_array_equal(found.embedding_, same.embedding_)
+    np.testing.assert_array_equal(found.transform(X[:5] + 0.5), same.transform(X[:5] + 0.5))
 
 
-def test_the_map_by_grid_is_good_in_every_way(digits, fitted, by_grid):
+def test_the_map_by_grid_is_good_in_every_way(digits, by_edges, by_grid):
     X, y = digits
     start = gridded(n_epochs=0).fit(X)
-    quality = {model: trustworthiness(X, model.embedding_, 10) for model in (start, fitted, by_grid)}
-    assert quality[by_grid] > max(0.97, quality[fitted] - 0.002) > quality[start]
+    quality = {model: trustworthiness(X, model.embedding_, 10) for model in (start, by_edges, by_grid)}
+    assert quality[by_grid] > max(0.97, quality[by_edges] - 0.002) > quality[start]
     assert knn_accuracy(by_grid.embedding_, y, 10) > 0.9 > knn_accuracy(start.embedding_, y, 10)
     assert arrow_fidelity(X, by_grid.embedding_, by_grid.feature_gradients()) > 0.55
     all_X, all_y = load_digits(return_X_y=True)
@@ -514,11 +525,14 @@ def test_sparse_data_by_grid_gives_the_same_as_dense(digits):
 def test_min_dist_is_part_of_edges_alone(digits):
     """A new row follows the forces of the layout that made the map, in which there is no least distance."""
     X, new = digits[0][:200], digits[0][200:230]
-    for layout, is_part in (("grid", False), ("edges", True)):
-        near, far = (small(layout=layout, min_dist=d).fit(X) for d in (0.0, 0.9))
-        assert np.array_equal(near.embedding_, far.embedding_) != is_part
-        far.embedding_ = near.embedding_
-        assert np.array_equal(near.transform(new), far.transform(new)) != is_part
+    near, far = (small(layout="edges", min_dist=d).fit(X) for d in (0.0, 0.9))
+    assert not np.array_equal(near.embedding_, far.embedding_)
+    far.embedding_ = near.embedding_
+    assert not np.array_equal(near.transform(new), far.transform(new))
+    for layout in ("auto", "grid"):
+        with pytest.warns(ManifoliaWarning, match=r"min_dist=0.9 has no effect.*Set layout='edges'"):
+            ignored = small(layout=layout, min_dist=0.9).fit(X)
+        np.testing.assert_array_equal(ignored.embedding_, small().fit(X).embedding_)
 
 
 def test_a_start_of_any_size_is_brought_to_one_width(digits):

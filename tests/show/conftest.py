@@ -12,7 +12,7 @@ from show.sheets import NAMES, sheet
 @pytest.fixture(scope="session")
 def model():
     X = pd.DataFrame(sheet(), columns=NAMES)
-    return FeatureMAP(n_epochs=100, density_weight=0.0, random_state=0).fit(X)
+    return FeatureMAP(layout="edges", n_epochs=100, density_weight=0.0, random_state=0).fit(X)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from sklearn.manifold import TSNE, Isomap
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from manifolia import PHATE, RFPHATE
+from manifolia import PHATE, RFPHATE, FeatureMAP
 from manifolia._core.progress import ProgressEvent
 from manifolia.exceptions import ManifoliaWarning, TuningError
 from manifolia.metrics import register
@@ -499,6 +499,8 @@ def test_a_registered_metric() -> None:
 
 def test_presets() -> None:
     assert set(Tuner.for_(TSNE()).space) == {"perplexity", "early_exaggeration"}
+    assert set(Tuner.for_(FeatureMAP()).space) == {"n_neighbors", "density_weight"}
+    assert set(Tuner.for_(FeatureMAP(layout="edges")).space) == {"n_neighbors", "density_weight", "min_dist"}
     assert set(Tuner.for_("rf-phate", n_trials=5).space) == {"t", "damping", "forest__max_features"}
     assert Tuner.for_(TSNE(), space={"perplexity": (5.0, 20.0)}).space["perplexity"] == (5.0, 20.0)
     with pytest.raises(ValueError, match="there is no preset for PCA"):

@@ -6,8 +6,9 @@ step   paper                                                 here
 1      neighbours and graph (Eq. 1)                          `neighbors`, `affinity.fuzzy`
 2      tangent spaces by local PCA (Eq. 2, Theorem 3.1)      `operators.tangent`
 3, 4   alignment and embedding of tangent spaces (Eq. 5–11)  `explain.embedded`; `explain.pullback`, after the layout
-5      layout with anisotropic density (Eq. 12–16)           `layout.initialize`, `layout.edge_sgd`, `layout.density`
-(5)    ours, ``layout="grid"``: t-SNE's forces in its place  `layout.forces`, `layout.coarse`, `layout.density`
+5      layout with anisotropic density (Eq. 12–16):          `layout.initialize`, `layout.density`
+       the paper's, ``layout="edges"``                       `layout.edge_sgd`
+       ours, the default: t-SNE's forces in its place        `layout.forces`, `layout.coarse`
 6      gradients and importance (Eq. 3, 4)                   `explain.gradients`, when they are asked for
 (7)    new rows, with the map held still                     `extension.anchored`
 =====  ====================================================  =====================================================
@@ -16,9 +17,9 @@ The paper embeds the tangent spaces first and lays the points out along them. Ar
 features grow in the map, so by default the layout comes first and the tangent spaces are tied to it by regression;
 ``gauge="embedded"`` is the paper's way.
 
-The paper's layout minimises UMAP's cross entropy (Eq. 13) along drawn pairs. The other one takes the same graph,
-density term and start, and t-SNE's full gradient over all pairs, with a weak force that keeps the arrangement of the
-data at large.
+The paper's layout minimises UMAP's cross entropy (Eq. 13) along drawn pairs; ``layout="edges"`` does. The default does
+not: it takes the same graph, density term and start, and t-SNE's full gradient over all pairs, with a weak force that
+keeps the arrangement of the data at large.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ _CAPTURED = 0.8  # share of a neighbourhood's variance that its directions captu
 _THREAD_BYTES = 12e6  # that a thread works with
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 _MOST_GRID = 3  # components of a map whose forces have a grid
+_MIN_DIST = 0.1  # the default
 
 
 class _Beside(NamedTuple):
@@ -85,32 +87,34 @@ class _Beside(NamedTuple):
 class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Map of a neighbourhood graph that keeps local densities and says where features grow.
 
-    The points are laid out as UMAP does, with the same bits for any `n_jobs`; in the last part of the descent the
-    extents of neighbourhoods in the map, direction by direction, are drawn towards those in the data. The tangent space
-    of every point tells which features vary there (`feature_importance`), and, tied to the map by regression, along
-    which direction of the map they grow (`feature_gradients`).
+    UMAP's graph of neighbours is laid out by t-SNE's forces, or with ``layout="edges"`` as UMAP and the paper do; the
+    bits are the same for any `n_jobs`. In the last part of the descent the extents of neighbourhoods in the map,
+    direction by direction, are drawn towards those in the data. The tangent space of every point tells which features
+    vary there (`feature_importance`), and, tied to the map by regression, along which direction of the map they grow
+    (`feature_gradients`).
 
     Parameters
     ----------
     n_components : int, default=2
         Dimensions of the map.
     layout : {"auto", "grid", "edges"}, default="auto"
-        How points are laid out. ``"edges"``, which ``"auto"`` takes, minimises UMAP's cross entropy along drawn pairs,
-        as in the paper. ``"grid"`` has t-SNE's forces between all points of the same graph, and a weak force that keeps
-        the arrangement of the data at large; it makes maps of at most 3 components.
+        How points are laid out. ``"grid"``, which ``"auto"`` takes for at most 3 components, has t-SNE's forces between
+        all points of the graph, and a weak force that keeps the arrangement of the data at large: it does not minimise
+        Eq. (13). ``"edges"``, which ``"auto"`` takes for more components, does: UMAP's cross entropy along drawn pairs,
+        as in the paper.
     n_neighbors : int, default=15
         Neighbours of a point, itself not counted. With fewer rows than that, all others.
     min_dist : float, default=0.1
         How near points of a dense place come to each other in the map. It is part of ``layout="edges"``; the other one
-        has no such distance and ignores it.
+        has no such distance, and warns if another value than the default is given.
     density_weight : float, default=0.03
-        Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a plain UMAP-type map; larger values follow
+        Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a map without the term; larger values follow
         the data's densities more closely and cost trustworthiness.
     density_fraction : float, default=0.3
         Share of the epochs, the last ones, in which densities count.
     n_epochs : int or "auto", default="auto"
-        Rounds of the descent. ``"auto"``: with ``layout="edges"`` 500 up to 10,000 rows and 200 beyond, with ``"grid"``
-        250.
+        Rounds of the descent. ``"auto"``: with ``layout="grid"`` 250, with ``"edges"`` 500 up to 10,000 rows and 200
+        beyond.
     gauge : {"auto", "regression", "embedded"}, default="auto"
         What arrows are made of. ``"regression"``, which ``"auto"`` takes, ties the tangent spaces to the map; its
         arrows point where features grow. ``"embedded"`` is the paper's, which embeds the tangent spaces by themselves;
@@ -199,7 +203,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         *,
         layout: str = "auto",
         n_neighbors: int = 15,
-        min_dist: float = 0.1,
+        min_dist: float = _MIN_DIST,
         density_weight: float = 0.03,
         density_fraction: float = 0.3,
         n_epochs: int | str = "auto",
@@ -532,7 +536,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         check_number(self.n_neighbors, "n_neighbors", low=2, integer=True)
         check_number(self.min_dist, "min_dist", low=0.0, high=1.0)
-        check_number(self.density_weight, "density_weight", low=0.0, hint="0 gives a plain UMAP-type map.")
+        if self._layout_name() == "grid" and self.min_dist != _MIN_DIST:
+            warn(f"min_dist={self.min_dist} has no effect: layout='grid' has no least distance. Set layout='edges'.")
+        check_number(self.density_weight, "density_weight", low=0.0, hint="0 gives a map without the term.")
         check_number(self.density_fraction, "density_fraction", low=0.0, high=1.0)
         check_number(self.n_epochs, "n_epochs", low=0, integer=True, hint="Or use 'auto'.", word="auto")
         check_option(self.gauge, "gauge", ("auto", "regression", "embedded"))
@@ -566,7 +572,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _layout_name(self) -> str:
         """Which layout is used."""
-        return "edges" if self.layout == "auto" else self.layout
+        by_size = "grid" if self.n_components <= _MOST_GRID else "edges"
+        return by_size if self.layout == "auto" else self.layout
 
     def _lay_out(
         self, Z: Any, graph: Any, start: FloatArray, term: DensityTerm, seed: int, reporter: Reporter
@@ -575,10 +582,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self._layout_name() == "grid":
             made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, density=term, callback=reporter)
             return made.Y, made.n_iterations, made.density
-        found = edge_layout(
-            graph, start, min_dist=self.min_dist, n_epochs=self.n_epochs, density=term, random_state=seed,
-            callback=reporter,
-        )  # fmt: skip
+        settings: Any = {"min_dist": self.min_dist, "n_epochs": self.n_epochs, "random_state": seed}
+        found = edge_layout(graph, start, density=term, callback=reporter, **settings)
         return found.Y, found.n_epochs, found.density
 
     def _place(self, indices: IntArray, weights: FloatArray) -> FloatArray:
