@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         "cases",
         "clusters",
         "diagnosis",
+        "dip",
         "earning",
         "examination",
         "held_out",
