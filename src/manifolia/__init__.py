@@ -43,6 +43,7 @@ __getattr__, __dir__, __all__ = attach(
         "Normalized": "manifolia.tune.parameters",
         "Run": "manifolia.runs.folder",
         "Tuner": "manifolia.tune.tuner",
+        "align": "manifolia.layout.alignment",
         "diagnose": "manifolia.trust",
         "load": "manifolia.persist",
         "map": "manifolia.runs.request",

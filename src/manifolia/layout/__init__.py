@@ -5,6 +5,7 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
+        "alignment",
         "classical_mds",
         "coarse",
         "density",
