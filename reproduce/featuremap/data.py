@@ -1,4 +1,4 @@
-"""The sets of the FeatureMAP paper that can be had, and its Table 1 as printed."""
+"""The sets of the FeatureMAP paper that can be had, others beside them, and its Table 1 as printed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ import scipy.sparse as sp
 from manifolia import datasets
 
 KEYS = ("trust", "continuity", "knn", "shepard", "triplets")
+#: Columns of the table of maps: the paper's, and what else is measured. Lower is better in LOWER.
+COLUMNS = {
+    "trust": "trustworthiness",
+    "continuity": "continuity",
+    "knn": "k-NN",
+    "shepard": "Shepard",
+    "triplets": "triplets",
+    "torn": "torn classes",
+    "radius": "radius correlation",
+    "cpu": "processor seconds",
+}
+LOWER = ("torn", "cpu")
 METHODS = ("t-SNE", "h-NNE", "UMAP", "triMAP", "PaCMAP", "densMAP", "spaceMAP", "PHATE", "FeatureMAP")
 #: Table 1 as printed, in the order of METHODS.
 PAPER = {
@@ -53,16 +65,33 @@ REPEATED = {
         "triplets": (0.74, 0.60, 0.79, 0.84, 0.79, 0.79, 0.76, 0.90, 0.80),
     },
 }
-SETS = ("mnist", "fashion_mnist", "coil20", "scrna_pbmc3k")
-#: Large sets, of which a full run also maps samples of this many rows.
-LARGE, SAMPLE_ROWS = ("mnist", "fashion_mnist"), 10_000
+TITLES = {
+    "mnist": "MNIST",
+    "fashion_mnist": "Fashion-MNIST",
+    "coil20": "COIL-20",
+    "scrna_pbmc3k": "PBMC 3k",
+    "usps": "USPS",
+    "optdigits": "optdigits",
+    "pendigits": "pendigits",
+    "satimage": "satimage",
+    "scrna_neurons10k": "neurons 10k",
+}
+SETS = tuple(TITLES)
+LARGE = ("mnist", "fashion_mnist")
+#: From small to large, as they are computed.
+BY_SIZE = (
+    "coil20", "scrna_pbmc3k", "optdigits", "satimage", "usps", "scrna_neurons10k", "pendigits", "mnist",
+    "fashion_mnist",
+)  # fmt: skip
 
 
 def load(name, n_rows=None):
-    """Rows of a set, dense and in single precision; all of them, or a sample in order."""
+    """Rows of a set, dense and in single precision, and their classes or None; all of them, or a sample in order."""
     bunch = datasets.load(name)
-    rows = np.random.default_rng(0).permutation(len(bunch.target))
+    data = bunch.data if sp.issparse(bunch.data) else np.asarray(bunch.data)
+    rows = np.random.default_rng(0).permutation(data.shape[0])
     rows = np.sort(rows if n_rows is None else rows[:n_rows])
-    X = bunch.data[rows]
-    X = X.toarray() if sp.issparse(X) else np.asarray(X)
-    return np.ascontiguousarray(X, dtype=np.float32), np.asarray(bunch.target)[rows]
+    X = data[rows]
+    X = X.toarray() if sp.issparse(X) else X
+    y = None if bunch.target is None else np.asarray(bunch.target)[rows]
+    return np.ascontiguousarray(X, dtype=np.float32), y

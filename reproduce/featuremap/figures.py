@@ -15,6 +15,7 @@ from reproduce.featuremap.data import load
 from reproduce.featuremap.peers import OURS, fit
 from reproduce.featuremap.table import ARROWS
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from manifolia import FeatureMAP, metrics
@@ -153,7 +154,7 @@ def edge_area(pixels):
 
 
 def objects_part(n_rows):
-    """Fig. 5: saliency maps of Fashion-MNIST and COIL-20."""
+    """Fig. 5: saliency maps of Fashion-MNIST, and of scikit-learn's digits: COIL-20's photographs may not be shown."""
     figure = Figure(figsize=(9.6, 5.2), layout="constrained")
     upper, lower = figure.subplots(2, 1)
     X, y = load("fashion_mnist", min(n_rows or 10_000, 10_000))
@@ -161,13 +162,11 @@ def objects_part(n_rows):
     model = FeatureMAP(random_state=0).fit(X)
     SaliencyDisplay.from_estimator(model, rows, kind="gradient", titles=FASHION).plot(upper)
     upper.set_title(f"Fashion-MNIST, {len(X):,} rows", fontsize=10)
-    X, y = load("coil20")
-    rows = [int(np.flatnonzero(y == kind)[20]) for kind in np.unique(y)[::2]]
+    X, y = load_digits(return_X_y=True)
+    rows = [int(np.flatnonzero(y == digit)[0]) for digit in range(10)]
     model = FeatureMAP(random_state=0).fit(X)
-    SaliencyDisplay.from_estimator(model, rows, kind="gradient", titles=[f"object {y[row]}" for row in rows]).plot(
-        lower
-    )
-    lower.set_title("COIL-20: what varies is where an object's outline moves as it turns", fontsize=10)
+    SaliencyDisplay.from_estimator(model, rows, kind="gradient", titles=range(10)).plot(lower)
+    lower.set_title(f"Digits of 8 × 8 pixels, {len(X):,} rows", fontsize=10)
     save(figure, "fig5")
     return {}
 
@@ -429,7 +428,9 @@ def _saliency(found):
 
 
 def _objects(found):
-    return ["## Fig. 5: saliency maps of objects", *_picture("fig5", "Saliency maps of Fashion-MNIST and COIL-20")]
+    words = "The paper's second set, COIL-20, is for use that is not commercial; digits take its place in the picture."
+    picture = _picture("fig5", "Saliency maps of Fashion-MNIST and of digits")
+    return ["## Fig. 5: saliency maps of objects", "", words, *picture]
 
 
 def _biplots(found):

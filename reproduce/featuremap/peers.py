@@ -1,10 +1,9 @@
 """Every map of Table 1, Fig. 13 and Fig. 14 by name: ours and those of other packages, with the time they take.
 
-Packages that are not installed are left out (``pip install -e '.[peers,tsne]'`` gets them all). Each method has its
-package's own settings, two threads where it can use them, and has fitted some rows before it is timed, so that what
-that fit compiles is not in the time. A seed would put umap-learn on one thread and PaCMAP's search for neighbours too:
-both and TriMap, which takes none, draw from NumPy's global generator, and with two threads their maps differ a little
-from run to run. h-NNE is the first version of the method, that of 2022.
+Packages that are not installed are left out (``pip install -e '.[peers]'`` gets them all). Each method has its
+package's own settings and a seed, on one thread where it can be told so, and has fitted some rows before it is timed,
+so that what that fit compiles is not in the time. TriMap takes no seed and draws from NumPy's global generator. h-NNE
+is the first version of the method, that of 2022.
 """
 
 from __future__ import annotations
@@ -21,11 +20,17 @@ import numpy as np
 from manifolia import PHATE, FeatureMAP
 
 OURS = "FeatureMAP"
-#: Weights of the density term.
-WEIGHTS = {OURS: None, "λ = 0": 0.0, "λ = 0.5": 0.5}
+#: Our maps: the default; without the density term; with Eq. 13, without and with the paper's weight.
+SETTINGS = {
+    OURS: {},
+    "λ = 0": {"density_weight": 0.0},
+    "edges": {"layout": "edges"},
+    "edges λ = 0.5": {"layout": "edges", "density_weight": 0.5},
+}
 #: Methods of other packages, and the package.
 PACKAGES = {
     "UMAP": "umap",
+    "UMAP from PCA": "umap",
     "densMAP": "umap",
     "t-SNE": "openTSNE",
     "PaCMAP": "pacmap",
@@ -34,10 +39,11 @@ PACKAGES = {
 }
 INSTALLED_AS = {"umap": "umap-learn"}
 #: In the order in which they are computed: the quick ones first.
-ALL = (*WEIGHTS, "UMAP", "PaCMAP", "triMAP", "h-NNE", "PHATE", "densMAP", "t-SNE")
-N_JOBS = 2
+ALL = (*SETTINGS, "UMAP", "UMAP from PCA", "PaCMAP", "triMAP", "h-NNE", "PHATE", "densMAP", "t-SNE")
+UMAPS = {"UMAP": {}, "UMAP from PCA": {"init": "pca"}, "densMAP": {"densmap": True}}
+N_JOBS = 1
 #: Rows of the fit before the timed one: umap-learn compiles another search for neighbours from 4,096 rows on.
-WARM_ROWS = {"UMAP": 4_200, "densMAP": 4_200, OURS: 4_200, "PHATE": 4_200}
+WARM_ROWS = dict.fromkeys((*UMAPS, *SETTINGS, "PHATE"), 4_200)
 WARM_OTHERS = 1_000
 #: Where maps are kept beside the parts; the script sets it.
 FOLDER = pathlib.Path("maps")
@@ -48,6 +54,11 @@ def available(method):
     """Whether the method's package is installed."""
     package = PACKAGES.get(method)
     return package is None or importlib.util.find_spec(package) is not None
+
+
+def ours(method, seed=0):
+    """Our estimator of that name."""
+    return FeatureMAP(random_state=seed, n_jobs=N_JOBS, **SETTINGS[method])
 
 
 def fit(method, X, seed=0):
@@ -62,16 +73,14 @@ def fit(method, X, seed=0):
 
 def _maker(method, seed):
     """A function from rows to the map."""
-    if method in WEIGHTS:
-        weight = {} if WEIGHTS[method] is None else {"density_weight": WEIGHTS[method]}
-        return FeatureMAP(random_state=seed, n_jobs=N_JOBS, **weight).fit_transform
+    if method in SETTINGS:
+        return ours(method, seed).fit_transform
     if method == "PHATE":
         return PHATE(random_state=seed, n_jobs=N_JOBS).fit_transform
-    np.random.seed(seed)  # noqa: NPY002, for packages that have no other way to be given one
-    if method in ("UMAP", "densMAP"):
+    if method in UMAPS:
         import umap
 
-        return umap.UMAP(n_jobs=N_JOBS, densmap=method == "densMAP").fit_transform
+        return umap.UMAP(n_jobs=N_JOBS, random_state=seed, **UMAPS[method]).fit_transform
     if method == "t-SNE":
         import openTSNE
 
@@ -79,7 +88,8 @@ def _maker(method, seed):
     if method == "PaCMAP":
         import pacmap
 
-        return pacmap.PaCMAP().fit_transform
+        return pacmap.PaCMAP(random_state=seed).fit_transform
+    np.random.seed(seed)  # noqa: NPY002, for a package that has no other way to be given one
     if method == "triMAP":
         import trimap
 
@@ -90,7 +100,9 @@ def _maker(method, seed):
 
 
 def timed(method, X, seed=0):
-    """The map, its seconds by the clock and its seconds of processor time, compilation left out; None as in fit."""
+    """The map, its seconds by the clock and its seconds of processor time, compilation left out, and the fitted model
+    if it is ours; None as in fit.
+    """
     if not available(method):
         return None
     n = min(len(X), WARM_ROWS.get(method, WARM_OTHERS))
@@ -98,8 +110,12 @@ def timed(method, X, seed=0):
         fit(method, X[np.linspace(0, len(X) - 1, n).astype(int)], seed)
         _warm.add((method, n))
     begin, busy = time.perf_counter(), time.process_time()
-    Y = fit(method, X, seed)
-    return Y, time.perf_counter() - begin, time.process_time() - busy
+    if method in SETTINGS:
+        model = ours(method, seed).fit(X)
+        Y = model.embedding_
+    else:
+        model, Y = None, fit(method, X, seed)
+    return Y, time.perf_counter() - begin, time.process_time() - busy, model
 
 
 def plain(error):
@@ -115,7 +131,8 @@ def path_of(name, method):
 def keep(name, method, Y, y):
     """Keep a map and its labels for the gallery."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path_of(name, method), Y=np.asarray(Y, dtype=np.float32), y=np.asarray(y).astype(str))
+    y = np.zeros(len(Y), dtype=int) if y is None else np.asarray(y)
+    np.savez_compressed(path_of(name, method), Y=np.asarray(Y, dtype=np.float32), y=y.astype(str))
 
 
 def kept(name, method):

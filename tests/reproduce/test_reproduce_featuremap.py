@@ -25,9 +25,10 @@ def script(monkeypatch, tmp_path):
 
 
 def part(figure, **changes):
-    keys = ("trust", "continuity", "knn", "shepard", "triplets", "stress", "raw_stress")
+    keys = ("trust", "continuity", "knn", "shepard", "triplets", "stress", "raw_stress", "torn", "radius", "directions")
     timing = {"rows": 70_000, "wall": 20.0, "cpu": 10.0, "seeds": 1, "ranges": {key: [figure, figure] for key in keys}}
-    return {**timing, **dict.fromkeys(keys, figure), "by_k": [figure] * 4, **changes}
+    scores = {**dict.fromkeys(keys, figure), "arrows": figure, "spread": {"arrows": 0.0}}
+    return {**timing, **scores, "by_k": [figure] * 4, **changes}
 
 
 def test_cells_are_won_tied_and_lost_to_two_digits(script):
@@ -52,19 +53,48 @@ def test_a_line_of_several_seeds_has_means_and_ranges(script, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)).astype(np.float32), np.repeat([0, 1, 2], 20)
     monkeypatch.setattr(script.table, "load", lambda name, n_rows=None: (X, y))
-    monkeypatch.setattr(script.peers, "timed", lambda method, X, seed: (X[:, :2] * [1, 1 + seed], 2.0, 1.0))
+    monkeypatch.setattr(script.peers, "timed", lambda method, X, seed: (X[:, :2] * [1, 1 + seed], 2.0, 1.0, None))
     script.table.pairs_of.cache_clear()
-    of_three = script.table.table_part("mnist", None, "UMAP")
-    alone = [
-        script.table.scores("mnist", None, X, X[:, :2] * [1, 1 + seed], y)["shepard"]
-        for seed in range(of_three["seeds"])
-    ]
+    found = {f"map-mnist-UMAP-{seed}": script.table.map_part("mnist", None, "UMAP", seed) for seed in range(3)}
     script.table.pairs_of.cache_clear()
-    assert (of_three["seeds"], script.table.table_part("coil20", None, "PaCMAP")["seeds"]) == (3, 1)
+    alone = [one["shepard"] for one in found.values()]
+    found["map-mnist-PaCMAP-0"] = {"failed": "E: x"}
+    with_lines = script.with_lines(found, None)
+    of_three = with_lines["table-mnist-UMAP"]
+    assert (of_three["seeds"], script.table.seeds_of("mnist", None, "UMAP")) == (3, 5)
+    assert with_lines["table-mnist-PaCMAP"] == {"failed": "E: x"}
     assert of_three["shepard"] == pytest.approx(np.mean(alone))
+    assert of_three["spread"]["shepard"] == pytest.approx(np.std(alone))
     assert of_three["ranges"]["shepard"] == [min(alone), max(alone)]
     assert min(alone) < max(alone)
     assert script.page.between(of_three, "shepard") == f" ({min(alone):.3f} to {max(alone):.3f})"
+    assert (script.peers.kept("mnist", "UMAP")[0] == X[:, :2]).all()  # of the first seed
+
+
+def test_a_set_without_classes_has_no_figures_of_them(script, monkeypatch, rng):
+    X = rng.normal(size=(60, 5)).astype(np.float32)
+    monkeypatch.setattr(script.table, "load", lambda name, n_rows=None: (X, None))
+    script.table.pairs_of.cache_clear()
+    made = script.table.map_part("any", None, "FeatureMAP", 0)
+    script.table.pairs_of.cache_clear()
+    assert {"trust", "continuity", "shepard", "radius", "arrows", "directions", "cpu"} <= set(made)
+    assert not {"knn", "triplets", "torn", "by_k"} & set(made)
+    assert script.table.limit_part("any", None) is None
+
+
+def test_ranks_and_what_is_behind_umap(script):
+    found = {
+        "table-mnist-FeatureMAP": part(0.9, knn=0.8, shepard=0.5, torn=0.1),
+        "table-mnist-UMAP": part(0.9, knn=0.804, shepard=0.6, torn=0.0),
+        "table-mnist-t-SNE": part(0.95),
+        "table-mnist-PaCMAP": {"failed": "E: x"},
+    }
+    ranks = script.page._ranks(found)
+    assert ranks[-1] == "| mnist | 2 | 2 | 2 | 3 | 3 | 2 | 3 of 5 |"
+    assert "Here: **1 of 1**, missed." in ranks[3]
+    beside = script.page._beside_umap(found)
+    assert beside[-1] == ("| mnist | +0.000 | +0.000 | -0.004 | **-0.100** | +0.000 | **+0.10** | 0.90 / 0.90 | 1.00 |")
+    assert "Behind: mnist, Shepard; mnist, torn classes." in beside[3]
 
 
 @pytest.mark.parametrize(("exact_rows", "atol"), [(1_000, 1e-6), (100, 0.01)])
@@ -94,7 +124,7 @@ def test_what_is_not_installed_is_left_out_and_named(script, monkeypatch):
     found["table-mnist-h-NNE"] = {"failed": "E: x"}
     left_out = " ".join(script.page._left_out(found))
     assert "no_such_package_at_all (PaCMAP)" in left_out
-    assert "PHATE (mnist, fashion_mnist, coil20, scrna_pbmc3k)" in left_out
+    assert f"PHATE ({', '.join(script.data.SETS)})" in left_out
     assert " UMAP (" not in left_out
     assert "h-NNE failed on mnist: E: x." in left_out
 
@@ -116,28 +146,8 @@ def test_the_page_of_a_small_run(script, tmp_path):
     assert {path.name for path in (tmp_path / "images").iterdir()} == {"fig13_mnist.png", "fig14.png"}
 
 
-def test_the_table_of_layouts_stays_at_the_end_of_the_page(script, tmp_path):
-    page = tmp_path / "page.md"
-    layouts = script.layouts
-    record = {"data": "usps", "map": "grid", "trust": 0.98, "torn": 0.1, "seconds": 1.0}
-    records = [{**record, "seed": 0}, {**record, "seed": 1, "trust": 0.96}, {**record, "seed": 0, "map": "UMAP"}]
-    script.write({}, page, None)
-    for _ in range(2):
-        layouts.write(records, page)
-        script.write({}, page, None)
-    text = page.read_text(encoding="utf-8")
-    assert text.count(layouts.TITLE) == 1
-    row = "| usps | grid | 2 | 0.970 ± 0.010 |  |  |  |  | 0.10 ± 0.00 |  |  | 1.00 ± 0.00 |"
-    assert text.splitlines()[-2] == row
-    assert text.splitlines()[-1].startswith("| usps | UMAP | 1 | 0.980 ± 0.000 |")
-
-
-def test_a_map_of_each_layout_has_its_scores(script, rng):
+def test_our_maps_are_of_the_settings_they_are_named_for(script, rng):
     X = rng.normal(size=(120, 4)).astype(np.float32) + 8.0 * (np.arange(120) % 3)[:, None]
-    for kind in ("grid", "edges, λ = 0"):
-        model = script.layouts.fit(kind, X, 0)
-        assert model.layout_ == kind[: len(model.layout_)]
-        assert model.density_weight == (0.0 if "λ" in kind else 0.03)
-    found = script.layouts.scores(model, X, np.arange(120) % 3)
-    assert set(found) == set(script.layouts.COLUMNS) - {"seconds"}
-    assert found["knn"] > 0.9
+    default, without, edges, paper = (script.peers.timed(name, X)[-1] for name in script.peers.SETTINGS)
+    assert [one.layout_ for one in (default, without, edges, paper)] == ["grid", "grid", "edges", "edges"]
+    assert (without.density_weight, paper.density_weight) == (0.0, 0.5)
