@@ -1,4 +1,4 @@
-"""Every table and figure of the papers, one script after the other, and the count of won, tied and lost cells.
+"""Every table and figure of the papers, one script after the other, and the one count of their cells.
 
     python -m reproduce.all [--full] [--only rf-phate,tuning] [--out reproduced]
 
@@ -17,7 +17,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from reproduce._shared import tallies
+from reproduce._shared import counts
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 class Script(NamedTuple):
     """A script of this folder, the paper it follows, and what a quick and a full run add to its command line.
 
-    A paper's first page begins with the count over all of its pages; the others, its parts, each have their own.
+    What a script counts it leaves in ``counts.json`` beside its page.
     """
 
     file: str
@@ -48,11 +48,6 @@ SCRIPTS = {
 }
 
 
-def counted(page):
-    """The first count of won, tied and lost cells of a page, or None."""
-    return tallies.counted(page.read_text(encoding="utf-8")) if page.exists() else None
-
-
 def run(name, *, full, folder):
     """Run one script; return its seconds and whether it ended well."""
     script = SCRIPTS[name]
@@ -69,23 +64,14 @@ def run(name, *, full, folder):
     return time.perf_counter() - begin, done.returncode == 0
 
 
-def cells(count):
-    """A count in columns."""
-    return "".join(f"{number:6d}" for number in count) if count else "   no count yet   "
-
-
 def summary(lines, folder):
-    """Print the table of all pages that were asked for, and the counts of their papers."""
-    print(f"\n{'page':21}{'paper':26}{'won':>6}{'tied':>6}{'lost':>6}{'minutes':>10}")
+    """Print the pages that were asked for, and the count of all cells in the folder."""
+    print(f"\n{'page':21}{'paper':26}{'minutes':>10}")
     for name, seconds, well in lines:
         script = SCRIPTS[name]
         of = f"{script.paper}, {script.part}" if script.part else script.paper
-        count = cells(counted(folder / f"{name}.md"))
-        print(f"{name:21}{of:26}{count}{seconds / 60:10.1f}{'' if well else '  failed'}")
-    print(f"\n{'paper, all its pages':47}{'won':>6}{'tied':>6}{'lost':>6}")
-    for paper in dict.fromkeys(SCRIPTS[name].paper for name, *_ in lines):
-        page = next(name for name, script in SCRIPTS.items() if script.paper == paper)
-        print(f"{paper:47}{cells(counted(folder / f'{page}.md'))}")
+        print(f"{name:21}{of:26}{seconds / 60:10.1f}{'' if well else '  failed'}")
+    print(f"\n{counts.text(counts.load(folder))}")
 
 
 def main():

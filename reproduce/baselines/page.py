@@ -1,4 +1,4 @@
-"""Ranks, verdicts and tables of the page on seven supervised maps."""
+"""Ranks and tables of the page on seven supervised maps."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ def rank(errors, value):
     return 1 + sum(error < value - 5e-5 for error in errors if error is not None)
 
 
-def verdict(means, sd, paper):
-    """Our rank, the paper's, and what it comes to."""
-    others, theirs = means[1:], rank(paper[1:], paper[0])
-    mine = rank(others, means[0])
-    if mine <= theirs:
-        return mine, theirs, "won"
-    return mine, theirs, "tied" if rank(others, means[0] - sd) <= theirs else "lost"
+def ranked(means, paper):
+    """Our rank and the paper's: the first of each list among the others."""
+    return rank(means[1:], means[0]), rank(paper[1:], paper[0])
 
 
 def far(mean, paper):
@@ -43,13 +39,12 @@ def shown(mean, paper):
 
 def means_of(runs, method, k, c):
     """A method's errors by seed, for one number of dimensions and one variable; None where there are none."""
-    if runs[0].get(method) is None or runs[0][method][k] is None:
-        return None
-    return np.array([run[method][k][c] for run in runs])
+    values = [run[method][k][c] for run in runs if run.get(method) is not None]
+    return np.array(values) if values else None
 
 
-def report(title, runs, dims, counts, ranks):
-    """The table of a set; verdicts are counted, and RF-PHATE's ranks (paper's, ours) collected."""
+def report(title, runs, dims, ranks):
+    """The table of a set; RF-PHATE's ranks (paper's, ours) are collected."""
     score = np.mean([run["score"] for run in runs])
     size = f"{runs[0]['rows']} rows, {tallies.several(len(runs), 'seed')}"
     lines = ["", f"## {title}", "", f"{size}; forest out of bag {score:.4f}", ""]
@@ -60,17 +55,14 @@ def report(title, runs, dims, counts, ranks):
             values = {method: means_of(runs, method, k, c) for method in (*ORDER, WRITTEN)}
             means = [None if values[method] is None else float(values[method].mean()) for method in ORDER]
             sd = float(values[OURS].std(ddof=1)) if len(runs) > 1 else 0.0
-            mine, theirs, said = verdict(means, sd, paper)
-            if "inferred" in variable:
-                said = "not counted"
-            else:
-                counts[said] = counts.get(said, 0) + 1
+            mine, theirs = ranked(means, paper)
+            if "inferred" not in variable:
                 ranks.append((theirs, mine))
             cells = [shown(mean, figure) for mean, figure in zip(means, paper, strict=True)]
             cells[0] += f" ± {sd:.2g}"
             own = "" if values[WRITTEN] is None else f"{values[WRITTEN].mean():.3g}"
-            rows.append([f"{named(variable)} ({d})", said, f"{theirs} / {mine}", *cells, own])
-    return lines + table(["variable (dims)", "verdict", "rank", *ORDER, WRITTEN], rows)
+            rows.append([f"{named(variable)} ({d})", f"{theirs} / {mine}", *cells, own])
+    return lines + table(["variable (dims)", "rank", *ORDER, WRITTEN], rows)
 
 
 def report_of_new(title, runs):

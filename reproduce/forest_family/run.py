@@ -27,7 +27,6 @@ import sklearn
 from reproduce._shared import pictures, tallies
 from reproduce._shared.store import Store
 from reproduce.rf_phate import data as sets
-from reproduce.rf_phate.page import refresh
 from reproduce.rf_phate.run import errors
 
 import manifolia
@@ -44,7 +43,7 @@ LAYOUTS = {
 }
 WORK = pathlib.Path(tempfile.gettempdir()) / "manifolia-forest-family"
 SIZES = {False: (1, 1000), True: (2, 1500)}  # forest seeds and digits of a quick and a full run
-HEAD = "won 0, tied 0, lost 0: Fig. 9 is of pictures, which have no cells to count."
+HEAD = "Fig. 9 is of pictures, which have no cells to count."
 PICTURED = ("phate", "isomap", "mds", "lle")
 
 
@@ -187,7 +186,6 @@ def main():
             notes,
         ]
         arguments.out.write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
-        refresh(arguments.out.parent)
 
 
 if __name__ == "__main__":

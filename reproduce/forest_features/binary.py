@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import time
 
@@ -14,9 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from manifolia import ForestFeatures, datasets
-from manifolia.forest.grow import STEP, grow_until_stable
-from manifolia.forest.path_kernels import path_kernel
-from manifolia.forest.trees import read_trees, single_precision
+from manifolia.forest.grow import grow_until_stable
 from manifolia.metrics import target_alignment
 
 COSTS = (0.01, 0.1, 1, 10, 100, 1000)
@@ -25,7 +22,6 @@ SHARES = (0.2, 1.0, 5.0)
 SIZES = (100, 200, 500, 1000, 2000)
 MISSING = ("random", "split", "native")
 _STEPS = 10**6  # of libsvm: the linear SVM of a few sets' original features takes a hundred times more with C ≥ 100
-_MOST = 1000  # trees
 
 
 def sized(X, y, held_out, seed):
@@ -67,78 +63,48 @@ def best_cost(K, K_val, y, y_val):
     return found
 
 
-def first(forest, n_trees):
-    """The first trees of a forest: the forest that the same seed would have grown with so many."""
-    cut = copy.copy(forest)
-    cut.estimators_ = forest.estimators_[:n_trees]
-    return cut.set_params(n_estimators=n_trees)
-
-
-def rootless(kappa, own, other, n_trees):
-    """The normalised kernel of codes without the roots, which all rows share, from κ and both sides' own κ(x, x)."""
-    return (kappa - n_trees) / np.sqrt(np.outer(own - n_trees, other - n_trees))
-
-
-def both_sizes(X, y, held_out, seed):
-    """Section III-A: a forest on X, and its trees until the mean change of the Gram matrix of the held-out rows is
-    below 0.01, with the roots in the code and without."""
-    model = RandomForestClassifier(STEP, max_features=int(np.ceil(np.sqrt(X.shape[1]))), random_state=seed)
-    model.set_params(warm_start=True)
-    rows, kappa, n_trees = single_precision(held_out), 0.0, 0
-    before, sizes = [None, None], [None, None]
-    while None in sizes and n_trees < _MOST:
-        grown, n_trees = n_trees, n_trees + STEP
-        model.set_params(n_estimators=n_trees).fit(X, y)
-        kappa = kappa + path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
-        own = np.diag(kappa)
-        now = [rootless(kappa, own, own, roots) for roots in (0, n_trees)]
-        for i in range(2):
-            if sizes[i] is None and grown and np.abs(now[i] - before[i]).mean() < 0.01:
-                sizes[i] = n_trees
-        before = now
-    return model.set_params(warm_start=False), *(size or n_trees for size in sizes)
+def with_roots(model, X, Z=None):
+    """K as section II-F has it, of the codes of section II-C, which hold the root of every tree."""
+    A = model.transform(X)
+    B = A if Z is None else model.transform(Z)
+    length = [np.sqrt(np.asarray(C.power(2).sum(axis=1), dtype=np.float64).ravel()) for C in (A, B)]
+    return np.asarray((A @ B.T).todense(), dtype=np.float64) / np.outer(*length)
 
 
 def fold(task, train, test, seed):
-    """All figures of one fold, with the roots in the code and without; names that end in 0: the original features."""
+    """All figures of one fold, by `kernel` ("uci") and by codes with roots ("written"), of the same forests.
+
+    Names that end in 0 are of the original features.
+    """
     rng = np.random.default_rng(seed)
     rest, val = train[(part := rng.permutation(len(train)))[len(train) // 9 :]], train[part[: len(train) // 9]]
     X, Z, y = task.X, task.filled, task.y
-    grown, size, plain_size = both_sizes(X[rest], y[rest], X[val], seed)
-    inner = ForestFeatures(forest=first(grown, size), random_state=seed).fit(X[rest], y[rest])
-    C = best_cost(inner.kernel(X[rest]), inner.kernel(X[val], X[rest]), y[rest], y[val])
+    inner, size = sized(X[rest], y[rest], X[val], seed)
+    model = ForestFeatures(size, random_state=seed).fit(X[train], y[train])
     C0 = best_cost(Z[rest] @ Z[rest].T, Z[val] @ Z[rest].T, y[rest], y[val])
-    whole = ForestFeatures(max(size, plain_size), random_state=seed).fit(X[train], y[train]).forest_
-    model, plain = (
-        ForestFeatures(forest=first(whole, n), random_state=seed).fit(X[train], y[train]) for n in (size, plain_size)
-    )
-    K, D = model.kernel(X[test], X[train]), squared(Z[test], Z[train])
+    D = squared(Z[test], Z[train])
     unit = Z[test] / np.linalg.norm(Z[test], axis=1, keepdims=True).clip(1e-12)
-    out = {"trees": size, "alignment": target_alignment(model.kernel(X[test]), y[test])}
-    out["alignment0"] = target_alignment(unit @ unit.T, y[test])
+    out = {"trees": size, "alignment0": target_alignment(unit @ unit.T, y[test])}
     among = squared(Z[test], Z[test])
     for width in WIDTHS:
         gaussian = np.exp(-among / width)
         apart = np.where(np.eye(len(among)), 0, gaussian).max() < 1e-150  # no two rows are alike: nothing is aligned
         out[f"gauss{width}"] = 0.0 if apart else target_alignment(gaussian, y[test])
     for k in (1, 3, 5):
-        out[f"nn{k}"] = (nearest(-K, y[train], k) == y[test]).mean()
         out[f"nn{k}0"] = (nearest(D, y[train], k) == y[test]).mean()
-    said, out["acc"] = svm(model.kernel(X[train]), K, y[train], y[test], C)
     said0, out["acc0"] = svm(Z[train] @ Z[train].T, Z[test] @ Z[train].T, y[train], y[test], C0)
-    out["auc"], out["auc0"] = roc_auc_score(y[test], said), roc_auc_score(y[test], said0)
+    out["auc0"] = roc_auc_score(y[test], said0)
     out["auc_forest"] = roc_auc_score(y[test], model.forest_.predict_proba(X[test])[:, 1])
-    return {"uci": out, "alignment": without_roots(plain, task, train, test)}
 
+    def by(kernel):
+        C = best_cost(kernel(inner, X[rest]), kernel(inner, X[val], X[rest]), y[rest], y[val])
+        K = kernel(model, X[test], X[train])
+        found = {"alignment": target_alignment(kernel(model, X[test]), y[test])}
+        found |= {f"nn{k}": (nearest(-K, y[train], k) == y[test]).mean() for k in (1, 3, 5)}
+        said, found["acc"] = svm(kernel(model, X[train]), K, y[train], y[test], C)
+        return found | {"auc": roc_auc_score(y[test], said)}
 
-def without_roots(model, task, train, test):
-    """Table II and Fig. 6 again with codes that leave out the roots."""
-    X, y, n_trees = task.X, task.y, model.n_trees_
-    among, across = model.kernel(X[test], normalize=None), model.kernel(X[test], X[train], None)
-    own, other = np.diag(among), np.asarray(model.transform(X[train]).sum(axis=1)).ravel()
-    K = rootless(across, own, other, n_trees)
-    out = {"trees": n_trees, "alignment": target_alignment(rootless(among, own, own, n_trees), y[test])}
-    return out | {f"nn{k}": (nearest(-K, y[train], k) == y[test]).mean() for k in (1, 3, 5)}
+    return {"uci": out | by(ForestFeatures.kernel), "written": by(with_roots)}
 
 
 def folds(X, y, seed, n=10):
@@ -147,7 +113,7 @@ def folds(X, y, seed, n=10):
 
 
 def uci(name, seed, n_folds=10):
-    """Tables II and III, Figs. 6 and 7, with the roots ("uci") and without ("alignment"): lists of a figure a fold."""
+    """Tables II and III, Figs. 6 and 7, by `kernel` ("uci") and with roots ("written"): a list of folds each."""
     task = sets.load(name)
     parts = enumerate(folds(task.X, task.y, seed, n_folds))
     rows = [fold(task, train, test, 100 * seed + f) for f, (train, test) in parts]
@@ -176,10 +142,12 @@ def noise(share, seed, n_folds=10):
     scores = []
     for train, test in folds(X, y, seed, n_folds):
         model = ForestFeatures(random_state=seed).fit(X[train], y[train])
-        near = nearest(-model.kernel(X[test], X[train]), y[train], 1)
-        near0 = nearest(squared(X[test], X[train]), y[train], 1)
-        scores.append([(near == y[test]).mean(), (near0 == y[test]).mean()])
-    return dict(zip(("induced", "original"), np.mean(scores, axis=0).tolist(), strict=True))
+        near = [
+            nearest(-kernel(model, X[test], X[train]), y[train], 1) for kernel in (ForestFeatures.kernel, with_roots)
+        ]
+        near.append(nearest(squared(X[test], X[train]), y[train], 1))
+        scores.append([(one == y[test]).mean() for one in near])
+    return dict(zip(("induced", "written", "original"), np.mean(scores, axis=0).tolist(), strict=True))
 
 
 def draws(share, seed):
@@ -217,11 +185,13 @@ def sin_inverse(n, seed):
     order = np.random.default_rng(seed).permutation(n)
     val, rest = order[: n // 3], order[n // 3 :]
     inner, size = sized(X[rest], y[rest], X[val][:500], seed)
-    C = best_cost(inner.kernel(X[rest]), inner.kernel(X[val], X[rest]), y[rest], y[val])
     model = ForestFeatures(size, random_state=seed).fit(X, y)
-    _, forest_svm = svm(model.kernel(X), model.kernel(Xt, X), y, yt, C)
+    by = {}
+    for label, kernel in (("kernel", ForestFeatures.kernel), ("written", with_roots)):
+        C = best_cost(kernel(inner, X[rest]), kernel(inner, X[val], X[rest]), y[rest], y[val])
+        by[label] = svm(kernel(model, X), kernel(model, Xt, X), y, yt, C)[1]
     grid = [(c, g) for c in COSTS for g in (1, 10, 100, 1000)]  # scikit-learn's gamma is 1 / γ
     tried = [SVC(C=c, gamma=g, max_iter=_STEPS).fit(X[rest], y[rest]).score(X[val], y[val]) for c, g in grid]
     c, g = grid[int(np.argmax(tried))]
     gaussian = SVC(C=c, gamma=g, max_iter=_STEPS).fit(X, y).score(Xt, yt)
-    return {"kernel": forest_svm, "gaussian": gaussian, "forest": model.forest_.score(Xt, yt), "trees": size}
+    return {**by, "gaussian": gaussian, "forest": model.forest_.score(Xt, yt), "trees": size}

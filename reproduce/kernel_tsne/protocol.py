@@ -41,6 +41,9 @@ MAPPINGS = {
     "copy of the nearest training row": None,
 }
 PAPER_RULE, DEFAULT = "paper's rule, σ_j = 0.1 d_j, pseudo-inverse", "mode, perplexity 5"
+#: Algorithms 1 and 2 as written: the formula, and for the second the distances that are laid out.
+WRITTEN_FORMULA = {"bandwidth": "paper", "factor": "auto", "coefficients": "lstsq", "ridge": 0.0}
+WRITTEN_FISHER = {"euclidean_mix": 0.0, "fisher_rule": "paper"}
 RANKED = 500  # test rows that are ranked among all others
 SMALL, REPEATS = 100, 10  # the paper's samples, section 5
 FEW = 500  # rows in which training sets of any size are compared
@@ -214,11 +217,3 @@ def in_plane(train, *others):
     pca = PCA(PCS, random_state=0).fit(train)
     index = NeighborIndex(pca.transform(train), exact=True)
     return [index.query(pca.transform(rows), KTH).distances[:, -1] for rows in others]
-
-
-def verdict(ours, paper):
-    """Won at or above the paper's figure, tied below it by no more than a standard deviation over seeds, else lost."""
-    mean, sd = np.mean(ours), np.std(ours, ddof=1) if len(ours) > 1 else 0.0
-    if mean >= paper:
-        return "won"
-    return "tied" if mean >= paper - sd else "lost"

@@ -31,7 +31,6 @@ from sklearn.ensemble import RandomForestClassifier
 from manifolia import RFPHATE, datasets
 from manifolia.exceptions import ManifoliaWarning
 from manifolia.metrics import variable_preservation
-from manifolia.operators.entropy import choose_t
 
 PAPER = ("titanic", "sonar", "german", "ames")
 LARGER = ("optical", "iris")  # also in the paper's tables, by their rows or columns; only if they are asked for
@@ -41,7 +40,7 @@ OTHERS = ("wine", "ionosphere", "glass", "vehicle", "pima_diabetes", "diabetes",
 BLIND = ("ecoli", "blood_transfusion", "mammographic_mass", "spectf_heart", "haberman", "hepatitis", "credit_approval")
 
 SETTINGS = {
-    "rule for t": {f"t by {rule}": {"rule": rule} for rule in ("log-chord", "chord", "two-lines")},
+    "rule for t": {f"t by {rule}": {"t_rule": rule} for rule in ("log-chord", "chord", "two-lines")},
     "damping": {f"damping {beta}": {"damping": beta} for beta in (1.0, 0.95, 0.8)},
     "potential": {"square root": {"potential": "sqrt"}},
     "proximity": {kind: {"proximity": kind} for kind in ("gap-sym", "oob", "original", "kerf")},
@@ -70,7 +69,7 @@ def load(name, seed):
     return sets.Experiment(name, X, y, task, cells)
 
 
-def judge(experiment, forest, seed, dimensions, rule=None, **settings):
+def judge(experiment, forest, seed, dimensions, **settings):
     """Errors of every variable in each number of dimensions, and the first map."""
     errors, first = [], None
     variables = pd.DataFrame(
@@ -81,8 +80,6 @@ def judge(experiment, forest, seed, dimensions, rule=None, **settings):
             warnings.simplefilter("ignore", ManifoliaWarning)
             model = RFPHATE(d, forest=forest, random_state=seed, task=experiment.task, **settings)
             model.fit(experiment.X, experiment.y)
-            if rule is not None:
-                model.set_params(t=choose_t(model.entropy_, rule=rule)).fit(experiment.X, experiment.y)
         first = first or model
         errors += variable_preservation(model.embedding_, variables, random_state=seed)["value"].tolist()
     return np.array(errors), first

@@ -28,7 +28,6 @@ from matplotlib.figure import Figure
 from reproduce._shared import pictures, tallies
 from reproduce._shared.store import Store
 from reproduce.rf_phate import data as sets
-from reproduce.rf_phate.page import refresh
 from reproduce.rf_phate.run import errors
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -318,7 +317,6 @@ def main():
         draw({name: grid for name, (_, grid, _) in found.items()}, images / "rf-phate-robustness.png")
         draw_nodes(matrices, images / "rf-phate-fig7.png")
         arguments.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        refresh(arguments.out.parent)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,38 @@ def test_narrow_kernels_return_the_map(clusters, options):
     np.testing.assert_allclose(mf.KernelMap(**options).fit(X, Y).transform(X), Y, atol=1e-8)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "precomputed"])
+@pytest.mark.parametrize("bandwidth", ["paper", "global"])
+def test_the_automatic_factor_is_the_smallest_without_underflow(clusters, metric, bandwidth):
+    """Section 3: all entries of K are within the range of representable numbers, and by a smaller factor one is not."""
+    X, Y = clusters
+    D = cdist(X, X, {"manhattan": "cityblock", "precomputed": "euclidean"}.get(metric, metric))
+    given = D if metric == "precomputed" else X
+    options = {"bandwidth": bandwidth, "coefficients": "lstsq", "ridge": 0.0, "metric": metric}
+    model = mf.KernelMap(factor="auto", **options).fit(given, Y)
+    gaps = np.where(np.eye(120, dtype=bool), np.inf, D).min(axis=1)
+    units = gaps if bandwidth == "paper" else np.full(120, np.median(gaps))
+    np.testing.assert_allclose(model.bandwidth_, model.factor_ * units, rtol=1e-6)
+
+    def least(factor):
+        """The logarithm of the smallest entry of K: k(x_i, x_j) / Σ_l k(x_i, x_l)."""
+        exponent = -0.5 * (D / (factor * units)) ** 2
+        return (exponent - np.log(np.exp(exponent).sum(axis=1, keepdims=True))).min()
+
+    smallest = np.log(np.finfo(float).tiny)
+    assert least(1.0001 * model.factor_) > smallest > least(0.9999 * model.factor_)
+    same = mf.KernelMap(factor=model.factor_, **options).fit(given, Y)
+    np.testing.assert_array_equal(same.transform(given), model.transform(given))
+
+
+def test_the_automatic_factor_of_one_place(rng):
+    X = np.repeat(rng.normal(size=(1, 3)), 6, axis=0)
+    model = mf.KernelMap(bandwidth="paper", factor="auto").fit(X, rng.normal(size=(6, 2)))
+    assert np.isfinite(model.transform(X)).all()
+    with pytest.raises(TypeError, match="factor must"):
+        mf.KernelMap(bandwidth="paper", factor="least").fit(X, X)
+
+
 def test_by_hand():
     # Two centres, 1 and 3 away: weights exp(-1/2) and exp(-9/2).
     model = mf.KernelMap(bandwidth=1.0).fit([[0.0], [4.0]], [[0.0, 1.0], [1.0, 1.0]])

@@ -16,7 +16,8 @@ X, Y = load_iris(return_X_y=True)
 
 
 def gram(forest, rows):
-    codes = forest.decision_path(rows)[0].toarray().astype(float)
+    path, starts = forest.decision_path(rows)
+    codes = np.delete(path.toarray().astype(float), starts[:-1], axis=1)  # without the roots
     lengths = np.linalg.norm(codes, axis=1)
     return codes @ codes.T / np.outer(lengths, lengths)
 

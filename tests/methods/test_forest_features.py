@@ -35,7 +35,8 @@ import manifolia as mf
 from manifolia import ForestFeatures
 from manifolia.exceptions import ManifoliaWarning, ParameterError
 from manifolia.forest.node_paths import NodeHash, _codes_of_leaves, linkage_codes, node_hash
-from manifolia.forest.trees import Trees, _depths, describe_node, linkage_trees
+from manifolia.forest.path_kernels import path_kernel
+from manifolia.forest.trees import Trees, _depths, describe_node, linkage_trees, read_trees, single_precision
 from manifolia.methods import forest_features
 
 X, Y = load_iris(return_X_y=True)
@@ -123,9 +124,21 @@ def test_masses_sum_to_one_in_each_tree():
 
 
 @pytest.mark.parametrize("missing", ["random", "split", "native"])
+@pytest.mark.parametrize("nodes", ["path", "leaf"])
+def test_the_kernel_of_whole_paths_is_the_product_of_codes(missing, nodes):
+    model = fitted(GAPS, missing=missing, nodes=nodes)
+    a, b = (model.transform(rows).toarray().astype(float) for rows in (GAPS[:20], GAPS[10:60]))
+    pair = [single_precision(rows) for rows in (GAPS[:20], GAPS[10:60])]
+    how = {"missing": missing, "nodes": nodes, "key": model._missing_key}
+    K = path_kernel(read_trees(model.forest_), *pair, normalize=None, **how)
+    np.testing.assert_allclose(K.toarray() if sp.issparse(K) else K, a @ b.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("missing", ["random", "split", "native"])
 def test_kernel_is_the_product_of_codes(missing):
     model = fitted(GAPS, missing=missing)
     a, b = (model.transform(rows).toarray().astype(float) for rows in (GAPS[:20], GAPS[10:60]))
+    a[:, model._trees.roots[:-1]] = b[:, model._trees.roots[:-1]] = 0.0  # the kernel leaves them out
     np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60], None), a @ b.T, rtol=1e-12)
     norm = np.linalg.norm(a, axis=1)[:, None] * np.linalg.norm(b, axis=1)
     np.testing.assert_allclose(model.kernel(GAPS[:20], GAPS[10:60]), a @ b.T / norm, rtol=1e-12)
@@ -143,12 +156,54 @@ def test_kernel_counts_common_prefixes():
         np.asarray(tree.decision_path(X[:30].astype(np.float32)).sum(axis=1)).ravel()
         for tree in model.forest_.estimators_
     )
-    np.testing.assert_array_equal(np.diag(K), depth)
+    np.testing.assert_array_equal(np.diag(K), depth - model.n_trees_)  # all nodes of the paths but the roots
     assert (np.diag(model.kernel(X[:30])) == 1).all()
     leaves = fitted(nodes="leaf").kernel(X[:30], normalize="cosine")
     shared = (model.forest_.apply(X[:30])[:, None] == model.forest_.apply(X[:30])).mean(axis=2)
     assert sp.issparse(leaves)
     np.testing.assert_allclose(leaves.toarray(), shared)
+
+
+@pytest.mark.parametrize("missing", ["random", "split", "native"])
+@pytest.mark.parametrize("nodes", ["path", "leaf"])
+def test_codes_without_roots_lack_their_columns_and_nothing_else(missing, nodes):
+    whole, model = fitted(GAPS, missing=missing, nodes=nodes), fitted(GAPS, missing=missing, nodes=nodes, roots=False)
+    roots = whole._trees.roots[:-1]
+    codes = model.transform(GAPS[:40])
+    expected = np.delete(whole.transform(GAPS[:40]).toarray(), roots, axis=1)
+    np.testing.assert_array_equal(codes.toarray(), expected)
+    assert (np.diff(codes.indices.reshape(-1)[: codes.indptr[1]]) > 0).all()
+    assert codes.dtype == np.float32
+    names = model.get_feature_names_out()
+    np.testing.assert_array_equal(names, np.delete(whole.get_feature_names_out(), roots))
+    assert not any(name.endswith("_node0") for name in names)
+    for column in (0, 7, len(names) - 1):
+        assert model.describe(column) == model.describe(names[column]) == whole.describe(names[column])
+    with pytest.raises(ValueError, match="feature must be a column"):
+        model.describe("tree0_node0")
+    kernels = [one.kernel(GAPS[:9]) for one in (whole, model)]
+    np.testing.assert_array_equal(*[K.toarray() if sp.issparse(K) else K for K in kernels])
+
+
+def test_hashed_codes_without_roots_are_folded_codes_without_roots():
+    plain, model = fitted(roots=False).transform(X).toarray(), fitted(roots=False, n_features_out=30)
+    folded = model._folded()
+    assert len(folded.columns) == plain.shape[1]
+    expected = np.zeros((150, 30))
+    np.add.at(expected.T, folded.columns, plain.T)
+    np.testing.assert_array_equal(model.transform(X).toarray(), expected)
+    names = set("\n".join(model.describe(j) for j in range(30)).splitlines())
+    assert len(names) == plain.shape[1]
+    assert not any("_node0:" in name for name in names)
+
+
+@pytest.mark.parametrize("normalize", ["cosine", "max", None])
+def test_trees_without_a_split_tell_nothing_apart(normalize):
+    model = fitted(X, np.zeros(150, dtype=int), roots=False)
+    assert model.transform(X).shape == (150, 0)
+    assert (model.kernel(X[:5], normalize=normalize) == 0).all()
+    with pytest.raises(TypeError, match="roots must be"):
+        fitted(roots="no")
 
 
 def test_kernel_in_a_support_vector_machine():

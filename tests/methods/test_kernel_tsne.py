@@ -44,6 +44,28 @@ def test_training_rows_stay_where_they_were_laid_out(digits):
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
 
 
+def test_it_is_algorithm_1_line_by_line(digits):
+    X, _ = digits
+    X = np.asarray(X[:400], dtype=np.float64)
+    paper = mf.KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)
+    model = mf.KernelTSNE(n_train=150, embedder="isomap", pca=None, map=paper, random_state=0).fit(X)
+    train = model.train_indices_
+    test = np.setdiff1d(np.arange(400), train)
+    D, D_test = cdist(X[train], X[train]), cdist(X[test], X[train])  # lines 3 and 4
+    Y = model.embedding_[train]  # line 5
+    sigma = model.map_.factor_ * np.where(D > 0, D, np.inf).min(axis=1)  # line 6
+
+    def normalised(distances):  # lines 7 to 9, and 11 to 13
+        k = np.exp(-0.5 * (distances / sigma) ** 2)
+        return k / k.sum(axis=1, keepdims=True)
+
+    K = normalised(D)
+    assert K.min() >= 0.99 * np.finfo(np.float64).tiny
+    A = np.linalg.pinv(K) @ Y  # line 10
+    expected = normalised(D_test) @ A  # line 14
+    np.testing.assert_allclose(model.embedding_[test], expected, atol=1e-3 * np.abs(Y).max())
+
+
 def test_principal_components_are_of_the_training_rows(digits):
     X, _ = digits
     model = quick(pca=5).fit(X)

@@ -36,7 +36,7 @@ from manifolia.layout.classical_mds import classical_mds
 from manifolia.layout.metric_mds import metric_mds
 from manifolia.metrics.separation import map_score
 from manifolia.operators.diffusion import diffuse, markov
-from manifolia.operators.entropy import choose_t, von_neumann_entropy
+from manifolia.operators.entropy import RULES, choose_t, von_neumann_entropy
 from manifolia.operators.potential import potential, potential_distances
 from manifolia.operators.spectrum import eigenvalues
 from reference.procrustes import align
@@ -107,6 +107,27 @@ def test_it_is_algorithm_1_step_by_step(iris_forest, placing):
     for ours, expected in ((model.landmark_embedding_, Y.Y), (model.embedding_, placed)):
         # D is in single precision there, and SMACOF ends when a sweep gains less than 1e-4 of the stress.
         assert np.abs(align(ours, expected) - expected).max() < 1e-2 * spread(expected)
+
+
+@pytest.mark.parametrize("placing", ["leaves", "layout"])
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_for_t_walks_as_many_steps_as_its_knee_says(iris_forest, placing, rule):
+    model = small(forest=iris_forest, placing=placing, t_rule=rule).fit(X_IRIS, Y_IRIS)
+    H = von_neumann_entropy(eigenvalues(F.proximity(iris_forest, X_IRIS).toarray()), 100)
+    # Placing through the leaves is the last step, whichever rule counts them.
+    assert model.t_ == max(1, choose_t(H, rule=rule) - (placing == "leaves"))
+    if rule == "slowdown":
+        plain = small(forest=iris_forest, placing=placing).fit(X_IRIS, Y_IRIS)
+        np.testing.assert_array_equal(plain.embedding_, model.embedding_)
+
+
+def test_rules_for_t_differ_and_do_not_touch_a_number_of_steps(iris_forest):
+    chosen = {rule: small(forest=iris_forest, t_rule=rule).fit(X_IRIS, Y_IRIS).t_ for rule in RULES}
+    assert chosen["chord"] > chosen["slowdown"]
+    given = [small(forest=iris_forest, t=3, t_rule=rule).fit(X_IRIS, Y_IRIS).embedding_ for rule in ("chord", RULES[0])]
+    np.testing.assert_array_equal(*given)
+    with pytest.raises(ValueError, match="t_rule must be"):
+        small(t_rule="elbow").fit(X_IRIS, Y_IRIS)
 
 
 def test_the_map_is_the_out_of_bag_mean_of_the_landmarks(iris_forest, iris_map):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from manifolia import ForestFeatures
-from manifolia.forest.grow import grow_until_stable
 
 FOLDER = Path(__file__).parents[2] / "reproduce"
 
@@ -32,45 +31,24 @@ def rows():
     return X[order] + rng.normal(scale=0.5, size=(120, 4)), (y[order] == 1).astype(int)
 
 
-def test_the_first_trees_are_the_forest_of_so_many(scripts, rows):
-    X, y = rows
-    whole, few = (ForestFeatures(n, random_state=3).fit(X, y) for n in (30, 12))
-    cut = ForestFeatures(forest=scripts.binary.first(whole.forest_, 12), random_state=3).fit(X, y)
-    np.testing.assert_array_equal(cut.kernel(X), few.kernel(X))
-    assert len(whole.forest_.estimators_) == 30
-
-
-def test_a_forest_grown_for_both_codes_has_the_size_of_each_alone(scripts, rows):
-    X, y = rows
-    grown, size, plain = scripts.binary.both_sizes(X[:80], y[:80], X[80:], 0)
-    alone = grow_until_stable(RandomForestClassifier(max_features=2, random_state=0), X[:80], y[:80], X[80:])
-    assert size == alone.n_trees
-    assert len(grown.estimators_) == max(size, plain)
-    # Without the roots, which all rows share, rows differ more, and more trees are needed.
-    assert plain >= size
-
-
-def test_codes_without_roots(scripts, rows):
+def test_the_kernel_with_roots_is_that_of_the_papers_codes(scripts, rows):
     X, y = rows
     model = ForestFeatures(20, random_state=0).fit(X, y)
     codes = model.transform(X).toarray().astype(np.float64)
+    unit = codes / np.linalg.norm(codes, axis=1, keepdims=True)
+    np.testing.assert_allclose(scripts.binary.with_roots(model, X), unit @ unit.T, rtol=1e-12)
+    np.testing.assert_allclose(scripts.binary.with_roots(model, X[:9], X), unit[:9] @ unit.T, rtol=1e-12)
     roots = np.cumsum([0, *(tree.tree_.node_count for tree in model.forest_.estimators_[:-1])])
-    left = np.delete(codes, roots, axis=1)
-    unit = left / np.linalg.norm(left, axis=1, keepdims=True)
-    kappa = model.kernel(X, normalize=None)
-    own = np.diag(kappa)
-    np.testing.assert_allclose(scripts.binary.rootless(kappa, own, own, 20), unit @ unit.T, rtol=1e-12)
+    codes[:, roots] = 0.0
+    unit = codes / np.linalg.norm(codes, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.kernel(X), unit @ unit.T, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("ours", "deviation", "said"), [(0.8996, 0.0, "won"), (0.899, 0.002, "tied"), (0.89, 0.002, "lost")]
-)
-def test_verdicts(scripts, ours, deviation, said):
-    tally = scripts.page.Tally()
-    text, verdict = tally.add(ours, 0.9, deviation)
-    assert verdict == said
-    assert text.startswith("**") == (said == "won")
-    assert f"{said} 1" in tally.line()
+def test_a_figure_is_counted_in_both_settings(scripts):
+    cells, shown = scripts.page.both("a figure", [0.91, 0.92], [0.88, 0.89], 0.9, looked_at=True)
+    assert [one.setting for one in cells] == ["default", "as written"]
+    assert [one.looked_at for one in cells] == [True, False]
+    assert shown == ["0.915", "0.0050", "won", "0.885", "0.0050", "lost"]
 
 
 def test_a_deviation_is_over_repetitions(scripts):
@@ -103,13 +81,17 @@ def test_a_page_of_two_sets_goes_on_where_it_was(scripts, rows, tmp_path, monkey
     command += ["--cache", str(tmp_path), "--out", str(out)]
     monkeypatch.setattr("sys.argv", command)
     scripts.main()
-    kept = {file.name for file in (tmp_path / "forest-features-1-2-folds").iterdir()}
-    assert kept == {f"{kind}-{name}-0.json" for kind in ("uci", "alignment") for name in ("Wine", "Ecoli")}
+    kept = {file.name for file in (tmp_path / "forest-features-2-2-folds").iterdir()}
+    assert kept == {f"{kind}-{name}-0.json" for kind in ("uci", "written") for name in ("Wine", "Ecoli")}
     monkeypatch.setattr(scripts.binary, "fold", None)  # nothing is computed again
     scripts.main()
     text = out.read_text("utf-8")
-    assert text.split("\n\n")[1].startswith("won ")
+    assert text.split("\n\n")[1].startswith("* default: ")
+    cells = json.loads((tmp_path / "counts.json").read_text("utf-8"))
+    # Two tables of two sets and of the one that is not at hand, in both settings.
+    assert len(cells) == 2 * 2 * (2 + 1)
+    assert sum(one["outcome"] == "not computed" for one in cells) == 4
     assert "(2 sets, 1 × 2 folds)" in text
-    assert "| Libras movement | 0.944 |  | not computed |" in text
+    assert "| Libras movement | 0.944 |  |  | not computed |" in text
     for picture in ("nearest", "svm"):
         assert (tmp_path / "images" / "forest-features" / f"{picture}.png").stat().st_size < 100_000

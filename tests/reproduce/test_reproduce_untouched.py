@@ -37,6 +37,23 @@ def test_none_of_them_was_varied_on(module):
     assert not seen & {table.name for table in module.UNTOUCHED}
 
 
+def test_the_page_compares_means_by_their_errors(module):
+    every = (*module.GUIDED, *module.UNGUIDED)
+    runs = [{method: {"right": 0.5, "near": 0.9, "seconds": 1.0} for method in every} for _ in range(3)]
+    for run, shift in zip(runs, (0.0, 0.01, 0.02), strict=True):
+        run["GuidedMap"] = {"right": 0.7 + shift, "near": 0.9, "seconds": 1.0}
+        run["RF-PHATE"] = {"right": 0.49 + shift, "near": 0.9, "seconds": 1.0}
+        run["NCA"] = {"refused": "ValueError: too few"}
+    found = {"ecoli": runs}
+    assert module.beside(found, "GuidedMap", "LDA") == [1, 0, 0]
+    assert module.beside(found, "RF-PHATE", "LDA") == [0, 1, 0]
+    assert module.beside(found, "RF-PHATE", "GuidedMap") == [0, 0, 1]
+    text = module.page(found)
+    assert "| GuidedMap | LDA | 1 | 0 | 0 |" in text
+    assert "| ecoli | **0.710 ± 0.006** | 0.500 ± 0.006 |" in text
+    assert "* ecoli, NCA: ValueError: too few" in text
+
+
 def test_without_a_data_home_there_are_none(module, tmp_path):
     assert list(module.untouched(tmp_path)) == []
 

@@ -286,6 +286,13 @@ def test_an_estimator_shows_its_steps():
     assert display.knee == choose_t(model.entropy_) == model.t_ + 1
 
 
+def test_the_knee_is_that_of_the_rule_by_which_t_was_read():
+    X, y = load_iris(return_X_y=True)
+    model = mf.RFPHATE(n_trees=30, t_rule="chord", random_state=0).fit(X, y)
+    assert EntropyDisplay.from_estimator(model).knee == choose_t(model.entropy_, rule="chord") == model.t_ + 1
+    assert choose_t(model.entropy_) != choose_t(model.entropy_, rule="chord")
+
+
 class Walked(BaseEstimator):
     def __init__(self, t="auto"):
         self.t = t

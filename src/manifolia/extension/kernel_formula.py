@@ -14,6 +14,10 @@ finds it by leaving out each centre in turn. It takes the mean of log(1 + e²/m�
 distance to the 10th neighbour in the map: the square of e would count the few rows on the border of two clusters and
 no others.
 
+The paper takes the smallest factor for which all entries of the matrix K of weights are within the range of numbers:
+that of the farthest centre must not underflow, ½ d²/(f d1)² + log Σ_l k_l ≤ −log of the smallest number.
+`smallest_factor` solves this.
+
 **Coefficients.** α = Y (Nadaraya and Watson), or the least squares of the paper.
 
 **Derivative.** ∂y/∂x = Σ_j w_j (α_j − y)(x_j − x)ᵀ / σ_j², a c × d matrix for each row. Its column f is the arrow along
@@ -47,6 +51,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
@@ -68,6 +73,9 @@ _MODE_ROWS, _JACOBIAN_ROWS = 1024, 512
 _RADII = 1024.0
 _JUDGES = 1000  # centres that are left out in turn to judge a width
 _MAP_NEIGHBOR = 10
+_PAIR_ROWS = 256  # rows whose distances to all centres are held at once
+#: Each step of `smallest_factor` multiplies the gap to the solution by a few thousandths.
+_FACTOR_STEPS, _FACTOR_TOLERANCE = 20, 1e-12
 _LLOYD = 20  # rounds of k-means; centres need to be spread, not optimal
 
 
@@ -184,6 +192,41 @@ def choose_width(C: FloatArray, Y: FloatArray, unit: float, *, metric: str, dtyp
         error = ((evaluate(rows, made, own=judges) - Y[judges]) ** 2).sum(axis=1)
         losses.append(float(np.log1p(error / square).mean()))
     return FACTORS[int(np.argmin(losses))]
+
+
+def smallest_factor(C: FloatArray, gaps: FloatArray, *, metric: str) -> float:
+    """Find the smallest factor for which no weight that the centres give one another underflows (section 3).
+
+    With a_ij = ½ d_ij²/d1_j² it is the least f with a_ij/f² + log Σ_l exp(−a_il/f²) ≤ L for all pairs. The sum grows
+    with f and is at most the number of centres, so that f ← max √(a_ij / (L − log Σ_l exp(−a_il/f²))) rises to it.
+    """
+    limit = -float(np.log(np.finfo(np.float64).tiny))
+    blocks = row_blocks(len(C), _PAIR_ROWS)
+
+    def exponents(rows: slice) -> FloatArray:
+        if metric == "precomputed":
+            D = np.asarray(C[rows], dtype=np.float64)
+        else:
+            D = cdist(C[rows], C, "cityblock" if metric == "manhattan" else "sqeuclidean").astype(np.float64)
+            D = {"manhattan": D, "cosine": D / 2}.get(metric, np.sqrt(D))
+        return np.asarray(0.5 * (D / gaps) ** 2)
+
+    def step(factor: float) -> float:
+        found = 0.0
+        for rows in blocks:
+            a = exponents(rows)
+            total = np.exp(-a / factor**2).sum(axis=1) if factor > 0.0 else np.ones(len(a))
+            found = max(found, float(np.sqrt(a.max(axis=1) / (limit - np.log(total))).max()))
+        return found
+
+    factor = step(0.0)
+    if factor == 0.0:  # all centres in one place
+        return 1.0
+    for _ in range(_FACTOR_STEPS):
+        before, factor = factor, max(factor, step(factor))
+        if factor - before <= _FACTOR_TOLERANCE * factor:
+            break
+    return factor
 
 
 def choose_centers(Z: FloatArray, n_centers: int, *, kind: str, random_state: RandomState = None) -> IntArray:

@@ -47,6 +47,7 @@ from manifolia.extension.kernel_formula import (
     nearest_gaps,
     place_at_mode,
     sensitivity_from_jacobian,
+    smallest_factor,
     solve,
 )
 from manifolia.extension.novelty import tail_share, threshold
@@ -87,8 +88,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         ``"auto"``: the same, with the factor that places left-out centres best. ``"paper"``: each centre has its own,
         `factor` times the distance to its nearest; it places new rows worse, and rows far away belong to the centre
         with the widest kernel. A number: σ itself.
-    factor : float, default=0.1
-        For ``bandwidth="global"`` and ``"paper"``.
+    factor : float or "auto", default=0.1
+        For ``bandwidth="global"`` and ``"paper"``. ``"auto"`` is the paper's: the smallest factor for which all weights
+        that the centres give one another are within the range of double precision; it comes near 1 and blurs the map.
     coefficients : {"auto", "nadaraya-watson", "lstsq"}, default="auto"
         ``"nadaraya-watson"``: the places of the centres. ``"lstsq"``: least squares over all rows, as in the paper.
         ``"auto"``: the first where every row is a centre, else the second.
@@ -123,7 +125,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     bandwidth_ : ndarray of shape (m,)
         Widths σ_j; only with ``mapping="kernel"``.
     factor_ : float
-        Multiple of the median distance between nearest centres, with ``bandwidth="auto"`` or ``"global"``.
+        Multiple of the distance between nearest centres, or of its median; not with a number for `bandwidth`.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -154,7 +156,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         mapping: str = "kernel",
         mode_perplexity: float = 5.0,
         bandwidth: str | float = "auto",
-        factor: float = 0.1,
+        factor: float | str = 0.1,
         coefficients: str = "auto",
         ridge: float = 0.001,
         far: str = "nearest",
@@ -432,7 +434,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_option(self.bandwidth, "bandwidth", ("auto", "global", "paper"))
         else:
             check_number(self.bandwidth, "bandwidth", low=0.0, open_low=True, hint="Or 'auto', 'global' or 'paper'.")
-        check_number(self.factor, "factor", low=0.0, open_low=True)
+        check_number(self.factor, "factor", low=0.0, open_low=True, hint="Or 'auto'.", word="auto")
         check_option(self.coefficients, "coefficients", ("auto", "nadaraya-watson", "lstsq"))
         check_number(self.ridge, "ridge", low=0.0, hint="0 is the pseudo-inverse.")
         check_option(self.far, "far", ("nearest", "nan"))
@@ -463,13 +465,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return np.full(m, float(self.bandwidth))
         C = self._framed_centers()
         gaps = nearest_gaps(self.centers_ if self.metric == "cosine" else C, metric=self.metric)
-        if self.bandwidth == "paper":
-            return self.factor * gaps / self._frame.scale
-        unit = float(np.median(gaps))
-        self.factor_ = float(self.factor)
+        units = gaps if self.bandwidth == "paper" else np.full(m, np.median(gaps))
         if self.bandwidth == "auto":
-            self.factor_ = choose_width(C, self.places_, unit, metric=self.metric, dtype=C.dtype)
-        return np.full(m, self.factor_ * unit) / self._frame.scale
+            self.factor_ = choose_width(C, self.places_, float(units[0]), metric=self.metric, dtype=C.dtype)
+        elif self.factor == "auto":
+            self.factor_ = smallest_factor(C, units, metric=self.metric)
+        else:
+            self.factor_ = float(self.factor)
+        return self.factor_ * units / self._frame.scale
 
     def _find_coefficients(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """α: the places of the centres, or least squares that start from them."""

@@ -425,8 +425,8 @@ def grow_until_stable(
             grown, size = size, min(size + STEP, max_trees)
             model.set_params(n_estimators=size)
             fit_forest(model, X, y, own=own, groups=groups)
-            kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, missing="native")
-            length = np.sqrt(np.diagonal(kernel))
+            kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, roots=False, missing="native")
+            length = np.sqrt(np.maximum(np.diagonal(kernel), 1.0))  # of trees without a split all is 0
             now = kernel / np.outer(length, length)
             if grown:
                 curve.append(float(np.abs(now - before).mean()))

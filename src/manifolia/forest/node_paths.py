@@ -1,9 +1,10 @@
 """Codes of rows: which nodes of an ensemble of trees a row visits (Vens and Costa 2011, sections II-B to II-D).
 
-φ(x) has one entry per node: 1 on the way from each root to the leaf of x, 0 elsewhere. With a missing value a test has
-no outcome, and the row goes where the tree learned to send it ("native"), one way by an equal chance ("random"), or
-both ways with half its mass each ("split": 1/2 after the first such test, 1/4 after the second, …). Chance is a hash of
-the seed, the node and all that the row holds: never of the rows beside it.
+φ(x) has one entry per node: 1 on the way from each root to the leaf of x, 0 elsewhere. All rows visit the roots, which
+may be left out. With a missing value a test has no outcome, and the row goes where the tree learned to send it
+("native"), one way by an equal chance ("random"), or both ways with half its mass each ("split": 1/2 after the first
+such test, 1/4 after the second, …). Chance is a hash of the seed, the node and all that the row holds: never of the
+rows beside it.
 
 With a hash, F columns take all nodes: column h(v) holds the sum of its nodes' entries. Counts (the paper's Fig. 2)
 raise inner products by (‖φ(x)‖₁ ‖φ(z)‖₁ − ⟨φ(x), φ(z)⟩) / F in expectation; with a random sign for each node
@@ -72,14 +73,18 @@ def encode(
     missing: str = "random",
     key: int | np.uint64 = 0,
     folded: NodeHash | None = None,
+    roots: bool = True,
     dtype: str = "float32",
 ) -> Sparse:
-    """Code rows by the nodes that they visit."""
+    """Code rows by the nodes that they visit; without roots there are no columns for them."""
     check_option(nodes, "nodes", NODES)
     check_option(missing, "missing", MISSING)
     check_option(dtype, "dtype", ("float32", "uint8"))
     if folded is not None:
-        return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, dtype=dtype)
+        return _folded(trees, X, folded, nodes=nodes, missing=missing, key=key, roots=roots, dtype=dtype)
+    if not roots:
+        how: dict[str, Any] = {"nodes": nodes, "missing": missing, "key": key, "dtype": dtype}
+        return _rootless(trees, encode(trees, X, **how))
     if missing == "split" and has_missing(X):
         if dtype == "uint8":
             raise ParameterError(
@@ -110,6 +115,16 @@ def _codes_of_leaves(trees: Trees, leaf: IntArray, lengths: IntArray, *, nodes: 
 
     map_blocks(run, even_blocks(n_rows))
     return _csr(values, columns, indptr, trees.n_nodes)
+
+
+def _rootless(trees: Trees, codes: Sparse) -> Sparse:
+    """Leave out the first node of every tree, which all rows visit; the columns after it move up."""
+    first = np.zeros(trees.n_nodes, dtype=bool)
+    first[trees.roots[:-1]] = True
+    moved = (np.arange(trees.n_nodes) - np.cumsum(first)).astype(np.int32)
+    kept = ~first[codes.indices]
+    indptr = np.concatenate([[0], np.cumsum(kept)])[codes.indptr]
+    return _csr(codes.data[kept], moved[codes.indices[kept]], indptr, trees.n_nodes - trees.n_trees)
 
 
 def _require(n_entries: int, dtype: str, n_rows: int) -> None:

@@ -2,7 +2,7 @@
 
 κ(x, z) = ⟨φ(x), φ(z)⟩ = Σ_k \\|P_k(x) ∧ P_k(z)\\| is the length of the common paths, κ(x, x) that of a row's own
 paths. It is never a product of codes unless missing values are split: going up from a row's leaf, each
-other row is met once.
+other row is met once. Without the roots, which all rows share, every path and every common path is shorter by one.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def path_kernel(
     *,
     normalize: str | None = "cosine",
     nodes: str = "path",
+    roots: bool = True,
     missing: str = "random",
     key: int | np.uint64 = 0,
     n_jobs: int | None = None,
@@ -52,6 +53,8 @@ def path_kernel(
         path, mean over trees. None: κ.
     nodes : {"path", "leaf"}, default="path"
         Every node on the way, or leaves only.
+    roots : bool, default=True
+        Whether the root of each tree is part of a path. Where it is not and no tree has a split, all is 0.
     missing : {"random", "split", "native"}, default="random"
         What a test on a missing value does.
     key : int, default=0
@@ -62,10 +65,10 @@ def path_kernel(
     Returns
     -------
     ndarray or csr_array of float64 of shape (n, m)
-        Dense for paths, since all rows share the roots; sparse for leaves.
+        Dense for paths, since nearly all rows share nodes; sparse for leaves.
     """
     check_option(normalize, "normalize", NORMALIZATIONS)
-    how: dict[str, Any] = {"missing": missing, "key": key}
+    how: dict[str, Any] = {"missing": missing, "key": key, "roots": roots}
     with threads(n_jobs):
         if nodes == "leaf":
             return _of_leaves(trees, X, X if Z is None else Z, normalize, how)
@@ -78,11 +81,12 @@ def path_kernel(
             remedy="Ask for fewer rows at a time, or use nodes='leaf', which is sparse.",
         )
         if missing == "split" and (has_missing(X) or has_missing(other)):
-            out, own, theirs = _of_codes(trees, X, other, longest=normalize == "max")
+            out, own, theirs = _of_codes(trees, X, other, roots=roots, longest=normalize == "max")
         else:
             out, own, theirs = _of_paths(trees, X, other, how, longest=normalize == "max")
     if normalize == "cosine":
-        out /= np.sqrt(own[:, np.newaxis] * theirs)
+        length = np.sqrt(own[:, np.newaxis] * theirs)
+        np.divide(out, length, out=out, where=length > 0)
     elif normalize == "max":
         out /= trees.n_trees
     return out
@@ -95,6 +99,7 @@ def _of_paths(
     from manifolia.kernels.node_paths import shared_paths
 
     walk: dict[str, Any] = {"by_chance": how["missing"] == "random", "key": how["key"]}
+    left_out = 0 if how["roots"] else 1
     leaf, own = find_leaves(trees, X, **walk)
     to_leaf, theirs = (leaf, own) if Z is X else find_leaves(trees, Z, **walk)
     low, high = trees.low, trees.high
@@ -102,29 +107,31 @@ def _of_paths(
     starts = np.concatenate([[0], np.cumsum(np.bincount(ids.ravel(), minlength=trees.n_leaves))])
     members = np.empty(to_leaf.size, dtype=np.int32)
     fill_leaves(ids, trees.first_leaf, everyone, np.empty(0), 0, trees.n_trees, starts, members, np.empty(0))
-    lengths = np.repeat(trees.depth[trees.leaf_node], np.diff(starts))
+    depth = trees.depth - np.int32(left_out)
+    lengths = np.repeat(depth[trees.leaf_node], np.diff(starts))
     out = np.zeros((X.shape[0], Z.shape[0]))
     shown = lengths if longest else lengths[:0]
 
     def run(rows: slice) -> None:
-        shared_paths(leaf[:, rows], starts, members, shown, low, high, trees.parent, trees.depth, out[rows])
+        shared_paths(leaf[:, rows], starts, members, shown, low, high, trees.parent, depth, out[rows])
 
     map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
-    return out, own, theirs
+    return out, own - left_out * trees.n_trees, theirs - left_out * trees.n_trees
 
 
-def _of_codes(trees: Trees, X: Any, Z: Any, *, longest: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _of_codes(trees: Trees, X: Any, Z: Any, *, roots: bool, longest: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Products of codes whose entries are shares."""
     from manifolia.kernels.node_paths import code_products
 
-    codes = encode(trees, X, missing="split")
-    to_codes = codes if Z is X else encode(trees, Z, missing="split")
+    codes = encode(trees, X, missing="split", roots=roots)
+    to_codes = codes if Z is X else encode(trees, Z, missing="split", roots=roots)
+    first = trees.roots if roots else trees.roots - np.arange(len(trees.roots))
     out = np.zeros((X.shape[0], Z.shape[0]))
     to_arrays = to_codes.indptr, to_codes.indices, to_codes.data
 
     def run(rows: slice) -> None:
         part = codes[rows]
-        code_products(trees.roots, part.indptr, part.indices, part.data, *to_arrays, longest, out[rows])
+        code_products(first, part.indptr, part.indices, part.data, *to_arrays, longest, out[rows])
 
     map_blocks(run, row_blocks(X.shape[0], _HEIGHT))
     return out, _squares(codes), _squares(to_codes)
@@ -133,7 +140,11 @@ def _of_codes(trees: Trees, X: Any, Z: Any, *, longest: bool) -> tuple[FloatArra
 def _squares(codes: Sparse) -> FloatArray:
     # Powers of 1/4 add up exactly, in any order.
     wide = codes.data.astype(np.float64) ** 2
-    return np.add.reduceat(wide, codes.indptr[:-1]) if len(wide) else np.zeros(codes.shape[0])
+    sums = np.zeros(codes.shape[0])
+    filled = np.diff(codes.indptr) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(wide, codes.indptr[:-1][filled])
+    return sums
 
 
 def _of_leaves(trees: Trees, X: Any, Z: Any, normalize: str | None, how: dict[str, Any]) -> Sparse:

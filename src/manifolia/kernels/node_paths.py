@@ -15,7 +15,8 @@ tests           feature (−1 at a leaf), threshold's bits, left and right child
 limits          the same memory seen as numbers: column 1 is the threshold                             (N, 4) float32
 missing_left    whether the tree sends missing values left                                             (N) bool
 parent          the node above, −1 at a root                                                           (N) int32
-depth           nodes from the root to this one, both counted: \\|P(x)\\| at x's leaf                    (N) int32
+depth           nodes from the root to this one, both counted: \\|P(x)\\| at x's leaf; or one less,       (N) int32
+                without the root
 hashes          64 bits of a row's content; empty: missing values go where the tree sends them         (n) or (0) uint64
 leaf            the leaf that a row comes to, as a node                                                (T, n) int32
 low, high       range of the ranks of the leaves below a node                                          (N) int32
@@ -144,7 +145,7 @@ def shared_paths(leaf, starts, members, lengths, low, high, parent, depth, out):
                 outer_low, outer_high = starts[low[node]], starts[high[node]]
                 for k in range(outer_low, outer_high - (inner_high - inner_low)):
                     place = np.uint64(k if k < inner_low else k + (inner_high - inner_low))
-                    longest = 1 if lengths.shape[0] == 0 else max(own, lengths[place])
+                    longest = 1 if lengths.shape[0] == 0 else max(own, lengths[place], 1)
                     out[i, np.uint64(members[place])] += common / longest
                 inner_low, inner_high = outer_low, outer_high
                 node = parent[node]

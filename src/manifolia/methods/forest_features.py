@@ -79,9 +79,13 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         Trees of the forest that is built when none is given. ``"auto"``: 50 more until the mean absolute change of the
         normalised Gram matrix of held-out rows falls below `tol`; a forest of that size is then grown on all rows.
     n_features_out : int, default=None
-        Number of columns into which nodes are hashed. None: one column a node, those of ``forest_.decision_path``.
+        Number of columns into which nodes are hashed. None: one column per node, those of ``forest_.decision_path``,
+        less each tree's first with ``roots=False``.
     nodes : {"path", "leaf"}, default="path"
-        Every node on the way, root included, or leaves only.
+        Every node on the way, or leaves only.
+    roots : bool, default=True
+        Whether a path begins at its root, as in the paper. False drops each tree's root column from what ``transform``
+        gives: all rows share the roots, so that their columns tell nothing. `kernel` leaves them out either way.
     missing : {"random", "split", "native"}, default="random"
         Where a test sends a missing value: either way by an equal chance that depends on the seed, the node and the
         row's own content; both ways with half the mass each; or where the tree learned to send it. In training the
@@ -151,6 +155,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         *,
         n_features_out: int | None = None,
         nodes: str = "path",
+        roots: bool = True,
         missing: str = "random",
         task: str = "auto",
         forest: Any = None,
@@ -169,6 +174,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         self.n_trees = n_trees
         self.n_features_out = n_features_out
         self.nodes = nodes
+        self.roots = roots
         self.missing = missing
         self.task = task
         self.forest = forest
@@ -261,6 +267,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 missing=self.missing,
                 key=self._missing_key,
                 folded=self._folded(),
+                roots=self.roots,
                 dtype=self.dtype,
             )
 
@@ -280,11 +287,12 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, or csr_array with ``nodes="leaf"``, of shape (n, m)
-            Of the nodes themselves, whether codes are hashed or not.
+            Of the nodes below the roots themselves, whether codes are hashed or not. The roots are left out whatever
+            `roots` is: all rows share them, so that they draw every kernel towards a constant one.
         """
         rows = self._rows(X)
         others = None if Z is None or Z is X else self._rows(Z)
-        how: dict[str, Any] = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key}
+        how: dict[str, Any] = {"nodes": self.nodes, "missing": self.missing, "key": self._missing_key, "roots": False}
         return path_kernel(self._trees, rows, others, normalize=normalize, n_jobs=self.n_jobs, **how)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
@@ -324,7 +332,8 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         roots = self._trees.roots
         tree = np.repeat(np.arange(self.n_trees_), np.diff(roots))
         node = np.arange(self._trees.n_nodes) - roots[tree]
-        return np.array([f"tree{t}_node{k}" for t, k in zip(tree, node, strict=True)], dtype=object)
+        named = [f"tree{t}_node{k}" for t, k in zip(tree, node, strict=True) if self.roots or k > 0]
+        return np.array(named, dtype=object)
 
     def describe(self, feature: int | str) -> str:
         """Say which tests lead to the node of a feature.
@@ -350,16 +359,18 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         say = partial(describe_node, self._trees, names=names, missing=self.missing == "native" and self._had_missing)
         column = self._column(feature)
         folded = self._folded()
+        coded = self._coded_nodes()
         if folded is None:
-            return say(column)
-        nodes = np.flatnonzero(folded.columns == column)
+            return say(int(coded[column]))
+        nodes = coded[folded.columns == column]
         trees = np.searchsorted(self._trees.roots, nodes, side="right") - 1
         return "\n".join(
             f"tree{t}_node{v - self._trees.roots[t]}: {say(int(v))}" for t, v in zip(trees, nodes, strict=True)
         )
 
     def _column(self, feature: int | str) -> int:
-        n_columns = self._trees.n_nodes if self.n_features_out is None else self.n_features_out
+        coded = self._coded_nodes()
+        n_columns = len(coded) if self.n_features_out is None else self.n_features_out
         column = -1
         if isinstance(feature, str):
             hashed, plain = re.fullmatch(r"hash(\d+)", feature), re.fullmatch(r"tree(\d+)_node(\d+)", feature)
@@ -367,7 +378,9 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
                 column = int(hashed[1])
             elif plain and self.n_features_out is None and int(plain[1]) < self.n_trees_:
                 first, last = self._trees.roots[int(plain[1])], self._trees.roots[int(plain[1]) + 1]
-                column = int(first) + int(plain[2]) if int(plain[2]) < last - first else -1
+                node = int(first) + int(plain[2])
+                place = int(np.searchsorted(coded, node))
+                column = place if node < last and place < len(coded) and coded[place] == node else -1
         elif isinstance(feature, (int, np.integer)) and not isinstance(feature, bool):
             column = int(feature)
         if not 0 <= column < n_columns:
@@ -383,6 +396,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
         if self.n_features_out is not None:
             check_number(self.n_features_out, "n_features_out", low=1, high=2**31 - 1, integer=True)
         check_option(self.nodes, "nodes", NODES)
+        check_bool(self.roots, "roots")
         check_option(self.missing, "missing", MISSING)
         check_number(self.tol, "tol", low=0.0)
         check_number(self.max_trees, "max_trees", low=1, integer=True)
@@ -502,7 +516,12 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
     def _folded(self) -> NodeHash | None:
         if self.n_features_out is None:
             return None
-        return node_hash(self._trees.n_nodes, self.n_features_out, kind=self.hash, key=self._hash_key)
+        return node_hash(len(self._coded_nodes()), self.n_features_out, kind=self.hash, key=self._hash_key)
+
+    def _coded_nodes(self) -> IntArray:
+        """The nodes that have a column, or a place in the hash, in order."""
+        nodes = np.arange(self._trees.n_nodes)
+        return nodes if self.roots else np.delete(nodes, self._trees.roots[:-1])
 
     @property
     def _trees(self) -> Trees:

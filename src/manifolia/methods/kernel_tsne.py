@@ -314,7 +314,7 @@ class KernelTSNE(_KernelMethod):
     map : KernelMap or None, default=None
         The formula that places rows, with parameters of its own; ``fit`` uses a copy. None:
         ``KernelMap(mapping="mode", n_centers=None)``, which keeps classes apart better than the paper's mean of
-        kernels. The paper's formula is ``KernelMap(bandwidth="paper", coefficients="lstsq", ridge=0.0)``. With
+        kernels. The paper's is ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With
         ``far="nan"``, rows farther from what the map knows than any row of ``fit``, what PCA leaves of them included,
         get no place; `novelty` tells them either way.
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
@@ -489,7 +489,7 @@ class FisherKernelTSNE(_KernelMethod):
     map : KernelMap or None, default=None
         The formula that places rows, with parameters of its own; ``fit`` uses a copy. None:
         ``KernelMap(mapping="mode", n_centers=None)``, which keeps classes apart better than the paper's mean of
-        kernels. The paper's formula is ``KernelMap(bandwidth="paper", coefficients="lstsq", ridge=0.0)``. With
+        kernels. The paper's is ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With
         ``far="nan"``, rows farther from what the map knows than any row of ``fit``, what PCA leaves of them included,
         get no place; `novelty` tells them either way.
     sampling : {"stratified", "random"}, default="stratified"

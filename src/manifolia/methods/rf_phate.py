@@ -37,6 +37,7 @@ from manifolia.forest.trees import check_rows
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.methods._fitted_forest import FittedForest
 from manifolia.methods._forest_backed import ForestBacked
+from manifolia.operators.entropy import RULES
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
@@ -75,6 +76,10 @@ class RFPHATE(ForestBacked):
     t : int or "auto", default="auto"
         Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
         placing a row through its leaves is a step too. With ``placing="layout"``, where it stops falling fast.
+    t_rule : {"slowdown", "two-lines", "chord", "log-chord"}, default="slowdown"
+        How ``t="auto"`` reads off the entropy where it stops falling fast; see `manifolia.operators.entropy.choose_t`.
+        ``"two-lines"`` is the knee of PHATE, to which the paper refers; where groups are well apart it jumps between
+        two knees.
     damping : float, default=0.9
         Probability that the walker takes a step; else it jumps to a row at random. 1 is the walk of the paper.
     potential : {"log", "sqrt"}, default="log"
@@ -167,6 +172,7 @@ class RFPHATE(ForestBacked):
         n_trees: int = 500,
         task: str = "auto",
         t: int | str = "auto",
+        t_rule: str = "slowdown",
         damping: float = 0.9,
         potential: str = "log",
         mds: str = "metric",
@@ -184,6 +190,7 @@ class RFPHATE(ForestBacked):
         self.n_trees = n_trees
         self.task = task
         self.t = t
+        self.t_rule = t_rule
         self.damping = damping
         self.potential = potential
         self.mds = mds
@@ -234,7 +241,7 @@ class RFPHATE(ForestBacked):
             )
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
             walk = walk_distances(  # 2–6
-                K, self.t, kind=self.potential, damping=self.damping,
+                K, self.t, rule=self.t_rule, kind=self.potential, damping=self.damping,
                 placement_steps=_PLACEMENT_STEPS[self.placing], reporter=reporter,
             )  # fmt: skip
             layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[2], reporter=reporter)
@@ -253,6 +260,7 @@ class RFPHATE(ForestBacked):
         self._check_common()
         self._check_sharpness()
         check_number(self.t, "t", low=1, high=1e6, integer=True, hint="Use 'auto' or a number of steps.", word="auto")
+        check_option(self.t_rule, "t_rule", RULES)
         check_number(self.damping, "damping", low=0.0, high=1.0, open_low=True)
         check_option(self.potential, "potential", POTENTIALS)
         check_option(self.mds, "mds", SCALINGS)

@@ -54,8 +54,9 @@ ALWAYS = {
 
 #: Id of a class to parameters and attributes that it got while files of it were there, and what these meant.
 BEFORE: dict[str, dict[str, Any]] = {
+    "manifolia.ForestFeatures": {"roots": True},
     "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges"},
-    "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves"},
+    "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves", "t_rule": "slowdown"},
     "manifolia.tables.TablePreparer": {"texts_": {}},
     "manifolia.state.FittedForest": {"groups": None},
 }
