@@ -15,7 +15,7 @@ CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-quick test-all test-other-machine test-no-jit test-oldest lint format bench reproduce reproduce-full docs frontend check-frontend
+.PHONY: help demo test test-quick test-all test-other-machine test-no-jit test-oldest lint format bench reproduce reproduce-full docs dist frontend check-frontend
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make bench     speed and memory against peers"
 	@echo "make reproduce the papers' tables beside ours, quickly, in reproduced/; reproduce-full: whole sets, in docs/results"
 	@echo "make docs      the site, in docs/_build/html"
+	@echo "make dist      the wheel and the source archive, checked, in dist/"
 	@echo "make frontend  rebuild the page's script and style (needs Node); check-frontend compares with what is committed"
 	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
 
@@ -96,6 +97,11 @@ docs: $(VENV)/.installed-docs
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_offline.py docs/_build/html
 	$(PY) docs/check_links.py docs/_build/html
+
+dist: $(VENV)/.installed-dist
+	rm -rf dist
+	$(PY) -m build --outdir dist
+	$(PY) -m twine check --strict dist/*
 
 # The page's script and style are committed: only who changes frontend/ needs Node.
 STATIC := src/manifolia/explorer/static
@@ -176,6 +182,10 @@ $(VENV)/.installed-peers: $(VENV)/.installed-reproduce
 $(VENV)/.installed-docs: pyproject.toml src/manifolia/_version.py | $(PY)
 	@echo "installing what the documentation needs into $(VENV) (once)"
 	@$(PY) -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+$(VENV)/.installed-dist: pyproject.toml | $(PY)
+	@$(PY) -m pip install --quiet build twine
 	@touch $@
 
 $(OLDEST)/.installed: pyproject.toml src/manifolia/_version.py tests/oldest.txt | $(OLDEST)/bin/python

@@ -31,7 +31,7 @@ _OWN_PAGES = ("manifolia.baselines", "manifolia.tables")
 _LISTED = {
     "manifolia": (
         "Diagnosis Run Tuner Normalized align diagnose explore Explorer map open_run save load estimate_memory "
-        "memory_limit"
+        "memory_limit show_versions"
     ),
     "manifolia.registry": "Card card_of default_method find get names register",
     "manifolia.show": (

@@ -52,6 +52,7 @@ __getattr__, __dir__, __all__ = attach(
         "estimate_memory": "manifolia._core.memory",
         "memory_limit": "manifolia._core.memory",
         "save": "manifolia.persist",
+        "show_versions": "manifolia._core.installed",
     },
 )
 __all__ += ["__version__"]

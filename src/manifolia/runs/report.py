@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import platform
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
-from manifolia._version import __version__
+from manifolia._core.installed import versions
 from manifolia.explorer.build import importance_purpose
 from manifolia.explorer.column_weights import columns_of_texts
 from manifolia.explorer.context import Context
@@ -34,19 +33,6 @@ def row_index(names: Iterable[str], key: str | None = None, frame: Any = None) -
         return frame.index
     numbers = all(name.isdecimal() and str(int(name)) == name for name in known)
     return pd.Index([int(name) for name in known] if numbers else known, name=key)
-
-
-def versions() -> dict[str, str]:
-    """Tell the versions that a result depends on."""
-    from importlib.metadata import version
-
-    packages = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
-    return {
-        "manifolia": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "platform": platform.platform(),
-    }
 
 
 def coordinates_of(table: Table, labels: Labels, context: Context, groups: RowGroups | None = None) -> pd.DataFrame:
