@@ -38,6 +38,8 @@ def parts(n_rows):
             for method in peers.ALL:
                 if seed < table.seeds_of(name, n_rows, method):
                     found[f"map-{name}-{method}-{seed}"] = functools.partial(table.map_part, name, n_rows, method, seed)
+    for seed in range(table.SEEDS, table.TEAR_SEEDS) if n_rows is None else ():
+        found[f"tear-mnist-{seed}"] = functools.partial(table.tear_part, "mnist", seed)
     for n in gallery.sizes(n_rows):
         for method in gallery.TIMED:
             found[f"time-{n}-{method}"] = lambda n=n, method=method: gallery.time_part(n, method)

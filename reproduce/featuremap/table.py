@@ -27,6 +27,7 @@ KNN = (1, 5, 10, 30)
 #: from seed to seed. Of the other methods fewer, and one by all in a quick run.
 SEEDED, SEEDS = (OURS, "UMAP"), 5
 SEEDS_SMALL, SEEDS_LARGE = 3, 1
+TEAR_SEEDS = 10  # of MNIST's torn classes
 EXACT_ROWS, RANKED, PAIRS, QUERIES = 5_000, 2_000, 2_000_000, 2_000
 QUICK_RANKED = 500  # rows in place of all those of a small set, in a quick run
 ARROWS, ARROW_ROWS = 300, 10_000
@@ -74,11 +75,13 @@ def scores(name, n_rows, X, Y, y):
     if y is None:
         return found
     by_k = metrics.knn_accuracy(Y, y, list(KNN))
+    torn, which = metrics.torn_classes(Y, y, return_classes=True)
     return {
         **found,
         "knn": float(by_k[KNN.index(10)]),
         "triplets": float(metrics.centroid_triplet_accuracy(X, Y, y)),
-        "torn": float(metrics.torn_classes(Y, y)),
+        "torn": float(torn),
+        "which": np.asarray(which).astype(str).tolist(),
         "by_k": [float(one) for one in by_k],
     }
 
@@ -114,12 +117,19 @@ def map_part(name, n_rows, method, seed):
     return found
 
 
+def tear_part(name, seed):
+    """Which classes a default map tears; of a seed beyond those of the table."""
+    X, y = load(name)
+    torn = metrics.torn_classes(peers.ours(OURS, seed).fit_transform(X), y, return_classes=True)[1]
+    return {"which": np.asarray(torn).astype(str).tolist()}
+
+
 def line(parts):
     """One line of the table from the maps of several seeds: means, standard deviations and ranges."""
     made = [one for one in parts if "failed" not in one]
     if not made:
         return parts[0]
-    numbers = {key: np.array([one[key] for one in made]) for key in made[0] if key != "rows"}
+    numbers = {key: np.array([one[key] for one in made]) for key in made[0] if key not in ("rows", "which")}
     return {
         "rows": made[0]["rows"],
         "seeds": len(made),
