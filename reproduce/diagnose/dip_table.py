@@ -1,8 +1,8 @@
-"""The table by which `manifolia.trust.dip` turns a dip into a p-value: quantiles for samples of a uniform variable.
+"""The table by which `manifolia.trust.corridor` turns a dip into a p-value: quantiles of uniform samples.
 
     python -m reproduce.diagnose.dip_table [--draws 200000]
 
-Prints the lines of `manifolia.trust.dip.QUANTILES`: √n times the dip that a share of the samples exceeds.
+Prints the lines of `manifolia.trust.corridor.QUANTILES`: √n times the dip that a share of the samples exceeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 from manifolia.kernels.dip import dip
-from manifolia.trust.dip import SHARES, SIZES
+from manifolia.trust.corridor import SHARES, SIZES
 
 
 def quantiles(n, draws, seed):

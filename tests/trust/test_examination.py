@@ -48,8 +48,8 @@ def test_tables_are_those_that_the_design_names(diagnosis):
         *["verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"],
     ]
     assert list(diagnosis.clusters)[:6] == ["cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid"]
-    assert list(diagnosis.gaps) == ["a", "b", "verdict", "ratio", "p_dip", "reason"]
-    assert len(diagnosis.gaps) == 0
+    assert list(diagnosis.gaps)[:6] == ["a", "b", "verdict", "ratio", "p_dip", "reason"]
+    assert set(diagnosis.gaps["verdict"]) <= {"cannot tell"}  # a guided map is not meant to keep distances
     assert diagnosis.rows["restless"].isna().all()
     keys = [
         "earned",

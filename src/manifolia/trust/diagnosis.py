@@ -18,13 +18,15 @@ from manifolia._core.types import Array, FloatArray
 from manifolia.exceptions import ModelFileError
 from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
 
-_FORMAT = 1
-_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason"}
+_FORMAT = 2
+_ARRAYS = ("Y", "labels", "densities")
+_WHOLE = {"clusters": ("cluster", "n_rows", "islands"), "gaps": ("row_a", "row_b")}
+_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason", "a", "b"}
 #: Columns of the tables, in order, and what they hold.
 COLUMNS = {
     "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"),
-    "clusters": ("cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid", "size_reason"),
-    "gaps": ("a", "b", "verdict", "ratio", "p_dip", "reason"),
+    "clusters": ("cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid", "size_reason", "islands"),
+    "gaps": ("a", "b", "verdict", "ratio", "p_dip", "reason", "row_a", "row_b"),
 }
 
 
@@ -42,9 +44,13 @@ class Diagnosis:
         common, the lesser of both ways).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
-        "squeezed" or "cannot tell"), ``stretch``, ``share_solid`` and ``size_reason``.
+        "squeezed" or "cannot tell"), ``stretch``, ``share_solid``, ``size_reason`` and ``islands`` (of which it was
+        joined, because one sees no gap between them in the map; 1 for clusters that were given).
     gaps : DataFrame
-        Empty at level "quick".
+        One row per pair of neighbouring clusters: ``a`` and ``b`` (names), ``verdict`` ("in the data", "made by the
+        map" or "cannot tell"), ``ratio`` (links of nearest rows across the gap, for each through the middle of a
+        cluster), ``p_dip`` (chance that rows with a single hump lie as unevenly along the way), ``reason``, and
+        ``row_a`` and ``row_b``, the rows of both that are nearest in the map.
     map : dict
         ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
         ``learned``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"), ``arrangement_p``,
@@ -55,6 +61,9 @@ class Diagnosis:
         The map.
     labels : ndarray of shape (n,)
         Cluster of each row, as in ``clusters``; −1 is none, or a row that was not judged.
+    densities : ndarray of shape (n_gaps, 24)
+        Rows along the way across each gap, from half a way before the centre of ``a`` to half a way behind that of
+        ``b``.
 
     Examples
     --------
@@ -74,6 +83,7 @@ class Diagnosis:
     findings: list[Finding]
     Y: FloatArray
     labels: Array
+    densities: FloatArray
 
     def __repr__(self) -> str:
         return f"Diagnosis({self.summary})"
@@ -87,7 +97,7 @@ class Diagnosis:
         str
             Such as "87 % of rows solid · target earned · sizes mean nothing".
         """
-        return chip(self.map, self.clusters, self.findings)
+        return chip(self.map, self.clusters, self.gaps, self.findings)
 
     def counts(self) -> dict[str, int]:
         """Count the rows by verdict.
@@ -161,7 +171,7 @@ class Diagnosis:
         Path
             Where it is.
         """
-        arrays: dict[str, Array] = {"Y": np.asarray(self.Y), "labels": np.asarray(self.labels)}
+        arrays: dict[str, Array] = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
         for table, columns in COLUMNS.items():
             frame = getattr(self, table)
             for name in columns:
@@ -200,16 +210,20 @@ class Diagnosis:
                 table: pd.DataFrame({name: arrays[f"{table}.{name}"] for name in columns})
                 for table, columns in COLUMNS.items()
             }
-            for name in ("cluster", "n_rows"):
-                frames["clusters"][name] = frames["clusters"][name].astype(np.int64)
+            for table, columns in _WHOLE.items():
+                for name in columns:
+                    frames[table][name] = frames[table][name].astype(np.int64)
             findings = [
                 Finding(str(one["text"]), tuple(int(i) for i in one["rows"]), tuple(str(c) for c in one["columns"]))
                 for one in about["findings"]
             ]
             n = len(frames["rows"])
-            if len(arrays["Y"]) != n or len(arrays["labels"]) != n:
+            if len(arrays["Y"]) != n or len(arrays["labels"]) != n or len(arrays["densities"]) != len(frames["gaps"]):
                 raise ValueError("its tables have different lengths")
-            return cls(**frames, map=dict(about["map"]), findings=findings, Y=arrays["Y"], labels=arrays["labels"])
+            rows, clusters, gaps = (frames[table] for table in COLUMNS)
+            return cls(
+                rows, clusters, gaps, dict(about["map"]), findings, arrays["Y"], arrays["labels"], arrays["densities"]
+            )
         except FileNotFoundError:
             raise
         except (ValueError, LookupError, TypeError) as error:

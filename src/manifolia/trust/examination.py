@@ -6,7 +6,6 @@ what they know already and call `examine` too, so that everyone hears the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,17 +32,8 @@ from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.metrics._spaces import data_space
 from manifolia.trust.cases import Case, column_clusters, draw_rows, part_of_case, read_case
-from manifolia.trust.clusters import (
-    NOISE,
-    Arrangement,
-    Clusters,
-    ClusterSize,
-    find_clusters,
-    judge_arrangement,
-    judge_sizes,
-    read_clusters,
-)
-from manifolia.trust.diagnosis import COLUMNS, Diagnosis
+from manifolia.trust.clusters import NOISE, read_clusters
+from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.earning import FEWEST, K_VOTE, Evidence, Signal, check_alpha, judge_signal, learn
 from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_out_of_bag
 from manifolia.trust.leaks import Leak, telling_columns
@@ -57,6 +47,7 @@ from manifolia.trust.places import (
     resolve_k,
     torn_limit,
 )
+from manifolia.trust.seen_clusters import cluster_table, densities, gap_table, see_clusters
 from manifolia.trust.sides import MOST_PROXIMITIES, Profiles, Side, profiles_of
 from manifolia.trust.words import (
     CANNOT_TELL,
@@ -195,7 +186,7 @@ def examine(
 ) -> Diagnosis:
     """Judge a map without refitting it."""
     reporter = Reporter() if reporter is None else reporter
-    n, seeds = len(case.Y), spawn_seeds(random_state, 4)  # of the sample, what is learned, sizes, exchanges
+    n, seeds = len(case.Y), spawn_seeds(random_state, 5)  # of the sample, what is learned, sizes, exchanges, gaps
     if is_sparse(case.plain) and case.plain.shape[1]:  # as many rows as may be filled in
         sample = min(n if sample is None else sample, max(FEWEST, _DENSE_CELLS // case.plain.shape[1]))
     judged = draw_rows(case, sample, seeds[0])
@@ -221,11 +212,12 @@ def examine(
         leaks = telling_columns(part.columns, part.y, classes=case.is_classes) if part.y is not None else []
         reporter.step("target", 1, 1)
     reporter.step("clusters", 0, 1)
-    clusters = part.clusters or find_clusters(np.asarray(part.Y, dtype=np.float64))
-    sizes, arranged = _of_clusters(part, plain, clusters, alpha, seeds[2:], guided=case.forest is not None)
+    seen = see_clusters(part, plain, alpha, seeds[2:], guided=case.forest is not None)
+    clusters, arranged = seen.clusters, seen.arrangement
     reporter.step("clusters", 1, 1)
     rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha)
-    table = _cluster_table(clusters, sizes, rows["verdict"].to_numpy()[judged])
+    table = cluster_table(seen, rows["verdict"].to_numpy()[judged])
+    gaps = gap_table(seen.gaps, judged)
     labels = np.full(n, NOISE, dtype=np.int64)
     labels[judged] = clusters.codes
     verdicts = rows["verdict"].to_numpy()[judged]
@@ -253,9 +245,17 @@ def examine(
             f"for about {n / len(judged):.0f}, and faults among fewer rows than that are not seen."
         )
     findings = findings_of(
-        rows, table, signal, arranged, leaks, target=case.target_name, n_targets=case.n_targets, sampled=sampled
+        rows,
+        table,
+        signal,
+        arranged,
+        leaks,
+        gaps=gaps,
+        target=case.target_name,
+        n_targets=case.n_targets,
+        sampled=sampled,
     )
-    return Diagnosis(rows, table, _empty("gaps"), about, findings, np.asarray(case.Y), labels)
+    return Diagnosis(rows, table, gaps, about, findings, np.asarray(case.Y), labels, densities(seen.gaps))
 
 
 def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tuple[Side, str]:
@@ -359,25 +359,6 @@ def _own_votes(case: Case, whole: Array, n_classes: int, rows: IntArray) -> Held
     return HeldOut("the forest", votes_out_of_bag(held.table, outputs, weight)[rows])
 
 
-def _of_clusters(
-    part: Case, plain: FloatArray, clusters: Clusters, alpha: float, seeds: Sequence[int], *, guided: bool
-) -> tuple[list[ClusterSize], Arrangement]:
-    """Judge sizes and arrangement of clusters by Euclidean distance, where the map is meant to keep that."""
-    told = ""
-    if guided:
-        told = "A map of forest proximities is not meant to keep the distances of the data, so they cannot judge this."
-    elif part.metric != "euclidean":
-        told = f"The map compares rows by {part.metric} distance, in which centres have no meaning."
-    if told:
-        cannot = ClusterSize("cannot tell", np.nan, told)
-        return [cannot] * len(clusters.names), Arrangement("cannot tell", np.nan, np.nan, told)
-    Y = np.asarray(part.Y, dtype=np.float64)
-    return (
-        judge_sizes(plain, Y, clusters, part.groups, seeds[0]),
-        judge_arrangement(plain, Y, clusters, alpha, seeds[1]),
-    )
-
-
 def _rows(
     n: int,
     judged: IntArray,
@@ -429,16 +410,3 @@ def _robust_z(remote: FloatArray) -> FloatArray:
     spread = 1.4826 * np.median(np.abs(logs - middle))
     with np.errstate(invalid="ignore"):
         return np.where(logs == middle, 0.0, (logs - middle) / max(float(spread), 1e-12))
-
-
-def _cluster_table(clusters: Clusters, sizes: Sequence[ClusterSize], verdicts: Array) -> pd.DataFrame:
-    lines = []
-    for code, (name, size) in enumerate(zip(clusters.names, sizes, strict=True)):
-        own = clusters.codes == code
-        solid = float((verdicts[own] == SOLID).mean()) if own.any() else np.nan
-        lines.append((code, str(name), int(own.sum()), size.verdict, float(size.stretch), solid, size.reason))
-    return pd.DataFrame(lines, columns=list(COLUMNS["clusters"])) if lines else _empty("clusters")
-
-
-def _empty(table: str) -> pd.DataFrame:
-    return pd.DataFrame({name: [] for name in COLUMNS[table]})

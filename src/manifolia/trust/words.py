@@ -18,6 +18,8 @@ from manifolia.trust.places import TORN_SHARE, Compared, RowPlaces
 #: Verdicts on rows, in the order of their codes on the page.
 ROW_VERDICTS = ("not judged", "solid", "torn", "chance", "restless", "foreign", "cannot tell")
 NOT_JUDGED, SOLID, TORN, CHANCE, _, FOREIGN, CANNOT_TELL = ROW_VERDICTS
+#: Verdicts on gaps, beside "cannot tell".
+IN_DATA, BY_MAP = "in the data", "made by the map"
 _MOST_FINDINGS = 5
 _NAMED = 3  # rows, columns or clusters that a sentence names
 
@@ -63,6 +65,7 @@ def findings_of(
     arranged: Arrangement,
     leaks: Sequence[Leak],
     *,
+    gaps: pd.DataFrame,
     target: str,
     n_targets: int = 1,
     sampled: str,
@@ -85,6 +88,12 @@ def findings_of(
         found.append((1.0, Finding(f"{text}data, against the others: {_listing(listed)}.")))
     if arranged.verdict == "no":
         found.append((1.5, Finding(f"Which clusters are neighbours means nothing. {arranged.reason}")))
+    own = gaps[gaps["verdict"] == BY_MAP]
+    made = [f"{a} and {b}" for a, b in zip(own["a"], own["b"], strict=True)]
+    if made:
+        what = "The gap between" if len(made) == 1 else f"{len(made)} of {len(gaps)} gaps were made by the map:"
+        end = " was made by the map." if len(made) == 1 else "."
+        found.append((0.9, Finding(f"{what} {_listing(made)}{end}")))
     if sampled:
         found.append((3.5, Finding(sampled)))
     return [finding for _, finding in sorted(found, key=lambda pair: pair[0])][:_MOST_FINDINGS]
@@ -142,7 +151,7 @@ def share_of(part: int, whole: int) -> str:
     return f"{percent:.0f}%"
 
 
-def chip(about: dict[str, Any], clusters: pd.DataFrame, findings: Sequence[Finding]) -> str:
+def chip(about: dict[str, Any], clusters: pd.DataFrame, gaps: pd.DataFrame, findings: Sequence[Finding]) -> str:
     """Say in one line what a map may be trusted for."""
     parts = [f"{round(100 * about['share_solid'])}% of rows solid"] if about["share_solid"] is not None else []
     if about["earned"] is not None:
@@ -157,6 +166,9 @@ def chip(about: dict[str, Any], clusters: pd.DataFrame, findings: Sequence[Findi
     if judged:
         some = f"{off} of {judged} sizes wrong"
         parts.append("sizes as in the data" if not off else "sizes mean nothing" if 2 * off >= judged else some)
+    made = int((gaps["verdict"] == BY_MAP).sum())
+    if made:
+        parts.append(f"{made} of {len(gaps)} {'gap' if len(gaps) == 1 else 'gaps'} made by the map")
     if about["arrangement"] in ("yes", "no"):
         parts.append(f"arrangement {'means something' if about['arrangement'] == 'yes' else 'means nothing'}")
     return " · ".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manifolia.trust.dip import QUANTILES, SHARES, SIZES, dip_test
+from manifolia.trust.corridor import QUANTILES, SHARES, SIZES, dip_test
 
 #: Hartigan and Hartigan's Table 1, as Maechler computed it again from a million samples: n to the dips that half, a
 #: tenth, a twentieth and a hundredth of the uniform samples exceed.

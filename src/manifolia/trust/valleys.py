@@ -1,0 +1,333 @@
+"""Is this gap between two clusters of a map in the data, or was it made by the map?
+
+*Along the way.* Linear discriminant analysis (covariance shrunken as Ledoit and Wolf do) of one half of both clusters
+gives a direction. The other half is measured along it, in units in which the centres lie at 0 and 1. So are rows of
+neither cluster that lie in the tube between them: without these every cut through a cloud would look like a gap. The
+tube is as wide as three quarters of the clusters' own rows need, in the metric of the discriminant; in many dimensions
+every row lies between any two others otherwise. Both halves change roles. The dip test asks whether all these rows
+make a single hump. The larger cluster counts as many rows as the smaller, drawn at random, else the smaller would hide
+in the slope of the larger; the median p of all draws counts.
+
+*Across.* A link joins a row and one of its nearest rows. A row of the tube counts with the cluster whose centre is
+nearer. For each cluster,
+
+    ratio = links between the two sides ÷ links between the halves of the cluster,
+
+the halves being its rows before and behind the median along the way. Of the two ratios the larger one counts where a
+gap in the data is to be shown, and the smaller one where it is to be refuted. There rows of the tube that pass by, most
+of whose links lead out of it, do not count: classes that touch would hang together by them.
+
+*In the data*: ratio ≤ 0.4, and the dip test refuses a single hump (p ≤ α).
+*Made by the map*: the map has a gap; ratio > 0.3; the dip test sees nothing (p > 2α); and the steps of the best way
+across, in the graph of nearest rows, are not longer than the steps that join half of either cluster.
+*Cannot tell*: all else. Two clusters that hang together through others, all of whose gaps were made by the map, cannot
+be told either: there is a way around.
+
+A step is the mutual reachability distance of HDBSCAN, max(d(i, j), d(i, i's fifth nearest), d(j, j's fifth nearest)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manifolia._core.groups import read_groups
+from manifolia._core.random import as_generator, spawn_seeds
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
+from manifolia._core.validate import check_map, check_matrix
+from manifolia.metrics._nearest import n_others, nearest
+from manifolia.trust.clusters import NOISE, Clusters, find_clusters, read_clusters
+from manifolia.trust.corridor import Way, fewer_columns, measure_way, single_hump, without_passers
+from manifolia.trust.earning import check_alpha
+from manifolia.trust.words import BY_MAP, CANNOT_TELL, IN_DATA
+
+N_BINS = 24  #: Into which the rows along a way are counted, from half a way before the first centre to half behind.
+_FEWEST = 10  # rows, or groups, of a cluster
+_CORE, _NEAR = 5, 10  # the neighbour that a step must reach at least, and neighbours in the graph
+_EMPTY, _FULL = 0.4, 0.3  # ratio up to which links hardly cross, and above which they do
+_LONGER = 1.05  # steps across, in units of steps inside, up to which they are not longer
+_MERGED = 1.5  # the same in the map, up to which one sees one cluster
+
+
+class Gap(NamedTuple):
+    """What the gap between two clusters says."""
+
+    a: Any  # Name of the first cluster
+    b: Any
+    verdict: str  # "in the data", "made by the map" or "cannot tell"
+    ratio: float  # Links across the gap, for each across the middle of a cluster; NaN where it was not measured
+    p_dip: float  # Chance that a single hump is as uneven
+    reason: str  # Why, in one sentence
+    rows: tuple[int, int]  # The rows that are nearest to one another in the map
+    density: tuple[float, ...]  # Rows along the way, in 24 bins
+
+
+def gaps(
+    X: ArrayLike,
+    Y: ArrayLike,
+    clusters: ArrayLike = "auto",
+    *,
+    groups: ArrayLike | None = None,
+    alpha: float = 0.05,
+    random_state: RandomState = None,
+) -> list[Gap]:
+    """Tell which gaps between neighbouring clusters of a map are in the data, and which the map made.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Data, on the scale by which its rows are to be compared.
+    Y : array-like of shape (n, n_components)
+        Map of the same rows.
+    clusters : array-like of shape (n,) or "auto", default="auto"
+        Label of each row's cluster, missing for rows in none; or those that one sees in the map.
+    groups : array-like of shape (n,), default=None
+        Labels of rows that belong together, of which each counts once.
+    alpha : float, default=0.05
+        Level of the tests.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of halves and draws.
+
+    Returns
+    -------
+    list of Gap
+        For each pair of neighbours ``a`` and ``b`` the ``verdict`` ("in the data", "made by the map" or "cannot
+        tell"), ``ratio``, ``p_dip`` and the ``reason``. Two clusters are neighbours if no third one lies between their
+        nearest rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manifolia.trust import gaps
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> X[200:, 0] += 7.0  # a real gap
+    >>> Y = X[:, :2].copy()
+    >>> Y[X[:, 1] > 0, 1] += 5.0  # and one that the map makes, through both
+    >>> labels = 2 * (np.arange(300) >= 200) + (X[:, 1] > 0)
+    >>> found = {(gap.a, gap.b): gap.verdict for gap in gaps(X, Y, labels, random_state=0)}
+    >>> found["0", "1"], found["0", "2"]
+    ('made by the map', 'in the data')
+    """
+    check_alpha(alpha)
+    rows: FloatArray = check_matrix(X)
+    places = np.asarray(check_map(Y, n_rows=len(rows)), dtype=np.float64)
+    own = read_groups(groups, len(rows))
+    if isinstance(clusters, str) and clusters == "auto":
+        found = merge_islands(places, find_clusters(places))[0]
+    else:
+        found = read_clusters(clusters, len(rows))
+    return judge_gaps(rows, places, found, own, alpha, random_state)
+
+
+def merge_islands(Y: FloatArray, islands: Clusters) -> tuple[Clusters, list[list[int]]]:
+    """Join islands of a map between which one sees no gap; also tells, for each cluster, which islands it was."""
+    m = len(islands.names)
+    joined = np.arange(m)
+    if m > 1:
+        pairs = [(a, b) for a, b, _ in _neighbours(Y, islands)]
+        for (a, b), steps in zip(pairs, _steps(Y, islands.codes, pairs), strict=True):
+            if steps <= _MERGED:
+                joined[joined == joined[b]] = joined[a]
+    members = [np.flatnonzero(joined == root).tolist() for root in dict.fromkeys(joined.tolist())]
+    codes = np.full(len(islands.codes), NOISE, dtype=np.int64)
+    for code, own in enumerate(members):
+        codes[np.isin(islands.codes, own)] = code
+    return Clusters(codes, [f"cluster {i + 1}" for i in range(len(members))]), members
+
+
+def judge_gaps(
+    X: FloatArray,
+    Y: FloatArray,
+    clusters: Clusters,
+    groups: IntArray | None,
+    alpha: float,
+    random_state: RandomState,
+) -> list[Gap]:
+    """Tell the gap between every two neighbouring clusters."""
+    if len(clusters.names) < 2:
+        return []
+    pairs = _neighbours(Y, clusters)
+    seeds = spawn_seeds(random_state, len(pairs) + 1)
+    X = fewer_columns(np.asarray(X, dtype=np.float64), seeds[-1])
+    both = [(a, b) for a, b, _ in pairs]
+    drawn, apart = (_steps(S, clusters.codes, both) for S in (Y, X))
+    near = nearest(X, min(_NEAR, n_others(len(X), groups)), groups=groups).indices
+    found = [
+        _judge(X, near, clusters, (a, b), ends, (float(inside_map), float(inside)), groups, alpha, seed)
+        for (a, b, ends), inside_map, inside, seed in zip(pairs, drawn, apart, seeds, strict=False)
+    ]
+    return without_ways_around(found)
+
+
+def untold_gaps(Y: FloatArray, clusters: Clusters, reason: str) -> list[Gap]:
+    """Say of every gap that it cannot be told."""
+    return [
+        Gap(clusters.names[a], clusters.names[b], CANNOT_TELL, np.nan, np.nan, reason, ends, (0.0,) * N_BINS)
+        for a, b, ends in _neighbours(Y, clusters)
+    ]
+
+
+def _judge(
+    X: FloatArray,
+    near: IntArray,
+    clusters: Clusters,
+    pair: tuple[int, int],
+    ends: tuple[int, int],
+    steps: tuple[float, float],
+    groups: IntArray | None,
+    alpha: float,
+    seed: int,
+) -> Gap:
+    names = [clusters.names[code] for code in pair]
+
+    def told(verdict: str, reason: str, ratio: float = np.nan, p: float = np.nan, bins: Sequence[float] = ()) -> Gap:
+        return Gap(names[0], names[1], verdict, ratio, p, reason, ends, tuple(bins) or (0.0,) * N_BINS)
+
+    members = [np.flatnonzero(clusters.codes == code) for code in pair]
+    counts = [len(rows if groups is None else np.unique(groups[rows])) for rows in members]
+    if min(counts) < _FEWEST:
+        what = "rows" if groups is None else "groups"
+        name = names[int(np.argmin(counts))]
+        return told(CANNOT_TELL, f"{name} has {min(counts)} {what}, and {_FEWEST} are needed.")
+    generator = as_generator(seed)
+    way = measure_way(X, members, np.flatnonzero(~np.isin(clusters.codes, pair)), groups, generator)
+    if way is None:
+        return told(CANNOT_TELL, "Their centres are the same in the data.")
+    ratio, p = max(_links(near, members, way)), single_hump(way, groups, generator)
+    bins = np.histogram(way.along, N_BINS, (-0.5, 1.5))[0].astype(float).tolist()
+    if ratio <= _EMPTY and p <= alpha:
+        return told(IN_DATA, f"{_across(ratio)}, and a single hump does not fit ({_p(p)}).", ratio, p, bins)
+    agree = ratio > _EMPTY and p > alpha
+    way = without_passers(near, members, way)
+    least, p_home = min(_links(near, members, way)), single_hump(way, groups, generator)
+    in_map, in_data = steps
+    if in_map > 1.0 and least > _FULL and min(p, p_home) > 2.0 * alpha and in_data <= _LONGER:
+        why = f"{_across(least)}, a single hump fits ({_p(p)}), and the best way takes no longer steps than inside."
+        return told(BY_MAP, why, least, p, bins)
+    if in_map <= 1.0:
+        why = f"{_across(ratio)}, but some of their rows touch in the map: there is no gap to speak of."
+    elif p <= alpha:
+        why = f"{_across(ratio)}, but a single hump does not fit ({_p(p)}): the two do not agree."
+    elif not agree:
+        why = f"{_across(ratio)}, but a single hump may fit ({_p(p)}): they do not agree, or the rows are too few."
+    elif in_data > _LONGER:
+        why = f"{_across(ratio)}, but the best way across takes longer steps than inside."
+    else:
+        why = f"{_across(least)}, and a single hump may fit ({_p(min(p, p_home))}): too little to refute a gap."
+    return told(CANNOT_TELL, why, ratio, p, bins)
+
+
+def _across(ratio: float) -> str:
+    return f"{ratio:.0%} as many nearest rows are joined across the gap as through the middle of a cluster"
+
+
+def _p(p: float) -> str:
+    return "p ≤ 0.001" if p <= 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
+
+
+def without_ways_around(found: Sequence[Gap]) -> list[Gap]:
+    """Take back gaps in the data between clusters that hang together through others."""
+    piece = {name: name for gap in found for name in (gap.a, gap.b)}
+    for gap in found:
+        if gap.verdict == BY_MAP:
+            joined, other = piece[gap.a], piece[gap.b]
+            piece = {name: joined if own == other else own for name, own in piece.items()}
+    why = "The straight way between them is empty, but there is a way around, through clusters that hang together."
+    return [
+        gap._replace(verdict=CANNOT_TELL, reason=why)
+        if gap.verdict == IN_DATA and piece[gap.a] == piece[gap.b]
+        else gap
+        for gap in found
+    ]
+
+
+def _neighbours(Y: FloatArray, clusters: Clusters) -> list[tuple[int, int, tuple[int, int]]]:
+    """Pairs of clusters between whose nearest rows no third lies, with these rows."""
+    from scipy.spatial import cKDTree
+
+    members = [np.flatnonzero(clusters.codes == code) for code in range(len(clusters.names))]
+    trees = [cKDTree(Y[rows]) if len(rows) else None for rows in members]
+    found = []
+    for a, first in enumerate(trees):
+        for b in range(a + 1, len(trees)):
+            second = trees[b]
+            if first is None or second is None:
+                continue
+            small, large, rows, others = (first, second, members[a], members[b])
+            distances, nearest_rows = large.query(small.data)
+            i = int(distances.argmin())
+            ends = int(rows[i]), int(others[nearest_rows[i]])
+            centre, radius = Y[list(ends)].mean(axis=0), distances[i] / 2.0
+            # The ball over the shortest line, as in a Gabriel graph.
+            thirds = (tree for c, tree in enumerate(trees) if c not in (a, b) and tree is not None)
+            if not any(tree.query(centre)[0] < radius for tree in thirds):
+                found.append((a, b, ends))
+    return found
+
+
+def _steps(S: FloatArray, codes: IntArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """For each pair, the longest step of the best way across, in units of the longer one that joins half of either."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    n, m = len(S), int(codes.max()) + 1
+    found = nearest(S, min(_NEAR, n - 1))
+    core = found.distances[:, min(_CORE, found.distances.shape[1]) - 1]
+    i = np.repeat(np.arange(n), found.indices.shape[1])
+    j, d = found.indices.ravel(), found.distances.ravel()
+    known = np.isfinite(d)
+    i, j, d = i[known], j[known], d[known]
+    least = np.finfo(float).tiny  # a weight of 0 would be no edge
+    weight = np.maximum(np.maximum(core[i], core[j]), np.maximum(d, least))
+    first, second = np.minimum(i, j), np.maximum(i, j)
+    _, once = np.unique(first * n + second, return_index=True)  # an edge that both rows list counts once
+    tree = minimum_spanning_tree(coo_array((weight[once], (first[once], second[once])), shape=(n, n)).tocsr()).tocoo()
+    order = np.argsort(tree.data, kind="stable")
+    sizes = np.bincount(codes[codes >= 0], minlength=m)
+    wanted = sizes * (sizes - 1) / 4.0  # half of the pairs of rows
+    joined, inside, across = np.zeros(m), np.full(m, np.inf), np.full(len(pairs), np.inf)
+    left, right = (np.array([pair[end] for pair in pairs], dtype=np.intp) for end in (0, 1))
+    parent = np.arange(n)
+    own = np.zeros((n, m))
+    own[np.flatnonzero(codes >= 0), codes[codes >= 0]] = 1.0
+
+    def root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = int(parent[row])
+        return row
+
+    for edge in order:  # Kruskal's: pieces join by the shortest steps first
+        a, b, cost = root(int(tree.row[edge])), root(int(tree.col[edge])), float(tree.data[edge])
+        joined += own[a] * own[b]
+        inside[np.isinf(inside) & (joined >= wanted) & (sizes > 1)] = cost
+        meets = (own[a, left] > 0) & (own[b, right] > 0) | (own[a, right] > 0) & (own[b, left] > 0)
+        across[np.isinf(across) & meets] = cost
+        parent[b] = a
+        own[a] += own[b]
+    with np.errstate(invalid="ignore"):
+        ratio = across / np.maximum(inside[left], inside[right])
+    return np.where(np.isinf(across), np.inf, np.nan_to_num(ratio, nan=np.inf))
+
+
+def _links(near: IntArray, members: Sequence[IntArray], way: Way) -> list[float]:
+    """Links across, in units of links through the middle of each of the two clusters."""
+    tube, nearer_second = way.rows[way.side == 2], way.along[way.side == 2] >= 0.5
+    sides = [np.concatenate([own, tube[nearer_second == bool(end)]]) for end, own in enumerate(members)]
+    across = _joined(near, *sides)
+    found = []
+    for end in (0, 1):
+        rows, along = way.rows[way.side == end], way.along[way.side == end]
+        behind = along > np.median(along)
+        found.append(float(across) / max(_joined(near, rows[~behind], rows[behind]), 1))
+    return found
+
+
+def _joined(near: IntArray, some: IntArray, others: IntArray) -> int:
+    """Number of rows that are among the nearest of one on the other side."""
+    place = np.zeros(len(near), dtype=np.int8)
+    place[some], place[others] = 1, 2
+    return int(np.count_nonzero(place[near[some]] == 2) + np.count_nonzero(place[near[others]] == 1))
