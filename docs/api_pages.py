@@ -49,6 +49,7 @@ _LISTED = {
         "make_swiss_roll make_tree make_unbalanced_clusters"
     ),
     "manifolia.distributed": "use",
+    "manifolia.stream": "Placement place sample",
     "manifolia.exceptions": (
         "DataHomeError HonestyWarning ManifoliaError ManifoliaWarning MemoryLimitError MissingExtraError "
         "ModelFileError ParameterError ParameterTypeError StoppedByCallbackError TableError TuningError"

@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         "operators",
         "registry",
         "show",
+        "stream",
         "tables",
         "trust",
         "tune",

@@ -231,6 +231,11 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option("--max-mb", default=25.0, show_default=True, help="Size of the page above which columns are left out.")
 @click.option("--format", "table_format", type=click.Choice(_FORMATS), default="csv", show_default=True,
               help="Format of the coordinates.")  # fmt: skip
+@click.option("--fit-rows", type=int, metavar="N",
+              help="Rows that the map is made of, while all are placed.  [default for a folder: 100,000]")  # fmt: skip
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Dask cluster that reads and places the rows, and grows the trees."
+)
 @click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
 @_fail_on
 @_formulas
@@ -242,6 +247,9 @@ def map_command() -> None:
 
     DATA is a CSV, TSV, Excel, JSON, Parquet, Arrow, npz, npy or h5ad file, or - for standard input. Columns may hold
     numbers, categories, dates, texts and gaps.
+
+    A folder of Parquet, Arrow or CSV files is a table beyond memory: the map is made of --fit-rows of its rows, and all
+    are placed on it, one file for each, in OUT/placed. Killed and called again, it goes on.
     """
 
 
@@ -316,7 +324,11 @@ def tune_command() -> None:
 @_json
 @_common
 def transform_command() -> None:
-    """Place the rows of NEW on the map of RUN, each alone."""
+    """Place the rows of NEW on the map of RUN, each alone.
+
+    If NEW is a folder of Parquet, Arrow or CSV files, --out is a folder too, and gets one file for each. Killed and
+    called again, it goes on.
+    """
 
 
 @main.command("explore")

@@ -138,6 +138,18 @@ class _Cluster:
                 self._wait(error)
         raise AssertionError  # pragma: no cover
 
+    def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
+        """Apply `function` to each block, one task each, and give number and result as they are done."""
+        packed = self._client.scatter(self._pack(function), hash=False, broadcast=True)
+        waiting = {self._client.submit(_run, packed, [block], pure=False): i for i, block in enumerate(blocks)}
+        try:
+            for future, found in self._dask.as_completed(list(waiting), with_results=True):
+                yield waiting[future], found[0]
+        except self._dask.KilledWorker as error:
+            raise BrokenExecutor(_DIED) from error
+        finally:
+            self._client.cancel(list(waiting))
+
     @staticmethod
     def _pack(function: Callable[..., Any]) -> bytes:
         import cloudpickle  # comes with Dask; plain pickle knows no closures

@@ -40,6 +40,11 @@ def run_map(
 
         console.heading(f"{headline(report)} in {time.perf_counter() - began:.1f} s")
         console.findings(report)
+        if "stream" in report:
+            from manifolia.runs.streamed import stream_words
+
+            for text in stream_words(report, folder):
+                console.result(f"- {text}")
         console.heading(f"Open the page: {folder / 'map.html'}")
     if fail_on == "not-earned" and (report["trust"] or {"map": {"earned": None}})["map"]["earned"] == "not earned":
         raise click.exceptions.Exit(FAILED)

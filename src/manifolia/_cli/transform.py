@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from manifolia._cli.console import Console
+from manifolia._core.progress import Reporter
+from manifolia.exceptions import ParameterError
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
-from manifolia.runs import open_run
+from manifolia.runs import Run, open_run
 from manifolia.runs.folder import context_for, write_h5ad
-from manifolia.runs.new_rows import Placed, place_new, read_new
+from manifolia.runs.new_rows import Placed, place_new, read_new, stream_reading
+from manifolia.runs.streamed import placement_words
+from manifolia.stream import place_in_folder, placing_of
 from manifolia.tables import write
+from manifolia.tables.stream import is_folder, open_stream
 from manifolia.tables.writing import without_formulas, write_csv
 
 
@@ -30,6 +36,9 @@ def run_transform(
 ) -> None:
     """Place new rows and write them."""
     folder = open_run(run)
+    if is_folder(data):
+        _place_folder(console, folder, data, out, page, escape_formulas=escape_formulas, reading=reading)
+        return
     for file in (out, page):
         if file is not None and file.exists() and not force:
             raise FileExistsError(f"{file} is there already. Choose another name, or replace it with --force.")
@@ -51,6 +60,27 @@ def run_transform(
     if page is not None:
         write_page(with_new_rows(folder.payload, placed.new), page)
     _tell(console, placed, out, page)
+
+
+def _place_folder(
+    console: Console, run: Run, data: Path, out: Path | None, page: Path | None, *, escape_formulas: bool,
+    reading: dict[str, Any],
+) -> None:  # fmt: skip
+    """Place the files of a folder, one by one."""
+    if out is None:
+        raise ParameterError(f"{data} is a folder, whose files are placed one by one. Name a folder with -o.",
+                             parameter="out")  # fmt: skip
+    if page is not None:
+        raise ParameterError("a page shows the new rows of one file, not of a folder. Leave it out.", parameter="page")
+    placing = replace(placing_of(run.model, run.report), escape_formulas=escape_formulas)
+    placed = place_in_folder(placing, open_stream(data, **stream_reading(run.report, reading)), out,
+                             reporter=Reporter(console))  # fmt: skip
+    console.notes(placed.notes)
+    console.data({**placed._asdict(), "files": [str(path) for path in placed.files]})
+    before = f", {placed.skipped:,} of them before" if placed.skipped else ""
+    console.heading(f"{placed.rows:,} rows of {len(placed.files):,} files placed{before}: {out}")
+    for text in placement_words(placed._asdict(), run.report["target"]["columns"]):
+        console.result(f"- {text}")
 
 
 def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:

@@ -146,6 +146,19 @@ def _stage(target: Path) -> Iterator[Path]:
         _remove(stage, target, lock)
 
 
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write at its end, and refuse it while another process does."""
+    with path.open("ab") as stream:
+        try:
+            _acquire(stream, wait=False)
+        except BlockingIOError as error:
+            raise FileExistsError(f"another process is writing to {path.parent}. Wait until it is done.") from error
+        except OSError:  # a file system without locks
+            pass
+        yield stream
+
+
 def clear_stages(target: Path) -> None:
     """Bring back what processes that died while they wrote to a target had set aside, and remove their stages."""
     ours = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")

@@ -42,6 +42,9 @@ class Executor(Protocol):
     def map(self, function: Callable[[Block], Result], blocks: list[Block], /) -> list[Result]:
         """Apply `function` to each block."""
 
+    def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
+        """Apply `function` to each block, and give number and result of each as it is done."""
+
 
 _n_jobs: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_n_jobs", default=None)
 _in_block: contextvars.ContextVar[bool] = contextvars.ContextVar("manifolia_in_block", default=False)
@@ -241,6 +244,22 @@ def map_blocks(
         if n_workers <= 1:
             return [function(piece) for piece in pieces]
         return _on_threads(function, pieces, n_workers)
+
+
+def as_done(
+    function: Callable[[Block], Result], blocks: Iterable[Block], *, anywhere: bool = False
+) -> Iterator[tuple[Block, Result]]:
+    """Apply a function to large blocks, each with all threads, and give the results one by one as they are done.
+
+    Here they are done in order; on another executor, which a block may go to if it holds all that it needs, in any.
+    """
+    pieces = list(blocks)
+    executor = _executor.get() if anywhere else None
+    if executor is None:
+        yield from ((piece, function(piece)) for piece in pieces)
+        return
+    for index, result in executor.as_done(functools.partial(_run_alone, function), pieces):
+        yield pieces[index], result
 
 
 def _run_alone(function: Callable[[Block], Result], piece: Block) -> Result:

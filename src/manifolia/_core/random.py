@@ -11,12 +11,16 @@ scikit-learn does, so two calls with the same object differ.
 from __future__ import annotations
 
 import numbers
+from typing import Any
 
 import numpy as np
 
 from manifolia._core.types import IntArray, RandomState
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
+UIntArray = np.ndarray[Any, np.dtype[np.uint64]]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: successive inputs land far apart
 _MAX_SEED = 2**32 - 1  # the largest seed that RandomState, and so scikit-learn, accepts
 
 
@@ -71,3 +75,18 @@ def draw_by_class(codes: IntArray, size: int, random_state: RandomState) -> IntA
     by_class = order[np.argsort(codes[order], kind="stable")]
     # Evenly spaced rows of the list sorted by class: every class in proportion, to the row.
     return np.sort(by_class[(np.arange(size) * len(codes)) // size])
+
+
+def hashed_bits(key: int, stream: int, counters: IntArray) -> UIntArray:
+    """64 random bits for each counter of a stream: the same numbers as ``kernels.random.bits``, without compiling."""
+    with np.errstate(over="ignore"):
+        z = _mix(np.array([key], dtype=np.uint64) + _GOLDEN)
+        z = _mix(z ^ (np.array([stream], dtype=np.uint64) + _GOLDEN))
+        return _mix(z ^ (counters.astype(np.uint64) + _GOLDEN))
+
+
+def _mix(z: UIntArray) -> UIntArray:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

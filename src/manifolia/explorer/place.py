@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from manifolia.tables import Table
 from manifolia.tables.roles import as_read
 
 
-def place_rows(context: Context, table: Table) -> Arrivals:
+def place_rows(context: Context, table: Table, *, places_only: bool = False) -> Arrivals:
     """Place raw rows on a map: every way to do so, in Python, on a served page or by command, goes through here."""
     card, method = context.card, context.method
     if not card.places:
@@ -31,9 +32,35 @@ def place_rows(context: Context, table: Table) -> Arrivals:
         table,
         bare,
         np.asarray(method.transform(rows)),
-        predicted_targets(method, bare) if card.predicts else None,
-        np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty else None,
+        predicted_targets(method, bare) if card.predicts and not places_only else None,
+        np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty and not places_only else None,
     )
+
+
+_AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
+
+
+def axis_names(n_components: int) -> list[str]:
+    """Name the coordinates of a map."""
+    return _AXES.get(n_components) or [f"map_{i + 1}" for i in range(n_components)]
+
+
+def placed_frame(
+    arrivals: Arrivals, row_names: Any, targets: Sequence[str], copied: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Write down new rows: place, the target where the table has it, what is predicted of it, novelty."""
+    table = arrivals.table
+    columns: dict[str, Any] = {"row": row_names}
+    columns.update(zip(axis_names(arrivals.Y.shape[1]), arrivals.Y.T, strict=True))
+    for name in (*copied, *targets):
+        if name in table.names:
+            columns[f"{name} (target)" if name in columns else name] = table.column(name).to_numpy()
+    if arrivals.predicted is not None and targets:
+        for name, values in zip(targets, arrivals.predicted.reshape(len(arrivals.predicted), -1).T, strict=True):
+            columns[f"predicted {name}"] = values
+    if arrivals.novelty is not None:
+        columns["novelty"] = arrivals.novelty
+    return pd.DataFrame(columns)
 
 
 def new_rows(context: Context, arrivals: Arrivals) -> NewRows:

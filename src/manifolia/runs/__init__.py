@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         "scores",
         "settings",
         "stages",
+        "streamed",
         "target",
         "verdicts",
     ],

@@ -18,8 +18,7 @@ from manifolia.exceptions import TableError
 from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
 from manifolia.explorer.parts.predictions import FOREST
-from manifolia.explorer.place import new_rows, place_rows
-from manifolia.runs.report import column_names
+from manifolia.explorer.place import new_rows, place_rows, placed_frame
 from manifolia.runs.request import key_names
 from manifolia.tables import Table, read
 from manifolia.tables.columns import as_keys
@@ -87,6 +86,14 @@ def read_new(new: Any, report: Mapping[str, Any], reading: Mapping[str, Any]) ->
     return replace(table, notes=(*table.notes, Message("Read as the table of the map was, with ", *told, ".")))
 
 
+def stream_reading(report: Mapping[str, Any], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Say how the files of a folder are read: as the user says, with the texts that meant "missing" for the map."""
+    given = {name: one for name, one in reading.items() if not (one is None or (isinstance(one, tuple) and not one))}
+    kept = report["data"].get("reading")
+    marks = kept.get("na_values") if isinstance(kept, dict) else None
+    return {"na_values": list(map(str, marks)), **given} if isinstance(marks, list) else given
+
+
 def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
     """Place raw new rows on the map of a run, and compare predictions with the target where the table has it."""
     arrivals = place_rows(context, table)
@@ -94,25 +101,14 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
     _warn_of_guesses(context.model[0], table, unseen, report)
     key = report["data"].get("key")
     named = key_names(table.column(key)) if key in table.names else table.row_names
-    columns: dict[str, Any] = {"row": named}
-    columns.update(zip(column_names(arrivals.Y.shape[1]), arrivals.Y.T, strict=True))
     targets = list(report["target"]["columns"])
-    known = {
-        f"{name} (target)" if name in columns else name: table.column(name).to_numpy()
-        for name in targets
-        if name in table.names
-    }
-    columns.update(known)
+    frame = placed_frame(arrivals, named, targets)
+    known = [name for name in targets if name in table.names]
     predicted = arrivals.predicted if targets else None
-    if predicted is not None:
-        for name, values in zip(targets, predicted.reshape(len(predicted), -1).T, strict=True):
-            columns[f"predicted {name}"] = values
-    if arrivals.novelty is not None:
-        columns["novelty"] = arrivals.novelty
     accuracy, compared = None, ""
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
         forest, said_by = context.method.forest_, _predictions_of(context.card.knower)
-        y = next(iter(known.values()))
+        y = table.column(known[0]).to_numpy()
         if hasattr(forest, "classes_"):
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
         else:
@@ -121,7 +117,7 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
     new = new_rows(context, arrivals)
     novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
     n_unseen = int(np.any([*unseen.values()], axis=0).sum()) if unseen else 0
-    return Placed(arrivals.Y, pd.DataFrame(columns), new, accuracy, compared, n_known, n_unseen, novel_from)
+    return Placed(arrivals.Y, frame, new, accuracy, compared, n_known, n_unseen, novel_from)
 
 
 def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray], report: dict[str, Any]) -> None:

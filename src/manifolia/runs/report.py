@@ -12,18 +12,13 @@ from manifolia._core.installed import versions
 from manifolia.explorer.build import importance_purpose
 from manifolia.explorer.column_weights import columns_of_texts
 from manifolia.explorer.context import Context
+from manifolia.explorer.place import axis_names
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table
 from manifolia.tables.files import file_name
 from manifolia.tables.naming import labels as labels_of
 
-_AXES = {1: ["map_x"], 2: ["map_x", "map_y"], 3: ["map_x", "map_y", "map_z"]}
 _MOST_ROLES = 1000  # columns of a very wide table whose roles are listed
-
-
-def column_names(n_components: int) -> list[str]:
-    """Name the coordinates of a map."""
-    return _AXES.get(n_components) or [f"map_{i + 1}" for i in range(n_components)]
 
 
 def row_index(names: Iterable[str], key: str | None = None, frame: Any = None) -> pd.Index:
@@ -38,7 +33,7 @@ def row_index(names: Iterable[str], key: str | None = None, frame: Any = None) -
 def coordinates_of(table: Table, labels: Labels, context: Context, groups: RowGroups | None = None) -> pd.DataFrame:
     """Make the table of coordinates."""
     columns: dict[str, Any] = {"row": table.row_names}
-    columns.update(zip(column_names(context.Y.shape[1]), context.Y.T, strict=True))
+    columns.update(zip(axis_names(context.Y.shape[1]), context.Y.T, strict=True))
     for name in labels.frame.columns:
         columns[f"{name} (target)" if name in columns else str(name)] = labels.frame[name].to_numpy()
     if context.card.predicts:
@@ -76,7 +71,7 @@ def report_of(
         "target": {"columns": list(target), "task": task},
         "groups": None if context.row_groups is None else {"column": context.group_name, "count": context.n_groups},
         "excluded": list(excluded),
-        "axes": column_names(context.Y.shape[1]),
+        "axes": axis_names(context.Y.shape[1]),
         "method": card.name,
         "parameters": {name: _plain(value) for name, value in context.method.get_params(deep=False).items()},
         "random_state": context.random_state,

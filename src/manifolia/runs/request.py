@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +28,7 @@ from manifolia.runs.target import Labels, RowGroups, no_cells, read_group_column
 from manifolia.tables import Table, read
 from manifolia.tables.naming import labels as labels_of
 from manifolia.tables.naming import place_of_row, repeated
+from manifolia.tables.stream import is_folder
 from manifolia.tables.survey import LookedAt, look_at
 
 if TYPE_CHECKING:
@@ -125,7 +126,9 @@ def map(
     Parameters
     ----------
     frame_or_path : DataFrame, polars or Arrow table, AnnData, array, path or Table
-        The table, with the target in it. Anything with ``__arrow_c_stream__`` or ``__dataframe__`` is a table too.
+        The table, with the target in it. Anything with ``__arrow_c_stream__`` or ``__dataframe__`` is a table too. A
+        folder of Parquet, Arrow or CSV files is a table beyond memory: a map is made of some of its rows, and all are
+        placed on it, in the folder ``placed`` of `out`.
     target : str or sequence of str, default=None
         Name of the column that guides the map, or of several; None for a map without a target.
     method : str, default="auto"
@@ -142,7 +145,9 @@ def map(
     **settings : object
         Parameters of the method, such as ``n_trees=200``; and what the command has options for: ``task``, ``guide``,
         ``roles``, ``random_state`` (0 unless it is given), ``n_jobs``, ``title``, ``importance``, ``keep_rows``,
-        ``images``, ``max_mb`` and ``parts`` (as of `manifolia.explore`), how a file is read (``sep``, ``decimal``,
+        ``images``, ``max_mb`` and ``parts`` (as of `manifolia.explore`), ``fit_rows`` (of a folder,
+        or of a file too large for memory: rows that the map is made of, while all are placed) and ``scheduler``
+        (address of a Dask cluster that reads and places them), how a file is read (``sep``, ``decimal``,
         ``na_values`` and the other options of `manifolia.tables.read`), how the folder is written (``force``,
         ``table_format``, ``escape_formulas``), and ``callback`` or ``verbose`` for progress.
 
@@ -189,6 +194,12 @@ def map(
         reading=reading,
         settings=about,
     )
+    fit_rows, scheduler = about.pop("fit_rows", None), about.pop("scheduler", None)
+    request = replace(request, settings=about)
+    if fit_rows is not None or scheduler is not None or is_folder(frame_or_path):
+        from manifolia.runs.streamed import map_stream
+
+        return map_stream(frame_or_path, request, out, fit_rows, listener, writing, scheduler)
     if out is not None:
         check_free(Path(out), force=bool(writing.get("force", False)))
         check_format(writing.get("table_format", "csv"))
@@ -227,11 +238,15 @@ def _name(given: Any, parameter: str) -> str | None:
     return labels_of([given])[0]
 
 
-def make_run(table: Table, request: Request, listener: Listener | None = None) -> Run:
+#: Looks at the columns that take part: by default at those of the table itself.
+Look = Callable[[Table, "dict[str, Any] | None"], LookedAt]
+
+
+def make_run(table: Table, request: Request, listener: Listener | None = None, look: Look = look_at) -> Run:
     """Make a map of a table, with all that belongs to it."""
     stages = Stages(listener)
     with stages.stage("prepare"):
-        checked = check_request(table, request)
+        checked = check_request(table, request, look)
     from manifolia.runs.run import carry_out  # brings scikit-learn
 
     return carry_out(checked, stages)
@@ -247,7 +262,7 @@ class Checked(NamedTuple):
     features: LookedAt  # The columns that take part
 
 
-def check_request(table: Table, request: Request) -> Checked:
+def check_request(table: Table, request: Request, look: Look = look_at) -> Checked:
     """Look at the table, and refuse what cannot be mapped."""
     if request.method is not None:
         registry.find(request.method)  # a misspelt one is reported
@@ -264,7 +279,7 @@ def check_request(table: Table, request: Request) -> Checked:
     known = set(table.feature_names)
     features = table.without([name for name in (*request.target, *request.left_out) if name in known])
     try:
-        looked_at = look_at(features, dict(request.roles) or None)
+        looked_at = look(features, dict(request.roles) or None)
     except ParameterTypeError as error:
         if error.parameter is not None:
             raise

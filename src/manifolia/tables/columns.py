@@ -99,9 +99,10 @@ def _objects(column: pd.Series) -> Array:
     return column.astype(object).to_numpy()
 
 
-def refuse(name: str, value: object, row: int, wanted: str, hint: str) -> TableError:
+def refuse(name: str, value: object, row: int | str, wanted: str, hint: str) -> TableError:
     """Make the error for a value that a column cannot hold."""
-    return TableError(Message(f"column {name!r} holds {wanted}, and {place_of_row(row)} has {value!r}. ", hint))
+    place = row if isinstance(row, str) else place_of_row(row)
+    return TableError(Message(f"column {name!r} holds {wanted}, and {place} has {value!r}. ", hint))
 
 
 def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Iterator[tuple[int, FloatArray]]:

@@ -45,7 +45,7 @@ def as_frame(source: Any) -> pd.DataFrame | None:
             if getattr(table, "ndim", 1) == 1 and not hasattr(table, "__arrow_c_stream__"):
                 return None  # one column: there are not two dimensions
             table = pa.table(table)
-    return _from_arrow(table)
+    return from_arrow(table)
 
 
 def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
@@ -58,20 +58,21 @@ def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
             import pyarrow.parquet as pq
 
             with pq.ParquetFile(path) as stored:
-                return _from_arrow(stored.read())
+                return from_arrow(stored.read())
         with pa.memory_map(str(path)) as stream:
             try:
-                return _from_arrow(pa.ipc.open_file(stream).read_all())
+                return from_arrow(pa.ipc.open_file(stream).read_all())
             except pa.ArrowInvalid:
                 stream.seek(0)
-                return _from_arrow(pa.ipc.open_stream(stream).read_all())
+                return from_arrow(pa.ipc.open_stream(stream).read_all())
     except (pa.ArrowException, OSError, ValueError) as error:
         what = "a Parquet file" if suffix in _PARQUET else "an Arrow file"
         message = f"{path} cannot be read as {what}: {error}"
         raise TableError(message.rstrip(".") + ".") from error
 
 
-def _from_arrow(table: Any) -> pd.DataFrame:
+def from_arrow(table: Any) -> pd.DataFrame:
+    """Turn a table of Arrow into a pandas frame."""
     import pyarrow as pa
 
     column_names(table.column_names)  # pandas' own message on repeated names does not name them
@@ -120,6 +121,18 @@ def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
         frame = frame.copy(deep=False)
         for place, column in changed.items():
             frame.isetitem(place, column)
+    return frame
+
+
+def with_missing(frame: pd.DataFrame, marks: list[str]) -> pd.DataFrame:
+    """Take some texts as missing."""
+    frame = frame.copy(deep=False)
+    for name in frame.columns:
+        column = frame[name]
+        if is_text(column):
+            missing = column.isin(marks)
+            if missing.any():
+                frame[name] = column.mask(missing)
     return frame
 
 

@@ -14,7 +14,7 @@ from manifolia._core.messages import Argument, Message
 from manifolia._core.validate import is_sparse
 from manifolia.exceptions import TableError
 from manifolia.tables.files import READABLE, STANDARD_INPUT, TableFile, member_of, read_standard_input, refuse_address
-from manifolia.tables.frames import is_text, read_columnar, take_source, without_blanks
+from manifolia.tables.frames import read_columnar, take_source, with_missing, without_blanks
 from manifolia.tables.matrices import read_numpy
 from manifolia.tables.naming import column_names, labels, nearest
 from manifolia.tables.records import JSON, SPREADSHEETS, as_lists, read_json, read_sheet
@@ -216,11 +216,4 @@ def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
 
 
 def _mark_missing(table: Table, marks: list[str]) -> Table:
-    frame = table.features.copy(deep=False)
-    for name in frame.columns:
-        column = frame[name]
-        if is_text(column):
-            missing = column.isin(marks)
-            if missing.any():
-                frame[name] = column.mask(missing)
-    return replace(table, features=frame)
+    return replace(table, features=with_missing(table.features, marks))

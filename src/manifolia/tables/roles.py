@@ -96,6 +96,20 @@ class ColumnPlan(NamedTuple):
     offer: tuple[str, ...] = ()  # Texts among numbers that seem to mean "missing"
 
 
+class Tally(NamedTuple):
+    """How often each value of a column occurs in a table of which only the different values are at hand."""
+
+    counts: IntArray  # (n,): rows that each entry of the column stands for
+    places: Sequence[str]  # Where each is first, for messages
+    distinct: int  # Different values, of which the rarest may not be at hand
+    present: int  # Rows with a value, of which those with the rarest may not be counted
+
+    def of_present(self, column: pd.Series) -> pd.Series:
+        """Return how often each value occurs that is not missing."""
+        present = column.notna().to_numpy()
+        return pd.Series(self.counts[present], index=column[present].astype(object).to_list())
+
+
 class _Found(NamedTuple):
     role: str
     note: str = ""
@@ -133,14 +147,14 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
     return checked
 
 
-def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> ColumnPlan:
-    """Decide what becomes of one column."""
+def plan_column(column: pd.Series, name: str, given: Any, max_levels: int, tally: Tally | None = None) -> ColumnPlan:
+    """Decide what becomes of one column; with a tally, of a larger one that has the same values."""
     if given in ("drop", "identifier"):
         return ColumnPlan(given)
     if not column.notna().any():
         return ColumnPlan("missing")
     role, note, writing, offer = (
-        _find_role(column, name, max_levels) if given is None else _given_role(column, name, given)
+        _find_role(column, name, max_levels, tally) if given is None else _given_role(column, name, given, tally)
     )
     if isinstance(role, list):
         return _plan_ordered(column, name, role, note)
@@ -155,7 +169,7 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int) -> Co
     elif role == "ordered":
         return _plan_ordered(column, name, None, note)
     elif role == "categorical":
-        return _plan_categorical(column, name, max_levels, note)._replace(offer=offer)
+        return _plan_categorical(column, name, max_levels, note, tally)._replace(offer=offer)
     elif role == "text":
         return _plan_text(column, name)
     else:
@@ -183,13 +197,18 @@ def _is_constant(values: Any) -> bool:
     return bool((values == values[0]).all())  # never with a missing value: NaN differs from itself
 
 
-def _given_role(column: pd.Series, name: str, given: Any) -> _Found:
+def _counts_of(column: pd.Series, tally: Tally | None) -> pd.Series:
+    """Return the different values of a column that are not missing, and how often each occurs."""
+    return column.dropna().astype(object).value_counts(sort=False) if tally is None else tally.of_present(column)
+
+
+def _given_role(column: pd.Series, name: str, given: Any, tally: Tally | None) -> _Found:
     """Find how texts are written that the user says are numbers or dates."""
     if given in ("dmy", "mdy"):
         return _Found("date", "", given if kind_of(column, name) == "text" else "")
     if given not in ("numeric", "date") or kind_of(column, name) != "text":
         return _Found(given)
-    counts = column.dropna().astype(object).value_counts(sort=False)
+    counts = _counts_of(column, tally)
     if given == "numeric":
         sign, _ = _sign_and_reads(list(counts.index), counts.to_numpy())
         return _Found(given, _numbers_note(list(counts.index), sign) if sign else "", sign)
@@ -213,15 +232,16 @@ def _unclear_dates(name: str, example: object) -> TableError:
     )
 
 
-def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
+def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | None = None) -> _Found:
     kind = kind_of(column, name)
     if kind == "duration":
         return _Found("numeric", "in days")
     if kind != "text":
         return _Found({"number": "numeric", "category": "categorical"}.get(kind, kind))
     present = column.dropna()
-    counts = present.astype(object).value_counts(sort=False)
-    values = list(counts.index)
+    counts = _counts_of(column, tally)
+    values, n_present = list(counts.index), int(counts.sum())
+    n_values, n_rows = (len(values), n_present) if tally is None else (tally.distinct, tally.present)
     sign, reads = _sign_and_reads(values, counts.to_numpy())
     if reads.all():
         return _Found("numeric", _numbers_note(values, sign), sign)
@@ -249,9 +269,9 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
     offered = bool(marks) and (dated or (0 < reads.sum() == len(others)))
     if offered and (dated or len(others) > max_levels):
         raise _offer_missing(name, "dates" if dated else describe_writing(sign), marks, counts)
-    naming = len(values) / len(present)
-    names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and len(values) > max_levels)
-    share = counts.to_numpy()[reads].sum() / len(present)
+    naming = n_values / n_rows
+    names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and n_values > max_levels)
+    share = counts.to_numpy()[reads].sum() / n_present
     many = int(reads.sum()) > max_levels
     if (share >= _WRITTEN_SHARE and (many or names_rows)) if sign else (share >= _NUMBER_SHARE and many):
         odd = values[int(np.argmin(reads))]
@@ -263,16 +283,23 @@ def _find_role(column: pd.Series, name: str, max_levels: int) -> _Found:
             Argument("roles", {name: "categorical"}),
             " or 'drop'.",
         )
-        raise refuse(name, odd, row, f"{describe_writing(sign)} in {share:.0%} of its rows", hint)
+        raise refuse(
+            name,
+            odd,
+            row if tally is None else tally.places[row],
+            f"{describe_writing(sign)} in {share:.0%} of its rows",
+            hint,
+        )
     mixed = ""
     if many and share >= _MIXED_SHARE:
         odd = values[int(np.argmin(reads))]
         mixed = f"{describe_writing(sign)} in {share:.0%} of its values, and texts such as {odd!r}"
-    if (names_rows or len(values) > max_levels) and not mixed and is_prose(values):
+    if (names_rows or n_values > max_levels) and not mixed and is_prose(values):
         return _Found("text")
     if names_rows:
         why = f"; {mixed}" if mixed else ""
-        return _Found("identifier", f"{len(values):,} different texts in {len(present):,} rows{why}")
+        about = "about " * (n_values > len(values))
+        return _Found("identifier", f"{about}{n_values:,} different texts in {n_rows:,} rows{why}")
     if offered:
         return _Found("categorical", _in_rows(marks, counts), offer=tuple(marks))
     return _Found("categorical", mixed)
@@ -387,9 +414,10 @@ def _plan_ordered(column: pd.Series, name: str, levels: list[str] | None, note: 
     return ColumnPlan("ordered", numbers, levels=list(levels), note=note)
 
 
-def _plan_categorical(column: pd.Series, name: str, max_levels: int, note: str) -> ColumnPlan:
+def _plan_categorical(column: pd.Series, name: str, max_levels: int, note: str, tally: Tally | None) -> ColumnPlan:
     codes, keys = to_keys(column, name)
-    counts = np.bincount(codes[codes >= 0], minlength=len(keys))
+    weights = None if tally is None else tally.counts[codes >= 0]
+    counts = np.bincount(codes[codes >= 0], weights, minlength=len(keys))
     seen = [i for i in range(len(keys)) if counts[i]]
     if len(seen) == 1 and (codes >= 0).all():
         return ColumnPlan("constant")

@@ -41,6 +41,12 @@ class Survey(NamedTuple):
     units: dict[int, Unit]  # Position to how its numbers are brought to single precision, where that would confuse them
 
 
+def looks_numbered(name: str, n_rows: int, *, ordered: bool, values: FloatArray) -> bool:
+    """Tell whether whole numbers look like a row's number: in order, or all different in a column called id."""
+    named = _NAMED_ID.search(name) is not None
+    return n_rows >= _NUMBERED_ROWS and (ordered or (named and len(np.unique(values)) == len(values)))
+
+
 class LookedAt(NamedTuple):
     """A raw table that was looked at, for `TablePreparer.fit`."""
 
@@ -83,21 +89,26 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         check_finite(plan.values[:, None], [source.names[i]])
         gaps = np.isnan(plan.values)
         columns.n_missing[i] = gaps.sum()
-        columns.fill[i] = _middle(plan.values[~gaps], plan.role)
+        columns.fill[i] = middle_of(plan.values[~gaps], plan.role)
         confused = confused_columns(plan.values[:, None]) if plan.role in ("numeric", "date") else {}
         if confused:
             columns.units[i] = confused[0]
     return columns
 
 
-def _middle(values: FloatArray, role: str) -> float:
-    if role == "categorical":
-        return float(np.bincount(values.astype(np.intp)).argmax())
+def middle_of(values: FloatArray, role: str, counts: IntArray | None = None) -> float:
+    """Return what stands in for a missing value; `counts` tells how many rows each value stands for."""
     if role == "text":
         return 0.0
-    if role in ("ordered", "boolean"):
-        return float(np.sort(values)[(len(values) - 1) // 2])  # a level that exists, not the middle of two
-    return float(np.median(values))
+    if role == "categorical":
+        return float(np.bincount(values.astype(np.intp), counts).argmax())
+    lower = role in ("ordered", "boolean")  # a level that exists, not the middle of two
+    if counts is None:
+        return float(np.sort(values)[(len(values) - 1) // 2]) if lower else float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    upto, n = np.cumsum(counts[order]), int(counts.sum())
+    low, high = (float(values[order][np.searchsorted(upto, place, side="right")]) for place in ((n - 1) // 2, n // 2))
+    return low if lower else (low + high) / 2.0
 
 
 def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, columns: Survey) -> None:
@@ -136,7 +147,8 @@ def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
         if not (column == np.floor(column)).all():
             continue
         steps = np.diff(column)
-        counts_rows[j] = (steps > 0).all() or (steps < 0).all() or (j in named and len(np.unique(column)) == n_rows)
+        ordered = bool((steps > 0).all() or (steps < 0).all())
+        counts_rows[j] = looks_numbered(names[j], n_rows, ordered=ordered, values=column)
     return counts_rows
 
 

@@ -86,6 +86,8 @@ class TextTable(NamedTuple):
     frame: pd.DataFrame  # The columns, typed by pandas
     row_names: list[str] | None  # The first column where it has no name and is distinct
     notes: list[str]  # What the reader decided
+    decimal: str  # The decimal sign
+    named: bool  # Whether the first line holds names
 
 
 class _Layout(NamedTuple):
@@ -113,7 +115,7 @@ def read_text(
     file.check_size()
     chosen = sep is not None and file.suffix not in (".tsv", ".tab")  # whose name says it
     if sep is None:
-        sep = _sniff(file, encoding)
+        sep = sniff_separator(file, encoding)
     layout = _survey(file, encoding, sep, chosen=chosen)
     notes += _tell_header(file, layout)
     missing: Any = [*MISSING_TEXTS, *na_values]
@@ -163,7 +165,7 @@ def read_text(
             notes.append(Message(text, Argument("roles", {Word("column"): "numeric"}), " to take them as numbers."))
     notes += _tell_marks(file, frame, layout)
     frame, row_names, more = _name_columns(frame, layout, file)
-    return TextTable(frame, row_names, notes + more)
+    return TextTable(frame, row_names, notes + more, decimal or ".", layout.named)
 
 
 def _check_sign(sep: str | None, decimal: str | None) -> None:
@@ -193,7 +195,7 @@ def _rows(stream: IO[str], sep: str) -> Any:
     return csv.reader((line.replace("\t", " ").strip() for line in stream), delimiter=" ", skipinitialspace=True)
 
 
-def _sniff(file: TableFile, encoding: str) -> str:
+def sniff_separator(file: TableFile, encoding: str) -> str:
     """Return the separator that splits the most rows into as many fields as the header has."""
     try:
         lines, length = [], 0
@@ -308,7 +310,7 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
                 if n_rows == 1 and len(row) == len(header) + 1:
                     longer, expected = True, len(row)
                 if len(row) != expected:
-                    looks = _sniff(file, encoding) if chosen else None
+                    looks = sniff_separator(file, encoding) if chosen else None
                     if looks is not None and not any(looks in name for name in header):
                         looks = sep  # nothing else to be seen
                     raise _ragged(file, reader.line_num, len(row), expected, sep, looks)

@@ -143,13 +143,18 @@ def _write_text(table: pd.DataFrame, draft: Path, suffix: str, sep: str | None, 
     write_csv(table, draft, sep=sep, decimal=decimal)
 
 
-def write_csv(table: pd.DataFrame, target: Path | IO[str], *, sep: str = ",", decimal: str = ".") -> None:
+def write_csv(
+    table: pd.DataFrame, target: Path | IO[str], *, sep: str = ",", decimal: str = ".", header: bool = True
+) -> None:
     """Write a table as delimited text."""
     texts = itertools.chain(table.columns, *(table[name] for name in table.columns if _has_texts(table[name])))
     # Until Python 3.13, csv leaves a carriage return without quotation marks, and readers end the line there.
     returns = any("\r" in text for text in texts if isinstance(text, str))
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-    table.to_csv(target, sep=sep, decimal=decimal, index=False, encoding="utf-8", lineterminator="\n", quoting=quoting)
+    table.to_csv(
+        target, sep=sep, decimal=decimal, header=header, index=False, encoding="utf-8", lineterminator="\n",
+        quoting=quoting,
+    )  # fmt: skip
 
 
 def _write_arrays(arrays: dict[str, Array], draft: Path) -> None:

@@ -1,0 +1,172 @@
+"""A map of a folder of files: of a sample of its rows, with all of them placed; killed, called again, and refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import manifolia as mf
+from cli_helpers import environment, one_sentence, run
+from manifolia.exceptions import ParameterError, TableError
+
+pytest.importorskip("pyarrow")
+QUICK = {"n_trees": 20, "guide": "forest", "parts": None, "random_state": 0}
+
+
+def made(n, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.integers(0, 50, n), "c": rng.choice(["x", "y"], n)})
+    frame["gap"] = np.where(np.arange(n) == n - 1, np.nan, rng.normal(size=n))
+    frame["kind"] = np.where(frame["a"] + frame["b"] / 25 > 1, "high", "low")
+    frame.loc[::700, "kind"] = "rare"
+    frame["id"] = [f"r{i}" for i in range(n)]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return made(4000)
+
+
+@pytest.fixture(scope="module")
+def big(frame, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "big"
+    for i, rows in enumerate(np.array_split(np.arange(len(frame)), 4)):
+        place = folder / f"year={2020 + i // 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        frame.iloc[rows].to_parquet(place / f"p{i}.parquet", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(big, tmp_path_factory):
+    return mf.map(big, "kind", key="id", fit_rows=1000, out=tmp_path_factory.mktemp("runs") / "run", **QUICK)
+
+
+def placed(run):
+    return pd.concat([pd.read_parquet(path) for path in sorted(run.path.glob("placed/*/*.parquet"))], ignore_index=True)
+
+
+def test_every_row_is_placed_where_transform_places_it(finished, frame):
+    found = placed(finished)
+    year = np.repeat([2020, 2021], 2000)
+    expected = finished.transform(frame.assign(year=year))
+    assert found["id"].tolist() == frame["id"].tolist()
+    for name in ("map_x", "map_y", "novelty"):
+        np.testing.assert_array_equal(found[name], expected[name].to_numpy())
+    assert sorted(path.relative_to(finished.path / "placed").as_posix() for path in finished.path.glob("placed/**/*")
+                  if path.is_file()) == [
+        "manifest.jsonl", "year=2020/p0.parquet", "year=2020/p1.parquet", "year=2021/p2.parquet",
+        "year=2021/p3.parquet",
+    ]  # fmt: skip
+
+
+def test_the_map_is_made_of_a_sample_with_rare_classes_and_says_so(finished, frame):
+    assert len(finished.embedding) == 1000
+    assert finished.coordinates["kind"].value_counts()["rare"] == 6
+    assert finished.notes[0] == (
+        "4,000 rows in 4 files: the map is made of 1,000 of them, at least 200 of each class or all that it has, and "
+        "all are placed on it."
+    )
+    found = placed(finished)
+    assert found["in_sample"].sum() == 1000
+    assert set(found["id"][found["in_sample"]]) == set(finished.coordinates["row"])
+    stream = finished.report["stream"]
+    others = ~found["in_sample"]
+    right = (found["predicted kind"] == found["kind"])[others]
+    assert stream["placed"]["asked"] == 3000
+    assert stream["placed"]["right"] == right.sum()
+    assert stream["placed"]["novel"] == (found["novelty"][others] >= finished.model[-1].novelty_threshold_).sum()
+    assert stream["classes"] == frame["kind"].value_counts().to_dict()
+
+
+def test_preparation_is_decided_on_all_rows(finished):
+    preparer = finished.model[0]
+    assert "gap" in [name for name, gap in zip(preparer.used_, preparer.had_missing_, strict=True) if gap]
+
+
+def test_groups_are_drawn_whole(frame, tmp_path):
+    (tmp_path / "big").mkdir()
+    frame.assign(patient=np.arange(len(frame)) // 8).to_parquet(tmp_path / "big" / "a.parquet")
+    run = mf.map(tmp_path / "big", "kind", groups="patient", key="id", fit_rows=1000, out=tmp_path / "run", **QUICK)
+    sizes = run.coordinates["patient (groups)"].value_counts()
+    assert (sizes == 8).sum() > 100
+
+
+def test_what_is_complete_or_another_is_refused(big, finished, tmp_path):
+    again = {"key": "id", "fit_rows": 1000, **QUICK}
+    with pytest.raises(FileExistsError, match="is there already"):
+        mf.map(big, "kind", out=finished.path, **again)
+    copy = tmp_path / "run"
+    subprocess.run(["cp", "-r", str(finished.path), str(copy)], check=True)
+    manifest = copy / "placed" / "manifest.jsonl"
+    lines = manifest.read_text().splitlines()
+    manifest.write_text("\n".join(lines[:3]) + "\n")
+    with pytest.raises(FileExistsError, match=r"not all placed, and its settings were others.* force=True"):
+        mf.map(big, "kind", out=copy, **{**again, "n_trees": 21})
+    continued = mf.map(big, "kind", out=copy, **again)
+    pd.testing.assert_frame_equal(placed(continued), placed(finished))
+    assert json.loads(manifest.read_text().splitlines()[-1])["finished"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"out": None}, "Name the folder of the run with out"),
+        ({"fit_rows": 10}, "fit_rows must be at least 1,000"),
+        ({"method": "tsne"}, "no formula for new rows"),
+        ({"sep": ";"}, "sep does not go with Parquet files"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_the_work(big, tmp_path, options, message):
+    with pytest.raises((ParameterError, TableError), match=message):
+        mf.map(big, "kind", **{"out": tmp_path / "run", **options})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_frame_in_memory_needs_no_stream(frame, tmp_path):
+    with pytest.raises(TableError, match="leave fit_rows out"):
+        mf.map(frame, "kind", fit_rows=1000, out=tmp_path / "run")
+
+
+def test_one_large_file_is_read_in_batches_if_asked(frame, tmp_path):
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    done = run("map", tmp_path / "x.csv", "-t", "kind", "--fit-rows", 1000, "--set", "n_trees=10", "--no-explain",
+               "-o", tmp_path / "run")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"4,000 rows of 1 file are placed in {tmp_path / 'run' / 'placed'}." in done.stdout
+    assert "among the rows that it was not made of" in done.stdout
+    assert len(pd.read_csv(tmp_path / "run" / "placed" / "x.csv")) == 4000
+
+
+def test_a_folder_is_placed_by_command(big, finished, frame, tmp_path):
+    done = run("transform", finished.path, big, "-o", tmp_path / "placed")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == f"4,000 rows of 4 files placed: {tmp_path / 'placed'}"
+    found = pd.read_parquet(tmp_path / "placed" / "year=2021" / "p3.parquet")
+    np.testing.assert_array_equal(found["map_x"], placed(finished)["map_x"][3000:])
+    assert "Choose another place" in one_sentence(run("transform", finished.path, big, "-o", tmp_path / "placed"))
+    assert "Name a folder with -o" in one_sentence(run("transform", finished.path, big))
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+def test_killed_at_twenty_moments_nothing_is_lost_or_half_written(tmp_path):
+    script = Path(__file__).with_name("killed_stream.py")
+    paths = [str(script.parent), str(script.parents[1])]
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path), "20"], capture_output=True, text=True, timeout=500,
+        env=environment(PYTHONPATH=":".join([*paths, *sys.path])), check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    moments = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(moments) == 20
+    assert not [moment["wrong"] for moment in moments if moment["wrong"]]
+    assert max(moment["redone"] for moment in moments) <= 1
+    assert len({moment["placed"] for moment in moments}) >= 5  # they were killed at all stages
