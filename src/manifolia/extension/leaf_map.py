@@ -17,6 +17,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.warnings import warn
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_blocks
+from manifolia.forest.shapley import Exchange, LeafEntries, even_weights, weighted_effects
 
 ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
 EVERY_TREE: IntArray = np.empty((0, 0), dtype=np.uint8)  # parts of new rows, which ask every tree
@@ -27,6 +28,11 @@ class Leaves(Protocol):
 
     def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
         """Place rows by the trees that they may ask, and by what a guide says of their target, if there is one."""
+
+    def effects(
+        self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
+    ) -> FloatArray:
+        """Shapley values (rows, players, axes) of the places of rows, with what each tree counts held fixed."""
 
     def fits(self, n_leaves: int) -> bool:
         """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""
@@ -52,6 +58,13 @@ class LeafValues(NamedTuple):
         map_blocks(run, row_blocks(leaf.shape[1], ROWS))
         warn_of_lost_rows(int((n_asked == 0).sum()), len(out))
         return out / np.maximum(n_asked, 1)[:, np.newaxis]
+
+    def effects(
+        self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
+    ) -> FloatArray:
+        """Shapley values of the mean: all trees that a row may ask count alike."""
+        asked = self.filled[leaf] & (parts != 0 if parts.shape[0] else True)
+        return weighted_effects(game, leaf, even_weights(asked), LeafEntries.of_table(self.values, self.filled))
 
     def fits(self, n_leaves: int) -> bool:
         """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""

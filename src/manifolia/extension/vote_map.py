@@ -40,6 +40,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, Sparse
 from manifolia.extension.leaf_map import EVERY_TREE, ROWS, LeafValues, check_leaves, leaf_values, warn_of_lost_rows
 from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag
+from manifolia.forest.shapley import Exchange, LeafEntries, weighted_effects
 from manifolia.forest.targets import Target
 
 #: Share of a class's extent in the layout that it has in the map. (All of it, without a reach, cost 0.02 of the
@@ -175,6 +176,36 @@ class VotedLeaves(NamedTuple):
         map_blocks(run, row_blocks(leaf.shape[1], ROWS))
         return out
 
+    def effects(
+        self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
+    ) -> FloatArray:
+        """Shapley values of places, with what each class and each tree counts for a row held fixed.
+
+        A mixture of rows goes, tree by tree, where the classes in its leaf are that count for the row.
+        """
+        from manifolia.kernels.forest import weigh_votes
+        from manifolia.kernels.shapley import add_voted_effects, log_votes
+
+        check_leaves(leaf, len(self.starts) - 1)
+        votes, _ = self._count(leaf, parts)
+        prior = _ONE_TREE if guide is not None and self.columns.shape[1] == 1 else 0.0
+        votes += prior
+        decides = votes if guide is None else np.ascontiguousarray(guide, dtype=np.float64)
+        n, out, entries = leaf.shape[1], game.room(self.content.shape[1] - 1), (*self[:4], self.spread)
+        say = np.zeros_like(votes)
+        counts, shrink = (np.empty((n, len(self.columns))) for _ in range(2))
+
+        def run(rows: slice) -> None:
+            first, last = rows.start, rows.stop
+            own_leaf, own_parts = (np.ascontiguousarray(part[:, rows]) for part in (leaf, parts))
+            weigh_votes(votes, decides, self.columns, self.cut, first, last, say)
+            say[rows][votes[rows] == 0.0] = -np.inf
+            log_votes(own_leaf, own_parts, entries, say[rows], prior, counts[rows], shrink[rows])
+            add_voted_effects(*game.block(rows), own_leaf, own_parts, entries, counts[rows], shrink[rows], out[rows])
+
+        map_blocks(run, game.blocks())
+        return out
+
     def own_means(self, leaf: IntArray, parts: IntArray, own: IntArray) -> FloatArray:
         """Average the places of each row's own group in the leaves that it may ask; NaN where there are none."""
         from manifolia.kernels.forest import own_group_sums
@@ -222,6 +253,23 @@ class ValuedLeaves(NamedTuple):
 
         map_blocks(run, row_blocks(leaf.shape[1], ROWS))
         return out
+
+    def effects(
+        self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
+    ) -> FloatArray:
+        """Shapley values of places: each tree counts for a row as near as its number is to what is expected of it."""
+        numbers = np.ascontiguousarray(self.values[:, : self.n_outputs])
+        guess = LeafValues(numbers, self.filled).place(leaf, parts) if guide is None else guide
+        away = np.zeros((leaf.shape[1], leaf.shape[0]))
+        for k in range(self.n_outputs):
+            away += 0.5 * (numbers[leaf, k].T - guess[:, [k]]) ** 2
+        asked = (self.filled[leaf] & (parts != 0 if parts.shape[0] else True)).T
+        away = np.where(asked, away, np.inf)
+        nearest = away.min(axis=1, keepdims=True)
+        weights = np.where(asked, np.exp(-self.power * (away - np.where(np.isinf(nearest), 0.0, nearest))), 0.0)
+        weights /= np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        places = np.ascontiguousarray(self.values[:, self.n_outputs :])
+        return weighted_effects(game, leaf, weights, LeafEntries.of_table(places, self.filled))
 
     def fits(self, n_leaves: int) -> bool:
         """Whether arrays from a file can be indexed with one another, for a forest with this many leaves."""

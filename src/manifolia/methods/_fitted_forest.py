@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from manifolia._core.blocks import row_blocks
 from manifolia._core.groups import sub_groups
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import is_sparse
 from manifolia.extension.guide import FittedGuide
-from manifolia.extension.leaf_map import Leaves, leaf_values, place_new, place_training
+from manifolia.extension.leaf_map import EVERY_TREE, Leaves, leaf_values, place_new, place_training
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.extension.vote_map import Votes, guided_leaves, out_of_bag_prediction, out_of_bag_votes
 from manifolia.forest.bags import in_bag_counts, training_weights
@@ -30,10 +31,18 @@ from manifolia.forest.importances import (
     importance_by_group,
     importance_from_counts,
 )
-from manifolia.forest.leaf_tables import LeafTable, check_leaves, check_same_rows, leaf_ids, with_sisters
+from manifolia.forest.leaf_tables import (
+    LeafTable,
+    check_leaves,
+    check_same_rows,
+    leaf_ids,
+    parts_out_of_bag,
+    with_sisters,
+)
 from manifolia.forest.node_ranges import NodeRanges, SortedRows, path_excess, sort_training_rows
 from manifolia.forest.operators import build_operator
 from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.shapley import even_weights, exchange, prediction_entries, weighted_effects
 from manifolia.forest.targets import Target, target_groups
 from manifolia.forest.trees import (
     Trees,
@@ -45,6 +54,8 @@ from manifolia.forest.trees import (
 from manifolia.metrics.near_copies import suspect_near_copies
 from manifolia.metrics.separation import judge_separation, target_score
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
+
+_EFFECT_ROWS = 4096  # rows whose Shapley values are computed together: what is known of each in each tree takes room
 
 
 class Judged(NamedTuple):
@@ -252,6 +263,31 @@ class FittedForest:
         total /= np.where(n_asked > 0.0, n_asked, np.nan)[:, np.newaxis, np.newaxis]
         return [total[:, k, :n_own] for k, n_own in enumerate(n_classes)]
 
+    def effects(
+        self, rows: Any, background: Any, *, of_target: bool = False, sources: Sequence[Any] | None = None,
+        own: IntArray | None = None, guide: FloatArray | None = None,
+    ) -> FloatArray:  # fmt: skip
+        """Shapley values (rows, players, outputs) of places, or of what the trees say of the target.
+
+        `own` says which training rows the `rows` are: these ask the trees that left them out of their bag. `guide` are
+        votes on the rows, which are held fixed.
+        """
+        names = ((rows, "X"), (background, "background"))
+        single, others = (check_forest_input(self.forest, cells, name=name) for cells, name in names)
+        parts_out = None if own is None else parts_out_of_bag(self.table)[:, own]
+        entries = prediction_entries(self.forest, self.trees) if of_target else None
+        found = []
+        for part in row_blocks(single.shape[0], _EFFECT_ROWS):
+            game = exchange(self.trees, single[part], others, sources)
+            leaf = leaf_ids(self.trees, game.X) if own is None else np.ascontiguousarray(self.leaf[:, own[part]])
+            parts = EVERY_TREE if parts_out is None else np.ascontiguousarray(parts_out[:, part])
+            if entries is not None:
+                asked = np.ones_like(leaf) if parts_out is None else parts != 0
+                found.append(weighted_effects(game, leaf, even_weights(asked), entries))
+            else:
+                found.append(self._filled().effects(game, leaf, parts, None if guide is None else guide[part]))
+        return np.concatenate(found)
+
     def n_known(self, rows: Any) -> int:
         """Count rows that share all leaves with a training row."""
         trained = {leaves.tobytes() for leaves in np.ascontiguousarray(self.leaf.T)}
@@ -315,12 +351,12 @@ class FittedForest:
         about["groups"] = sub_groups(self.groups, known)
         return importance_by_group(self.forest, rows[known], y, self.counts[:, known], **about)
 
-    def training_data(self) -> tuple[Any, Target]:
+    def training_data(self, asked: str = "feature_importances_") -> tuple[Any, Target]:
         """Return the rows and the target given to ``fit``, unless they are gone."""
         if self._training is None:
+            way = "Ask for it once before saving" if asked == "feature_importances_" else "Pass rows"
             raise AttributeError(
-                "feature_importances_: the training rows are needed for it and are not saved with the model. "
-                "Ask for it once before saving, or fit again."
+                f"{asked}: the training rows are needed for it and are not saved with the model. {way}, or fit again."
             )
         return self._training
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from manifolia._core.parallel import threads
-from manifolia._core.types import Array, ArrayLike, FloatArray, Sparse
+from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
@@ -21,6 +22,7 @@ from manifolia.forest.importances import (
 )
 from manifolia.forest.leaf_tables import row_weights
 from manifolia.forest.proximities import KINDS
+from manifolia.forest.shapley import background_rows
 from manifolia.forest.targets import Target, read_target, taken_as
 from manifolia.forest.trees import (
     check_forest,
@@ -164,6 +166,83 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self, "embedding_")
         _has_classes(self)
         return self._fitted_forest.forest.classes_
+
+    def feature_effects(
+        self, X: ArrayLike | None, *, output: str = "place", background: ArrayLike | None = None
+    ) -> FloatArray:
+        """Say exactly what each column adds to where a row lies, or to what is predicted of it: Shapley values.
+
+        They add up, over the columns, to the row's place (or prediction) minus the mean over background rows in its
+        stead. A column's share is what the row's value of it adds, averaged over all orders in which the values of a
+        background row can be replaced by the row's, and over the background ("interventional"). Missing values follow
+        the trees.
+
+        The votes of all trees decide how much each tree counts for a row's place (and, above sharpness 1, which classes
+        in its leaves count, and how far these are spread out). All this is held fixed at the row's own: a value that
+        would change the votes is only seen to move the row within the trees that agree about it. So the background's
+        mean is that of the background rows as this row's trees would place them, and differs from row to row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or None
+            Rows, which ask all trees. None: the training rows, each asks the trees that left it out of their bag; what
+            is explained is then the place by which ``placing="leaves"`` puts them on the map, or `oob_prediction_`.
+        output : {"place", "target"}, default="place"
+            What to explain: the coordinates, or the trees' votes on each class (of several targets, side by side) or
+            the predicted numbers.
+        background : array-like, sparse matrix or DataFrame of shape (b, d), default=None
+            Rows to compare with. None: 100 of the training rows, drawn with the seed of the fit.
+
+        Returns
+        -------
+        ndarray of shape (m, d, n_outputs)
+            Share of each column. On the page and in ``manifolia explain`` columns that came from one raw column are
+            one player; here each is its own.
+
+        Raises
+        ------
+        ParameterError
+            If `output` asks for a target that the forest does not predict: there is none, or another guide votes.
+        """
+        check_option(output, "output", ("place", "target"))
+        rows = self._check_new(X)
+        if output == "target":
+            self._check_trees_predict()
+        with threads(self.n_jobs):
+            own = None
+            if rows is None:
+                rows = self._fitted_forest.training_data("feature_effects")[0]
+                own = np.arange(rows.shape[0])
+            return self._effects(rows, self._background(background), of_target=output == "target", own=own)
+
+    def _effects(
+        self, rows: Any, background: Any, *, of_target: bool = False, own: IntArray | None = None,
+        sources: Sequence[Any] | None = None,
+    ) -> FloatArray:  # fmt: skip
+        """Shapley values of rows, which may be training rows (`own`), with columns that belong together as one."""
+        return self._fitted_forest.effects(rows, background, of_target=of_target, own=own, sources=sources)
+
+    def _background(self, given: ArrayLike | None) -> Any:
+        """Rows to compare with: those that are given, or some of the fit."""
+        if given is None:
+            rows = self._fitted_forest.training_data("feature_effects without background")[0]
+            return rows[background_rows(rows.shape[0], self._fitted_forest.permutation_seed)]
+        known = vars(self).get("feature_names_in_")
+        names = getattr(given, "columns", None)
+        if known is not None and names is not None and list(names) != list(known):
+            raise ParameterError(
+                f"the columns of background differ from those of fit. Expected {list(known)[:5]}…, got "
+                f"{list(names)[:5]}…: pass the same columns in the same order.",
+                parameter="background",
+            )
+        return given
+
+    def _check_trees_predict(self) -> None:
+        """Refuse to explain a target that the trees do not predict."""
+        if self.task_ == "unsupervised":
+            raise ParameterError(
+                "output='target' needs a target, and this map has none. Use output='place'.", parameter="output"
+            )
 
     def proximity_matrix(self, X: ArrayLike | None = None) -> Sparse:
         """Compute the forest's proximities.

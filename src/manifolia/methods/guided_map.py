@@ -26,6 +26,7 @@ numbers in step 4: the guide says *which* class a row is of, the forest's leaves
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -392,6 +393,29 @@ class GuidedMap(ForestBacked):
             )
             return None
         return guide.ask(rows) / guide.units
+
+    def _effects(
+        self, rows: Any, background: Any, *, of_target: bool = False, own: IntArray | None = None,
+        sources: Sequence[Any] | None = None,
+    ) -> FloatArray:  # fmt: skip
+        """Shapley values of rows, with the guide's votes on them held fixed."""
+        about: dict[str, Any] = {"of_target": of_target, "own": own, "sources": sources}
+        guide: FittedGuide | None = self._guide
+        if not of_target and guide is not None:
+            about["guide"] = self._guide_table(rows, None) if own is None else guide.votes[own] / guide.units
+        return self._fitted_forest.effects(rows, background, **about)
+
+    def _check_trees_predict(self) -> None:
+        """Refuse to explain votes that are not the trees'."""
+        super()._check_trees_predict()
+        guide: FittedGuide | None = self._guide
+        if guide is not None:
+            who = "votes that were given" if guide.model is None else guide.name
+            raise ParameterError(
+                f"output='target' explains the votes of trees, and this map is guided by {who}. Use output='place', "
+                f"which holds these votes fixed, or explain the guide itself.",
+                parameter="output",
+            )
 
     def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
         """How the guide votes on the classes of each output."""
