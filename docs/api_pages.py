@@ -30,8 +30,8 @@ _OWN_PAGES = ("manifolia.baselines", "manifolia.tables")
 #: Module to its public names, beyond estimators and metrics, each at the address that users import it from.
 _LISTED = {
     "manifolia": (
-        "Diagnosis Run Tuner Normalized align diagnose explore Explorer map open_run save load estimate_memory "
-        "memory_limit show_versions"
+        "Diagnosis Run Tuner Normalized align diagnose explore Explorer map open_run save load "
+        "estimate_memory memory_limit show_versions Comparison Drift compare drift"
     ),
     "manifolia.registry": "Card card_of default_method find get names register",
     "manifolia.show": (

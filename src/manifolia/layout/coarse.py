@@ -52,7 +52,7 @@ def arranged_layout(
     callback: Callback | Reporter = None,
 ) -> ForceLayout:
     """Lay the symmetric graph of some rows out from a start, such as their principal components, whose shape counts."""
-    total = _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
+    total = resolve_iterations(n_iterations)
     early, release = round(_EXAGGERATED * total), round(_RELEASED * total)
     schedule = Schedule(early=early, release=release, late=total - early - release)
     coarse = CoarseForce(X, again=early, exaggeration=schedule.exaggeration)
@@ -60,6 +60,11 @@ def arranged_layout(
     return neighbor_forces(
         W, Y, schedule=schedule, extra=coarse, density=density, symmetric=True, n_jobs=n_jobs, callback=callback
     )
+
+
+def resolve_iterations(n_iterations: int | str) -> int:
+    """Read how many iterations are asked for."""
+    return _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
 
 
 class CoarseForce:

@@ -27,6 +27,7 @@ Kingma, D. P. and Ba, J. (2015). Adam: a method for stochastic optimization. ICL
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,6 +64,10 @@ class EdgeLayout(NamedTuple):
     b: float  # Second parameter of Q
     n_epochs: int  # Epochs run
     density: DensityReport | None  # Radii, gauges and correlations of the map, if a density term was given
+
+
+#: A further force: gets iteration, ρ and positions, returns (n, c) or None.
+ExtraForce = Callable[[int, float, FloatArray], FloatArray | None]
 
 
 @functools.lru_cache(maxsize=32)
@@ -105,6 +110,7 @@ def edge_layout(
     n_negatives: int = N_NEGATIVES,
     repulsion: float = REPULSION,
     density: DensityTerm | None = None,
+    extra: ExtraForce | None = None,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
@@ -112,7 +118,8 @@ def edge_layout(
     """Place the points of a graph, from a start in units of the map, so that its edges are short and all else is apart.
 
     `n_negatives` random points repel per edge of the largest weight and epoch; more of them make the forces smoother,
-    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel.
+    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. `extra` is a further
+    force.
     """
     Y0 = check_map(start, name="start")
     a, b = curve_parameters(min_dist, spread)
@@ -127,7 +134,7 @@ def edge_layout(
     if density is not None:
         running = RunningDensity(density, edges, table, n_components=Y0.shape[1], width=Y.shape[1])
     with team(n_jobs) as crew:
-        Y, done = _descend(crew, edges, table, Y, running, total, as_key(random_state), reporter)
+        Y, done = _descend(crew, edges, table, Y, running, extra, total, as_key(random_state), reporter)
         report = None if running is None else running.report(crew, Y)
     return EdgeLayout(Y[:, : Y0.shape[1]].astype(Y0.dtype), a, b, done, report)
 
@@ -138,6 +145,7 @@ def _descend(
     table: FloatArray,
     Y: FloatArray,
     running: RunningDensity | None,
+    further: ExtraForce | None,
     n_epochs: int,
     key: np.uint64,
     reporter: Reporter,
@@ -154,6 +162,9 @@ def _descend(
     for epoch in range(n_epochs):
         before, after = pair[epoch % 2], pair[(epoch + 1) % 2]
         extra = running.forces(crew, before) if running is not None and epoch >= first else nothing
+        pull = None if further is None else further(epoch, 1.0, before)
+        if pull is not None:
+            extra = pull + extra if len(extra) else pull
         run = functools.partial(edge_epoch, edges, table, extra, key, epoch, rates[epoch], before, moments, after)
         crew.run(lambda rows, run=run: run(rows.start, rows.stop), blocks)  # type: ignore[misc]
         if reporter.is_heard and reporter.update(_STAGE, epoch + 1, n_epochs):

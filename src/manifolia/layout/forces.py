@@ -24,7 +24,6 @@ visualization and analysis of large datasets. Nature Communications 10.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +36,7 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, Sparse
 from manifolia._core.validate import check_map, to_csr
 from manifolia.exceptions import ParameterError
 from manifolia.layout.density import DensityReport, DensityTerm, RunningDensity
-from manifolia.layout.edge_sgd import check_graph, force_table, padded
+from manifolia.layout.edge_sgd import ExtraForce, check_graph, force_table, padded
 from manifolia.layout.grid import WIDEST, PotentialGrid
 
 #: Points up to which all pairs are summed: on two cores the grid takes as long at about this many.
@@ -82,10 +81,6 @@ class ForceLayout(NamedTuple):
     divergence: float  # Kullback-Leibler divergence of the map's affinities from the graph's
     n_iterations: int  # iterations run
     density: DensityReport | None = None  # radii, gauges and correlations of the map, if a density term was given
-
-
-#: A further force: gets iteration, ρ and positions, returns (n, c) or None.
-ExtraForce = Callable[[int, float, FloatArray], FloatArray | None]
 
 
 def neighbor_forces(

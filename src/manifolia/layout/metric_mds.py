@@ -29,18 +29,20 @@ Zheng, J. X., Pawar, S. and Goodman, D. F. M. (2019). Graph drawing by stochasti
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from manifolia._core.blocks import row_blocks
 from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import as_generator
-from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
+from manifolia._core.types import ArrayLike, BoolArray, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_bool, check_map, check_number, check_option
 from manifolia.exceptions import ParameterError
+from manifolia.layout.anchors import STRESS, Anchors, anchored_by, begin, laid_over, nearest_graph
 from manifolia.layout.classical_mds import check_distances, classical_mds
 
 #: Kinds of scaling.
@@ -49,6 +51,7 @@ _STAGE = "layout"
 _BLOCK_PAIRS = 1 << 19  # about a millisecond of a sweep: below that a thread costs more than it brings
 _ROUND_PAIRS = 1 << 22  # pairs of stochastic descent between two chances for Ctrl-C, some 30 ms
 _SWEEPS, _EPOCHS = 200, 30
+_SCALE_ROWS = 512  # whose distances in an earlier map are looked at together
 _FIRST_STEP, _LAST_STEP = 32.0, 1.0  # times 1/n; 2/n on every pair is one Guttman transform
 _SEPARATION = 1e-6  # of the root mean square distance; the direction counts, one step makes the distance right
 
@@ -71,6 +74,8 @@ def metric_mds(
     solver: str = "smacof",
     max_iter: int | None = None,
     tol: float = 1e-4,
+    anchors: Anchors | None = None,
+    anchor_strength: float = 1.0,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
@@ -95,6 +100,11 @@ def metric_mds(
     tol : float, default=1e-4
         SMACOF ends when a sweep lowers the stress by less than this share of it. The steps of descent follow a
         schedule to the end.
+    anchors : Anchors, default=None
+        Places that rows are drawn to, as of an earlier map (`manifolia.layout.anchors`). The map is then not centred.
+        SMACOF only.
+    anchor_strength : float, default=1.0
+        How strongly: times 2.5 is the weight of a place beside that of all distances of its row together.
     random_state : int, RandomState, Generator or None, default=None
         Used only where starting points coincide although their distance is not 0: they are moved apart by 1e-6 of
         the typical distance, since a pair in one place has no direction to part in.
@@ -130,6 +140,8 @@ def metric_mds(
             f"solver must be 'smacof' for metric=False, got {solver!r}. Descent has no non-metric form here.",
             parameter="solver",
         )
+    if anchors is not None and solver != "smacof":
+        raise ParameterError(f"solver must be 'smacof' with anchors, got {solver!r}.", parameter="solver")
     default = _SWEEPS if solver == "smacof" else _EPOCHS
     max_iter = check_number(default if max_iter is None else max_iter, "max_iter", low=0, integer=True)
     tol = check_number(tol, "tol", low=0.0)
@@ -142,13 +154,18 @@ def metric_mds(
         size = _sum_of_squares(D)
         if size == 0.0:  # all points are one: the map is exact, and a normalised stress has nothing to divide by
             return MetricMDS(np.zeros(start.shape, dtype=D.dtype), 0.0, 0, np.zeros(1))
-        start = _separated(start - start.mean(axis=0), D, np.sqrt(size) / D.shape[0], random_state)
+        held = None if anchors is None else _Held(anchors, anchor_strength, start.mean(axis=0))
+        centre = start.mean(axis=0) if held is None else 0.0
+        start = _separated(start - centre, D, np.sqrt(size) / D.shape[0], random_state)
         course = _Course(size, max_iter, reporter)
         if solver == "sgd":
             _descend(D, start, course)
         else:
             targets = None if metric else _Disparities(D, size)
-            _majorise(D, start, course, tol, targets)
+            _majorise(D, start, course, tol, targets, held)
+    if held is not None:
+        stress = float(np.sqrt(max(min(course.history) ** 2 - held.cost(course.best) / size, 0.0)))
+        return MetricMDS(course.best.astype(D.dtype), stress, len(course.history) - 1, np.array(course.history))
     Y = (course.best - course.best.mean(axis=0)).astype(D.dtype)
     return MetricMDS(Y, min(course.history), len(course.history) - 1, np.array(course.history))
 
@@ -158,21 +175,49 @@ def mds_layout(
     n_components: int = 2,
     *,
     kind: str = "metric",
+    near: FloatArray | None = None,
+    near_strength: float = 1.0,
+    near_weights: FloatArray | None = None,
     random_state: int | None = None,
     reporter: Reporter | None = None,
 ) -> MetricMDS:
-    """Scale distances as PHATE and RF-PHATE do: the classical solution, then metric or non-metric from there."""
+    """Scale distances as PHATE and RF-PHATE do: the classical solution, then metric or non-metric from there.
+
+    With places of an earlier map, NaN for free rows, the solution is laid over these, in their size, and the rows are
+    drawn to them; each has a further weight.
+    """
     check_option(kind, "mds", SCALINGS)
     start = classical_mds(D, n_components, random_state=random_state).Y
-    return metric_mds(
-        D,
-        start,
-        n_components=n_components,
-        metric=kind != "nonmetric",
-        max_iter=0 if kind == "classic" else None,
-        random_state=random_state,
-        callback=reporter,
-    )
+    about: dict[str, Any] = {
+        "n_components": n_components, "metric": kind != "nonmetric", "max_iter": 0 if kind == "classic" else None,
+        "random_state": random_state, "callback": reporter,
+    }  # fmt: skip
+    if near is None:
+        return metric_mds(D, start, **about)
+    graph = nearest_graph(D)
+    anchors = anchored_by(graph, near)
+    if near_weights is not None:
+        anchors = anchors._replace(weights=anchors.weights * near_weights)
+    D = D * np.asarray(_scale_of(D, near, anchors.held), dtype=D.dtype)
+    if kind != "classic":
+        start = begin(start, graph, anchors)
+    else:  # it is what it is, and only held another way
+        start, anchors = laid_over(start, near), Anchors(near, np.zeros(len(near)))
+    made = metric_mds(D, start, anchors=anchors, anchor_strength=near_strength, **about)
+    return made._replace(Y=laid_over(made.Y, near, scale=False).astype(D.dtype))
+
+
+def _scale_of(D: FloatArray, places: FloatArray, held: BoolArray) -> float:
+    """Find the factor of D under which the best size of a map of some rows is the one that they have.
+
+    A map of the best size has Σ D d = Σ d².
+    """
+    rows, square, product = np.flatnonzero(held), 0.0, 0.0
+    for block in row_blocks(len(rows), _SCALE_ROWS):
+        d = cdist(places[rows[block]], places[rows])
+        square += float((d * d).sum())
+        product += float((d * D[np.ix_(rows[block], rows)]).sum(dtype=np.float64))
+    return square / product if product > 0.0 and square > 0.0 else 1.0
 
 
 class _Course:
@@ -236,15 +281,23 @@ def _sweep(D: FloatArray, Y: FloatArray) -> tuple[FloatArray, float]:
     return np.concatenate([out for out, _ in parts]), float(np.concatenate([error for _, error in parts]).sum())
 
 
-def _majorise(D: FloatArray, Y: FloatArray, course: _Course, tol: float, targets: _Disparities | None) -> None:
+def _majorise(
+    D: FloatArray, Y: FloatArray, course: _Course, tol: float, targets: _Disparities | None,
+    held: _Held | None = None,
+) -> None:  # fmt: skip
     """Run SMACOF: relaxed steps between a plain first and a plain last one."""
-    transform, error = _sweep(D if targets is None else targets.of(Y), Y)
+
+    def sweep(Y: FloatArray) -> tuple[FloatArray, float]:
+        transform, error = _sweep(D if targets is None else targets.of(Y), Y)
+        return (transform, error) if held is None else (held.drawn(transform), error + held.cost(Y))
+
+    transform, error = sweep(Y)
     course.enter(Y, error)
     settled = False
     for iteration in range(1, course.max_iter + 1):
         final = settled or iteration == course.max_iter
         Y = transform if final or iteration == 1 else 2.0 * transform - Y
-        transform, error = _sweep(D if targets is None else targets.of(Y), Y)
+        transform, error = sweep(Y)
         if course.enter(Y, error, final=final) or final:
             return
         before, now = course.history[-2:]
@@ -267,6 +320,30 @@ def _descend(D: FloatArray, Y: FloatArray, course: _Course) -> None:
         Y = np.array(YT.T, order="C")
         if course.enter(Y, _sweep(D, Y)[1], final=epoch == course.max_iter):
             return
+
+
+class _Held:
+    """Σ_i a_i ‖y_i − t_i‖² beside the stress: what it costs, and what it makes of a Guttman transform."""
+
+    def __init__(self, anchors: Anchors, strength: float, centre: FloatArray) -> None:
+        held, n = anchors.held, len(anchors.places)
+        self._centre = centre
+        self._a = STRESS * strength * n * np.where(held, anchors.weights, 0.0)
+        self._places = np.where(held[:, None], anchors.places, 0.0)
+
+    def cost(self, Y: FloatArray) -> float:
+        """Twice the term: errors are summed over both (i, j) and (j, i)."""
+        return 2.0 * float(self._a @ ((Y - self._places) ** 2).sum(axis=1))
+
+    def drawn(self, transform: FloatArray) -> FloatArray:
+        """Solve (V + A) Y = n Ȳ + A T, with V = n I − 1 1ᵀ and A = diag(a), by Sherman and Morrison's formula."""
+        n = len(transform)
+        if not self._a.any():  # V alone: the mean is free, and stays
+            return transform + self._centre
+        right = n * transform + self._a[:, None] * self._places
+        M = n + self._a
+        first = right / M[:, None]
+        return np.asarray(first + (first.sum(axis=0) / (self._a / M).sum() * n) / M[:, None])
 
 
 class _Disparities:

@@ -202,6 +202,11 @@ class FittedForest:
         """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""
         return place_training(self.table, self._filled(), None if guide is None else guide.for_leaves())
 
+    def placed(self, Y: FloatArray, reporter: Reporter, guide: Votes | None = None, **how: Any) -> FloatArray:
+        """Put coordinates into the leaves, as `fill_leaves` does, and place the training rows by them."""
+        self.fill_leaves(Y, reporter, **how)
+        return self.place_training(guide)
+
     def judge(
         self, places: FloatArray, reporter: Reporter, guide: FittedGuide | None = None, votes: Votes | None = None
     ) -> Judged:

@@ -55,11 +55,13 @@ from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place
 from manifolia.explain.pullback import Pullback, pullback
 from manifolia.extension.anchored import MapField, map_field, place_anchored, place_in_field
 from manifolia.extension.novelty import remoteness, tail_share, threshold
-from manifolia.layout.coarse import arranged_layout
+from manifolia.layout.anchors import anchored_edges, anchored_forces
+from manifolia.layout.coarse import arranged_layout, resolve_iterations
 from manifolia.layout.density import DensityReport, DensityTerm
 from manifolia.layout.edge_sgd import edge_layout
-from manifolia.layout.forces import forces_need
+from manifolia.layout.forces import Schedule, forces_need
 from manifolia.layout.initialize import pca_start, spectral_start
+from manifolia.methods._near import Nearness, known_rows, read_near
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.exact import search_need
 from manifolia.neighbors.rows import largest_value
@@ -237,7 +239,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> FeatureMAP:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, near: Any = None, near_strength: float = 1.0) -> FeatureMAP:
         """Make the map and the tangent spaces.
 
         Parameters
@@ -246,6 +248,12 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Rows without missing values, features on comparable scales.
         y : object, default=None
             Not used.
+        near : estimator or array-like of shape (n, n_components), default=None
+            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
+            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
+            by equal values. Or places of the rows, with NaN for free ones.
+        near_strength : float, default=1.0
+            How strongly, as a multiple of the default; 0 only begins there.
 
         Returns
         -------
@@ -268,6 +276,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 check_map(self.init, n_rows=n, name="init")
             need = self._memory_need(checked, None)
             memory.require(need, step=f"a map of {n} rows", remedy="Take fewer rows, or a smaller n_neighbors.")
+            nearby = read_near(near, near_strength, X, checked, c)
             reporter = Reporter(self.callback, verbose=self.verbose)
             pca_seed, search_seed, start_seed, layout_seed, gauge_seed = spawn_seeds(self.random_state, 5)
             projection = self._find_projection(checked, pca_seed)
@@ -275,14 +284,14 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
             # 1: neighbours and their graph, Eq. (1)
             reporter.step("neighbours", 0, 1)
-            near, index = self._search(Z, given, search_seed)
+            found, index = self._search(Z, given, search_seed)
             reporter.step("neighbours", 1, 1)
-            graph = fuzzy_graph(near)
+            graph = fuzzy_graph(found)
 
             # 2: tangent spaces, Eq. (2). Neighbours are weighted by the directed strengths, which new rows have too
             reporter.step("tangent spaces", 0, 1)
             spaces = tangent_spaces(
-                Z, near.indices, graph.weights, center=self.center, captured=_CAPTURED, max_dim=max(_MAX_DIM, c)
+                Z, found.indices, graph.weights, center=self.center, captured=_CAPTURED, max_dim=max(_MAX_DIM, c)
             )
             reporter.step("tangent spaces", 1, 1)
 
@@ -301,7 +310,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
             start = self._start(Z, graph.graph, start_seed)
             term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction)
-            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, reporter)
+            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, nearby, reporter)
             embedding = Y.astype(Z.dtype, copy=False)
 
             # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
@@ -310,7 +319,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             if embedded is not None:
                 back = embedded_pullback(embedded, back.reliability)
             reporter.update("gauges", 1, 1)
-            yardstick = self._remoteness(checked, Z, near.distances, projection)
+            yardstick = self._remoteness(checked, Z, found.distances, projection)
             field = map_field(embedding) if self._layout_name() == "grid" else None
 
         self.embedding_, self.n_epochs_, self.layout_ = embedding, n_epochs, self._layout_name()
@@ -325,9 +334,10 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             self.anisotropy_correlation_ = density.anisotropy
         # 6: gradients and importance, Eq. (3) and (4), are computed from these when they are asked for
         self._Z, self._projection, self._spaces, self._pullback, self._embedded = Z, projection, spaces, back, embedded
-        self._mean_distance, self._yardstick = mean_neighbor_distance(near.distances), yardstick
+        self._mean_distance, self._yardstick = mean_neighbor_distance(found.distances), yardstick
         self._index, self._search_seed, self._layout_seed = index, search_seed, layout_seed
         self._field: MapField | None = field
+        self.near_, self._known_rows = nearby, known_rows(X, checked, embedding)
         self._n_features_out = c
         return self
 
@@ -576,14 +586,23 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return by_size if self.layout == "auto" else self.layout
 
     def _lay_out(
-        self, Z: Any, graph: Any, start: FloatArray, term: DensityTerm, seed: int, reporter: Reporter
-    ) -> tuple[FloatArray, int, DensityReport | None]:
+        self, Z: Any, graph: Any, start: FloatArray, term: DensityTerm, seed: int, near: Nearness | None,
+        reporter: Reporter,
+    ) -> tuple[FloatArray, int, DensityReport | None]:  # fmt: skip
         """Places, rounds of the descent, and how far densities are kept."""
+        settings: Any = {"density": term, "callback": reporter}
         if self._layout_name() == "grid":
-            made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, density=term, callback=reporter)
+            if near is None:
+                made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, **settings)
+            else:
+                late = Schedule(0, 0, resolve_iterations(self.n_epochs))
+                made = anchored_forces(graph, start, near.layout, near.strength, late, **settings)
             return made.Y, made.n_iterations, made.density
-        settings: Any = {"min_dist": self.min_dist, "n_epochs": self.n_epochs, "random_state": seed}
-        found = edge_layout(graph, start, density=term, callback=reporter, **settings)
+        settings |= {"min_dist": self.min_dist, "n_epochs": self.n_epochs, "random_state": seed}
+        if near is None:
+            found = edge_layout(graph, start, **settings)
+        else:
+            found = anchored_edges(graph, start, near.layout, near.strength, **settings)
         return found.Y, found.n_epochs, found.density
 
     def _place(self, indices: IntArray, weights: FloatArray) -> FloatArray:

@@ -46,10 +46,12 @@ from manifolia.extension.vote_map import Votes, sharpened
 from manifolia.forest.proximities import gap_among
 from manifolia.forest.targets import Target
 from manifolia.forest.trees import check_rows
+from manifolia.layout.anchors import anchored_forces
 from manifolia.layout.forces import ForceLayout, Schedule, bearable_exaggeration, forces_need, neighbor_forces, resized
 from manifolia.layout.metric_mds import mds_layout
 from manifolia.methods._fitted_forest import FittedForest
 from manifolia.methods._forest_backed import ForestBacked
+from manifolia.methods._near import Nearness, drawn, known_rows, moved_along, read_near
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
@@ -217,6 +219,8 @@ class GuidedMap(ForestBacked):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         votes: ArrayLike | None = None,
+        near: Any = None,
+        near_strength: float = 1.0,
     ) -> GuidedMap:
         """Grow the forest and make the map.
 
@@ -235,6 +239,12 @@ class GuidedMap(ForestBacked):
             Out-of-fold predictions that you already have, in place of a `guide`: a share of each class, in the order of
             the sorted classes, or numbers; a list of such for several targets. They are believed to be made by models
             that had not seen the rows they vote on. ``transform`` then takes the votes on new rows.
+        near : estimator or array-like of shape (n, n_components), default=None
+            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
+            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
+            by equal values. Or places of the rows, with NaN for free ones.
+        near_strength : float, default=1.0
+            How strongly, as a multiple of the default; 0 only begins there.
 
         Returns
         -------
@@ -256,6 +266,7 @@ class GuidedMap(ForestBacked):
                 step=f"a forest and the layout of {n} rows",
                 remedy="Set n_landmarks='auto' or a smaller number, or n_trees, or take fewer rows.",
             )
+            nearby = read_near(near, near_strength, X, rows, self.n_components)
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(
                 rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=True
@@ -273,20 +284,23 @@ class GuidedMap(ForestBacked):
             P = gap_among(forest.table, some, _NEAREST, sample_weight=forest.weight)  # 3
             W = _both_ways(sharpened(P, held, self.sharpness, own=some, others=some))  # 4
             reporter.step("proximities", 1, 1)
-            layout = _lay_out(W, start[some], reporter)  # 5
+            layout = _lay_out(W, start[some], some, nearby, reporter)  # 5
             del P, W
             Y = layout.Y if len(some) == n else self._follow(layout.Y, some, groups.labels, forest, held)
             guided = guide is not None
-            forest.fill_leaves(
-                Y, reporter, sharpness=self.sharpness, votes=held, spread_out=True, for_guide=guided
-            )  # 6
-            places = forest.place_training(held if guided else None)
+            held_by = held if guided else None
+            how: dict[str, Any] = {"sharpness": self.sharpness, "votes": held, "spread_out": True, "for_guide": guided}
+            places = forest.placed(Y, reporter, held_by, **how)  # 6
+            if nearby is not None:
+                Y = moved_along(Y, places, nearby)
+                places = drawn(forest.placed(Y, reporter, held_by, **how), nearby)
             judged = forest.judge(places, reporter, guide, voted)
             kept = {} if judged.guessed is None else {"guide_prediction_": judged.guessed}
             self.__dict__.pop("guide_prediction_", None)
             return self._keep(
                 forest, target, places.astype(rows.dtype, copy=False), judged, **kept,
                 layout_embedding_=Y, kl_divergence_=layout.divergence, _guide=guide,
+                near_=nearby, _known_rows=known_rows(X, rows, Y),
                 guide_name_="forest" if guide is None else guide.name, guide_score_=judged.guide_score,
                 guide_losses_={} if guide is None else dict(guide.losses),
             )  # fmt: skip
@@ -475,9 +489,11 @@ def _both_ways(W: Sparse) -> Sparse:
     return both
 
 
-def _lay_out(W: Sparse, start: FloatArray, reporter: Reporter) -> ForceLayout:
-    """Let the forces sort a start that is a map already."""
-    begin = resized(start, _SPREAD)
+def _lay_out(W: Sparse, start: FloatArray, some: IntArray, near: Nearness | None, reporter: Reporter) -> ForceLayout:
+    """Let the forces sort a start that is a map already; near an earlier map, from there and drawn to it."""
     schedule = _SCHEDULE if len(start) <= _FEW_ROWS else _SHORT_SCHEDULE
+    if near is not None:
+        return anchored_forces(W, start, near.layout[some], near.strength, schedule, callback=reporter)
+    begin = resized(start, _SPREAD)
     schedule = schedule._replace(exaggeration=bearable_exaggeration(W, begin, most=_EXAGGERATION))
     return neighbor_forces(W, begin, schedule=schedule, symmetric=True, callback=reporter)

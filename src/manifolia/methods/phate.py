@@ -48,6 +48,7 @@ from manifolia._core.warnings import warn
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows, foresee_width
 from manifolia.exceptions import ParameterError
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
+from manifolia.methods._near import by_landmark, known_rows, read_near
 from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
@@ -169,7 +170,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.callback = callback
 
     @all_or_nothing
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> PHATE:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, near: Any = None, near_strength: float = 1.0) -> PHATE:
         """Make the map.
 
         Parameters
@@ -178,6 +179,12 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Rows without missing values, features on comparable scales; or distances or affinities of all rows.
         y : object, default=None
             Not used.
+        near : estimator or array-like of shape (n, n_components), default=None
+            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
+            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
+            by equal values. Or places of the rows, with NaN for free ones.
+        near_strength : float, default=1.0
+            How strongly, as a multiple of the default; 0 only begins there.
 
         Returns
         -------
@@ -191,6 +198,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 check_pairwise(checked, square=True, metric=self.metric)
             n = checked.shape[0]
             m = resolve_n_landmarks(self.n_landmarks, n)
+            nearby = read_near(near, near_strength, X, checked, self.n_components)
             memory.require(
                 self._memory_need(checked, None),
                 step=f"the exact walk on {n} rows" if m is None else f"the walk on {m} landmarks of {n} rows",
@@ -218,7 +226,10 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             walk = walk_distances(K, self.t, kind=float(self.gamma), rule="chord", n_steps=_T_CURVE, reporter=reporter)
 
             # 5: metric MDS from the classical solution
-            layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter)
+            layout = mds_layout(
+                walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter,
+                **by_landmark(nearby, groups.labels, len(walk.D)),
+            )  # fmt: skip
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             landmarks = layout.Y.astype(np.float64)
             before = placed = landmarks[groups.labels]
@@ -236,6 +247,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.t_, self.entropy_, self.stress_ = walk.t, walk.entropy, layout.stress
         self.landmark_embedding_, self.landmark_labels_ = landmarks, groups.labels
         self._X, self._places, self._index, self._search_seed = checked, before, index, search_seed
+        self.near_, self._known_rows = nearby, known_rows(X, checked, landmarks[groups.labels])
         self._n_features_out = self.n_components
         return self
 

@@ -30,7 +30,7 @@ from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
-from manifolia._core.types import ArrayLike, Callback, RandomState
+from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_rows
@@ -38,6 +38,7 @@ from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.methods._fitted_forest import FittedForest
 from manifolia.methods._forest_backed import ForestBacked
 from manifolia.operators.entropy import RULES
+from manifolia.methods._near import by_landmark, drawn, known_rows, moved_along, read_near
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
@@ -209,6 +210,8 @@ class RFPHATE(ForestBacked):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        near: Any = None,
+        near_strength: float = 1.0,
     ) -> RFPHATE:
         """Grow the forest and make the map.
 
@@ -223,6 +226,12 @@ class RFPHATE(ForestBacked):
         groups : array-like of shape (n,), default=None
             Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
             are judged by neighbours of other groups. A missing label is a group of its own.
+        near : estimator or array-like of shape (n, n_components), default=None
+            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
+            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
+            by equal values. Or places of the rows, with NaN for free ones.
+        near_strength : float, default=1.0
+            How strongly, as a multiple of the default; 0 only begins there.
 
         Returns
         -------
@@ -235,6 +244,7 @@ class RFPHATE(ForestBacked):
             rows = check_rows(self, X, reset=True)
             target, weight = self._read_target(y, sample_weight, rows.shape[0])
             self._check_size(rows, y)  # before the forest is grown
+            nearby = read_near(near, near_strength, X, rows, self.n_components)
             seeds = spawn_seeds(self.random_state, 4)  # of the forest, landmarks, layout, permutations
             forest = FittedForest.grow(
                 rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=self.sharpness > 1.0
@@ -244,15 +254,23 @@ class RFPHATE(ForestBacked):
                 K, self.t, rule=self.t_rule, kind=self.potential, damping=self.damping,
                 placement_steps=_PLACEMENT_STEPS[self.placing], reporter=reporter,
             )  # fmt: skip
-            layout = mds_layout(walk.D, self.n_components, kind=self.mds, random_state=seeds[2], reporter=reporter)
-            landmarks = layout.Y.astype(np.float64)  # 7, 8
+            layout = mds_layout(
+                walk.D, self.n_components, kind=self.mds, random_state=seeds[2], reporter=reporter,
+                **by_landmark(nearby, groups.labels, len(walk.D)),
+            )  # fmt: skip
+            landmarks: FloatArray = layout.Y.astype(np.float64)  # 7, 8
             laid_out = landmarks[groups.labels]
             forest.fill_leaves(laid_out, reporter, sharpness=self.sharpness)  # (9)
             places = laid_out if self.placing == "layout" else forest.place_training()
+            if nearby is not None and self.placing == "leaves":
+                landmarks = moved_along(landmarks, places, nearby)
+                laid_out = landmarks[groups.labels]
+                places = drawn(forest.placed(laid_out, reporter, sharpness=self.sharpness), nearby)
             judged = forest.judge(places, reporter)
             return self._keep(
                 forest, target, places.astype(rows.dtype, copy=False), judged, t_=walk.t, entropy_=walk.entropy,
                 stress_=layout.stress, landmark_embedding_=landmarks, landmark_labels_=groups.labels,
+                near_=nearby, _known_rows=known_rows(X, rows, laid_out),
             )  # fmt: skip
 
     def _check_parameters(self) -> None:

@@ -48,6 +48,8 @@ OWN = {
     "manifolia.tables.TablePreparer": "manifolia.tables.preparer.TablePreparer",
     # What their fitted state holds.
     "manifolia.state.FittedForest": "manifolia.methods._fitted_forest.FittedForest",
+    "manifolia.state.KnownRows": "manifolia.methods._near.KnownRows",
+    "manifolia.state.Nearness": "manifolia.methods._near.Nearness",
     "manifolia.state.EmbeddedGauges": "manifolia.explain.embedded.EmbeddedGauges",
     "manifolia.state.Projection": "manifolia.operators.projection.Projection",
     "manifolia.state.FittedGuide": "manifolia.extension.guide.FittedGuide",

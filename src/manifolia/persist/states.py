@@ -29,7 +29,8 @@ ALWAYS = {
     "n_supervised_",
     "manifolia.baselines.SupervisedPCA": "_n_features_out components_ mean_ n_features_in_ n_supervised_",
     "manifolia.KernelMap": "_calibration _frame _n_features_out _scale center_indices_ centers_ n_features_in_ places_",
-    "manifolia.FeatureMAP": "_Z _embedded _layout_seed _mean_distance _n_features_out _projection _pullback "
+    "manifolia.FeatureMAP": "_known_rows near_ "
+    "_Z _embedded _layout_seed _mean_distance _n_features_out _projection _pullback "
     "_search_seed _spaces _yardstick anisotropy_correlation_ embedding_ gauges_ graph_ intrinsic_dim_ intrinsic_dims_ "
     "layout_ n_epochs_ n_features_in_ pullback_ radius_correlation_ reliability_ singular_values_",
     "manifolia.FisherKernelTSNE": "_n_features_out _subset embedding_ fisher_bandwidth_ layout_metric_ left_out_score_ "
@@ -38,12 +39,15 @@ ALWAYS = {
     "task_",
     "manifolia.ForestMap": "_fitted_forest _n_features_out embedding_ layout_embedding_ n_features_in_ "
     "novelty_threshold_ oob_score_ over_separation_ task_",
-    "manifolia.GuidedMap": "_fitted_forest _guide _n_features_out embedding_ guide_losses_ guide_name_ guide_score_ "
+    "manifolia.GuidedMap": "_known_rows near_ "
+    "_fitted_forest _guide _n_features_out embedding_ guide_losses_ guide_name_ guide_score_ "
     "kl_divergence_ layout_embedding_ n_features_in_ novelty_threshold_ oob_score_ over_separation_ task_",
     "manifolia.KernelTSNE": "_n_features_out _subset embedding_ map_ n_features_in_ train_indices_",
-    "manifolia.PHATE": "_X _n_features_out _places _search_seed bandwidth_ embedding_ entropy_ kernel_ "
+    "manifolia.PHATE": "_known_rows near_ "
+    "_X _n_features_out _places _search_seed bandwidth_ embedding_ entropy_ kernel_ "
     "landmark_embedding_ landmark_labels_ n_features_in_ stress_ t_",
-    "manifolia.RFPHATE": "_fitted_forest _n_features_out embedding_ entropy_ landmark_embedding_ landmark_labels_ "
+    "manifolia.RFPHATE": "_known_rows near_ "
+    "_fitted_forest _n_features_out embedding_ entropy_ landmark_embedding_ landmark_labels_ "
     "n_features_in_ novelty_threshold_ oob_score_ over_separation_ stress_ t_ task_",
     "manifolia.tables.TablePreparer": "center_ fill_ had_missing_ levels_ n_features_in_ names_out_ notes_ origins_ "
     "pooled_ positions_ roles_ scale_ sources_ sparse_ texts_ used_ written_",
@@ -57,8 +61,12 @@ BEFORE: dict[str, dict[str, Any]] = {
     "manifolia.ForestFeatures": {"roots": True},
     "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges"},
     "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves", "t_rule": "slowdown"},
+    "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges", "near_": None, "_known_rows": None},
+    "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves", "near_": None, "_known_rows": None},
     "manifolia.tables.TablePreparer": {"texts_": {}},
     "manifolia.state.FittedForest": {"groups": None},
+    "manifolia.GuidedMap": {"near_": None, "_known_rows": None},
+    "manifolia.PHATE": {"near_": None, "_known_rows": None},
 }
 
 

@@ -238,3 +238,11 @@ def open_source(X: Any) -> Source:
                 f"Found array with 0 {what}(s) (shape=({n_rows}, {n_columns})) while a minimum of 1 is required."
             )
     return source
+
+
+def index_names(source: Any) -> np.ndarray | None:
+    """Names of the rows of a frame as texts; None where its index numbers them, or does not tell them apart."""
+    index = getattr(source, "index", None)
+    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex) or not index.is_unique:
+        return None
+    return np.array([str(name) for name in index], dtype=str)

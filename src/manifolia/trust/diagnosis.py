@@ -121,7 +121,7 @@ class Diagnosis:
         """
         return {
             **self.to_report(),
-            "rows": {name: [_plain(value) for value in self.rows[name]] for name in self.rows.columns},
+            "rows": {name: [plain(value) for value in self.rows[name]] for name in self.rows.columns},
         }
 
     def to_report(self) -> dict[str, Any]:
@@ -134,10 +134,10 @@ class Diagnosis:
         """
         return {
             "summary": self.summary,
-            "map": {name: _plain(value) for name, value in self.map.items()},
+            "map": {name: plain(value) for name, value in self.map.items()},
             "verdicts": self.counts(),
-            "clusters": _records(self.clusters),
-            "gaps": _records(self.gaps),
+            "clusters": records(self.clusters),
+            "gaps": records(self.gaps),
             "findings": [{**finding._asdict(), "rows": list(finding.rows), "columns": list(finding.columns)}
                          for finding in self.findings],
         }  # fmt: skip
@@ -230,11 +230,12 @@ class Diagnosis:
             raise ModelFileError(f"{path} does not hold a diagnosis of manifolia: {error}.") from error
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): _plain(value) for key, value in line.items()} for line in frame.to_dict("records")]
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Lines of a table as JSON can hold them."""
+    return [{str(key): plain(value) for key, value in line.items()} for line in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
