@@ -37,8 +37,8 @@ from manifolia.forest.trees import check_rows
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
 from manifolia.methods._fitted_forest import FittedForest
 from manifolia.methods._forest_backed import ForestBacked
-from manifolia.operators.entropy import RULES
 from manifolia.methods._near import by_landmark, drawn, known_rows, moved_along, read_near
+from manifolia.operators.entropy import RULES
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.potential import POTENTIALS
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances

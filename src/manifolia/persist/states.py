@@ -59,10 +59,14 @@ ALWAYS = {
 #: Id of a class to parameters and attributes that it got while files of it were there, and what these meant.
 BEFORE: dict[str, dict[str, Any]] = {
     "manifolia.ForestFeatures": {"roots": True},
-    "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges"},
-    "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves", "t_rule": "slowdown"},
     "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges", "near_": None, "_known_rows": None},
-    "manifolia.RFPHATE": {"sharpness": 1.0, "placing": "leaves", "near_": None, "_known_rows": None},
+    "manifolia.RFPHATE": {
+        "sharpness": 1.0,
+        "placing": "leaves",
+        "t_rule": "slowdown",
+        "near_": None,
+        "_known_rows": None,
+    },
     "manifolia.tables.TablePreparer": {"texts_": {}},
     "manifolia.state.FittedForest": {"groups": None},
     "manifolia.GuidedMap": {"near_": None, "_known_rows": None},
