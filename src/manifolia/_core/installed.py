@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from manifolia._core.memory import available, format_bytes
@@ -71,4 +70,6 @@ def show_versions() -> None:
     >>> mf.show_versions()  # doctest: +ELLIPSIS
     manifolia ...
     """
-    sys.stdout.write("\n".join(installed_lines()) + "\n")
+    import click
+
+    click.echo("\n".join(installed_lines()))
