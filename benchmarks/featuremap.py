@@ -16,6 +16,7 @@ reports nothing.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -296,6 +297,91 @@ def cold():
         verdicts([("wall time of umap-learn's", wall, 0.5, True), ("CPU time of umap-learn's", cpu, 0.5, True)])
 
 
+def arrows():
+    """How true the arrows of each kind are, and those of each reliability, on scikit-learn's digits."""
+    from sklearn.datasets import load_digits
+
+    from manifolia.explain.gradients import correlation_arrows
+    from manifolia.metrics import arrow_fidelity
+
+    X = load_digits().data
+    found = {}
+    for seed in range(1 if QUICK else 3):
+        for layout in ("auto", "edges"):
+            model = ours(X, seed=seed, layout=layout)[2]
+            kinds = {
+                "regression": (model, {}),
+                "regression, smooth=True": (model, {"smooth": True}),
+                'regression, center="point"': (ours(X, seed=seed, layout=layout, center="point")[2], {}),
+                "embedded gauges": (ours(X, seed=seed, layout=layout, gauge="embedded")[2], {}),
+            }
+            drawn = {kind: (made, made.feature_gradients(**options)) for kind, (made, options) in kinds.items()}
+            one = correlation_arrows(X, model.embedding_)
+            drawn["correlation with the axes"] = (model, np.tile(one, (len(X), 1, 1)))
+            for kind, (made, arrows_of) in drawn.items():
+                true = [arrow_fidelity(X, made.embedding_, arrows_of, n_neighbors=k) for k in (15, 30, 50)]
+                found.setdefault((layout, kind), []).append(true)
+    print(f"Fidelity of arrows over 15, 30 and 50 neighbours in the map, digits, means of {seed + 1} seeds")
+    lines = [(*key, *(f"{one:.2f}" for one in np.mean(values, axis=0))) for key, values in found.items()]
+    table(("layout", "arrows", "15", "30", "50"), lines)
+    reliabilities(X)
+
+
+def reliabilities(X):
+    """How true arrows of some reliability are: cosine with the slopes over 30 neighbours in the map, 600 rows."""
+    from manifolia.metrics import arrow_fidelity
+
+    model = ours(X)[2]
+    rows = np.random.default_rng(0).permutation(len(X))[:600]
+    plain, smooth = (model.feature_gradients(rows=rows, smooth=one) for one in (False, True))
+    trust, kept = model.arrow_reliability(rows=rows), np.flatnonzero(X.std(axis=0) > 0)
+    true = {}
+    for kind, drawn in (("plain", plain), ("smooth", smooth)):
+        columns = []
+        for f in kept:
+            alone, column = np.ascontiguousarray(drawn[:, [f]]), np.ascontiguousarray(X[:, [f]])
+            options = {"n_neighbors": 30, "n_features": 1, "pointwise": True}
+            columns.append(arrow_fidelity(column, model.embedding_, alone, rows, **options))
+        true[kind] = np.stack(columns, axis=1)
+    trust, edges = trust[:, kept], (-np.inf, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, np.inf)
+    said = np.isfinite(true["plain"]) & (np.abs(plain[:, kept]).max(axis=2) > 0)
+    lines = []
+    for low, high in itertools.pairwise(edges):
+        inside = said & (trust >= low) & (trust < high)
+        cosine = true["plain"][inside]
+        lines.append(
+            (
+                f"{max(low, 0.0):g} to {min(high, 1.0):g}",
+                f"{inside.sum() / said.sum():.0%}",
+                f"{cosine.mean():.2f}",
+                f"{true['smooth'][inside].mean():.2f}",
+                f"{(cosine < 0).mean():.0%}",
+            )
+        )
+    print("Arrows by reliability, default layout")
+    table(("reliability", "share", "mean cosine", "smoothed", "wrong way"), lines)
+
+
+def densities():
+    """What the weight of the density term does to scikit-learn's digits."""
+    from sklearn.datasets import load_digits
+
+    from manifolia.metrics import knn_accuracy, trustworthiness
+
+    X, y = load_digits(return_X_y=True)
+    lines = []
+    for weight in (0.0, 0.025, 0.03, 0.05, 0.1, 0.25, 0.5):
+        found = []
+        for seed in range(1 if QUICK else 3):
+            model = ours(X, seed=seed, density_weight=weight)[2]
+            Y = model.embedding_
+            scores = (model.anisotropy_correlation_, trustworthiness(X, Y, 10), knn_accuracy(Y, y, 10))
+            found.append((*model.radius_correlation_, *scores))
+        lines.append((f"{weight:g}", *(f"{one:.3f}" for one in np.mean(found, axis=0))))
+    print(f"Weight of the density term, digits, means of {seed + 1} seeds")
+    table(("weight", "radius 1", "radius 2", "anisotropy", "trustworthiness", "accuracy"), lines)
+
+
 def choosing(name):
     """Rows of a table that chooses, and their classes, if each row has one; of words logarithms of length 1."""
     import scipy.sparse as sp
@@ -441,5 +527,5 @@ def movement():
 
 
 if __name__ == "__main__":
-    parts = (small, large, memory, growth, transform, cold, densmap, weights, arrangement, movement)
+    parts = (small, large, memory, growth, transform, cold, densmap, arrows, densities, weights, arrangement, movement)
     run_parts(__file__, __doc__, {part.__name__: part for part in parts}, quick=True)
