@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from manifolia.layout import anchors as module
-from manifolia.layout.anchors import AnchorForce, Anchors, anchored_by, anchored_edges, anchored_forces, begin
+from manifolia.layout.anchors import AnchorForce, Anchors, anchored_by, anchored_forces, arranged_edges, begin
 from manifolia.layout.forces import Schedule
 from manifolia.layout.metric_mds import mds_layout, metric_mds
 
@@ -102,7 +102,9 @@ def test_layouts_stay_near_a_map_of_any_size(rng, size, lay_out):
     if lay_out == "forces":
         strong, free = (anchored_forces(W, start, places, s, Schedule(0, 0, 150)).Y for s in (4.0, 0.0))
     else:
-        strong, free = (anchored_edges(W, start, places, s, random_state=0, n_epochs=100).Y for s in (4.0, 0.0))
+        strong, free = (
+            arranged_edges(W, start, near=places, near_strength=s, random_state=0, n_epochs=100).Y for s in (4.0, 0.0)
+        )
     held = np.isfinite(places[:, 0])
     gap, other = (np.median(np.linalg.norm(Y[held] - places[held], axis=1)) / size for Y in (strong, free))
     assert gap < 0.7 * other

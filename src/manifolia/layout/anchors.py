@@ -157,10 +157,14 @@ def anchored_forces(
     return made._replace(Y=laid_over(made.Y, near))
 
 
-def anchored_edges(W: Sparse, start: FloatArray, near: FloatArray, strength: float, **options: Any) -> EdgeLayout:
-    """Lay a graph out along drawn pairs, as `anchored_forces` does by all pairs."""
+def arranged_edges(
+    W: Sparse, start: FloatArray, *, near: FloatArray | None = None, near_strength: float = 1.0, **options: Any
+) -> EdgeLayout:
+    """Lay a graph out along drawn pairs; near an earlier map as `anchored_forces` does by all pairs."""
+    if near is None:
+        return edge_layout(W, start, **options)
     anchors = anchored_by(W, near)
     Y0 = begin(start, W, anchors)
     Y0 = resized(Y0, float(np.clip(Y0[:, 0].std(), *_EDGE_SPREADS)))
-    made = edge_layout(W, Y0.astype(start.dtype), extra=AnchorForce(anchors, _EDGES * strength), **options)
+    made = edge_layout(W, Y0.astype(start.dtype), extra=AnchorForce(anchors, _EDGES * near_strength), **options)
     return made._replace(Y=laid_over(made.Y, near).astype(start.dtype))

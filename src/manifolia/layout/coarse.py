@@ -24,6 +24,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.progress import Reporter
 from manifolia._core.types import ArrayLike, Callback, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_matrix, check_number
+from manifolia.layout.anchors import anchored_forces
 from manifolia.layout.density import DensityTerm
 from manifolia.layout.forces import ForceLayout, Schedule, neighbor_forces, resized
 
@@ -48,11 +49,19 @@ def arranged_layout(
     *,
     n_iterations: int | str = "auto",
     density: DensityTerm | None = None,
+    near: FloatArray | None = None,
+    near_strength: float = 1.0,
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> ForceLayout:
-    """Lay the symmetric graph of some rows out from a start, such as their principal components, whose shape counts."""
-    total = resolve_iterations(n_iterations)
+    """Lay the symmetric graph of some rows out from a start, such as their principal components, whose shape counts.
+
+    Near places of an earlier map it begins there, and these hold the arrangement.
+    """
+    total = _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
+    if near is not None:
+        late = Schedule(early=0, release=0, late=total)
+        return anchored_forces(W, start, near, near_strength, late, density=density, callback=callback)
     early, release = round(_EXAGGERATED * total), round(_RELEASED * total)
     schedule = Schedule(early=early, release=release, late=total - early - release)
     coarse = CoarseForce(X, again=early, exaggeration=schedule.exaggeration)
@@ -60,11 +69,6 @@ def arranged_layout(
     return neighbor_forces(
         W, Y, schedule=schedule, extra=coarse, density=density, symmetric=True, n_jobs=n_jobs, callback=callback
     )
-
-
-def resolve_iterations(n_iterations: int | str) -> int:
-    """Read how many iterations are asked for."""
-    return _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
 
 
 class CoarseForce:

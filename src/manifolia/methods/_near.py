@@ -166,6 +166,11 @@ def at(Y: FloatArray, rows: IntArray) -> FloatArray:
     return out
 
 
+def anchored(near: Nearness | None) -> dict[str, Any]:
+    """What a layout by forces is told."""
+    return {} if near is None else {"near": near.layout, "near_strength": near.strength}
+
+
 def by_landmark(near: Nearness | None, labels: IntArray, n_groups: int) -> dict[str, Any]:
     """What `mds_layout` is told: the mean place of each group's rows, weighted by the share of them that has one."""
     if near is None:

@@ -55,13 +55,12 @@ from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place
 from manifolia.explain.pullback import Pullback, pullback
 from manifolia.extension.anchored import MapField, map_field, place_anchored, place_in_field
 from manifolia.extension.novelty import remoteness, tail_share, threshold
-from manifolia.layout.anchors import anchored_edges, anchored_forces
-from manifolia.layout.coarse import arranged_layout, resolve_iterations
+from manifolia.layout.anchors import arranged_edges
+from manifolia.layout.coarse import arranged_layout
 from manifolia.layout.density import DensityReport, DensityTerm
-from manifolia.layout.edge_sgd import edge_layout
-from manifolia.layout.forces import Schedule, forces_need
+from manifolia.layout.forces import forces_need
 from manifolia.layout.initialize import pca_start, spectral_start
-from manifolia.methods._near import Nearness, known_rows, read_near
+from manifolia.methods._near import anchored, known_rows, read_near
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.exact import search_need
 from manifolia.neighbors.rows import largest_value
@@ -310,7 +309,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
             start = self._start(Z, graph.graph, start_seed)
             term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction)
-            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, nearby, reporter)
+            how = {"density": term, "callback": reporter, **anchored(nearby)}
+            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, layout_seed, how)
             embedding = Y.astype(Z.dtype, copy=False)
 
             # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
@@ -337,8 +337,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._mean_distance, self._yardstick = mean_neighbor_distance(found.distances), yardstick
         self._index, self._search_seed, self._layout_seed = index, search_seed, layout_seed
         self._field: MapField | None = field
-        self.near_, self._known_rows = nearby, known_rows(X, checked, embedding)
-        self._n_features_out = c
+        self._n_features_out, self.near_, self._known_rows = c, nearby, known_rows(X, checked, embedding)
         return self
 
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -582,27 +581,17 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _layout_name(self) -> str:
         """Which layout is used."""
-        by_size = "grid" if self.n_components <= _MOST_GRID else "edges"
-        return by_size if self.layout == "auto" else self.layout
+        return self.layout if self.layout != "auto" else "grid" if self.n_components <= _MOST_GRID else "edges"
 
     def _lay_out(
-        self, Z: Any, graph: Any, start: FloatArray, term: DensityTerm, seed: int, near: Nearness | None,
-        reporter: Reporter,
-    ) -> tuple[FloatArray, int, DensityReport | None]:  # fmt: skip
+        self, Z: Any, graph: Any, start: FloatArray, seed: int, how: dict[str, Any]
+    ) -> tuple[FloatArray, int, DensityReport | None]:
         """Places, rounds of the descent, and how far densities are kept."""
-        settings: Any = {"density": term, "callback": reporter}
         if self._layout_name() == "grid":
-            if near is None:
-                made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, **settings)
-            else:
-                late = Schedule(0, 0, resolve_iterations(self.n_epochs))
-                made = anchored_forces(graph, start, near.layout, near.strength, late, **settings)
+            made = arranged_layout(graph, start, Z, n_iterations=self.n_epochs, **how)
             return made.Y, made.n_iterations, made.density
-        settings |= {"min_dist": self.min_dist, "n_epochs": self.n_epochs, "random_state": seed}
-        if near is None:
-            found = edge_layout(graph, start, **settings)
-        else:
-            found = anchored_edges(graph, start, near.layout, near.strength, **settings)
+        about: Any = {"min_dist": self.min_dist, "n_epochs": self.n_epochs, "random_state": seed, **how}
+        found = arranged_edges(graph, start, **about)
         return found.Y, found.n_epochs, found.density
 
     def _place(self, indices: IntArray, weights: FloatArray) -> FloatArray:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from manifolia import registry
 from manifolia._core.messages import Finding
@@ -165,7 +166,7 @@ def drift(
     (False, True)
     """
     alpha = check_number(alpha, "alpha", low=0.0, high=1.0, open_low=True)
-    is_run = not hasattr(model, "fit")
+    is_run = not isinstance(model, BaseEstimator)
     fitted = model.model if is_run else model
     method, before = last_step(fitted), before_last(fitted)
     check_is_fitted(method, "embedding_")
