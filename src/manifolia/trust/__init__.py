@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
         "held_out",
         "leaks",
         "places",
+        "refits",
         "seen_clusters",
         "sides",
         "valleys",
@@ -28,8 +29,10 @@ __getattr__, __dir__, __all__ = attach(
         "cluster_sizes": "manifolia.trust.clusters",
         "diagnose": "manifolia.trust.examination",
         "gaps": "manifolia.trust.valleys",
+        "label_null": "manifolia.trust.refits",
         "row_places": "manifolia.trust.places",
         "signal": "manifolia.trust.earning",
+        "stability": "manifolia.trust.refits",
         "torn_share": "manifolia.trust.places",
     },
 )
