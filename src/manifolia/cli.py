@@ -367,7 +367,8 @@ def score_command() -> None:
 @click.option("--clusters", default="auto", show_default=True, metavar="COLUMN",
               help="Column that says which cluster a row is in; auto: what one sees in the map.")  # fmt: skip
 @_groups
-@click.option("--level", default="quick", show_default=True, metavar="NAME", help="How much is tried.")
+@click.option("--level", default="quick", show_default=True, metavar="NAME",
+              help="quick, usual (10 maps of halves of the rows) or thorough (40 more, of shuffled data).")  # fmt: skip
 @click.option("--sample", type=int, default=5000, show_default=True, help="Rows that are judged, if there are more.")
 @click.option("--seed", "random_state", default=0, show_default=True, help="Of --map; a run has its own.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: all cores]")

@@ -50,6 +50,20 @@ def test_a_run_is_diagnosed_and_its_page_made_again(own_run, manifolia):
     assert [words[code] for code in codes] == table["verdict"].iloc[again.payload.order].tolist()
 
 
+def test_maps_of_halves_are_made_and_kept(own_run, manifolia):
+    done = manifolia("diagnose", own_run, "--level", "usual", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["map"]["n_refits"] == 10
+    assert not told["map"]["failed_refits"]
+    kept = sorted((own_run / "refits").iterdir())
+    assert len(kept) == 10
+    before = [path.stat().st_mtime_ns for path in kept]
+    again = manifolia("diagnose", own_run, "--level", "usual", "--json")
+    assert json.loads(again.stdout) == told
+    assert [path.stat().st_mtime_ns for path in sorted((own_run / "refits").iterdir())] == before
+
+
 def test_json(own_run, manifolia):
     done = manifolia("diagnose", own_run, "--json")
     told = json.loads(done.stdout)
@@ -123,7 +137,7 @@ def test_an_earned_map_ends_well(own_run, manifolia):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--level", "usual"), "--level usual needs refits of the map, which are not there yet. Use --level quick."),
+        (("--level", "slow"), "level must be one of"),
         (("--clusters", "Colour"), "clusters is 'Colour', and the page of the run has no such column"),
         (("--groups", "Colour"), "groups is 'Colour', and the page of the run has no such column"),
         (("--data", "x.csv"), "A run has its own map, table and target"),

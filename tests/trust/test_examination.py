@@ -253,7 +253,7 @@ def with_nan(Y):
         (lambda X: {"clusters": np.arange(299)}, "clusters has 299 labels"),
         (lambda X: {"clusters": "colour"}, "clusters is 'colour', and X has no such column"),
         (lambda X: {"groups": np.zeros(300)}, "groups must hold at least 3 groups"),
-        (lambda X: {"level": "usual"}, "level='usual' needs refits"),
+        (lambda X: {"level": "usual"}, "level='usual' makes maps of other rows"),
         (lambda X: {"level": "slow"}, "level must be one of"),
         (lambda X: {"alpha": 0.0}, "alpha must be above 0"),
         (lambda X: {"sample": 5}, "sample must be at least 60"),

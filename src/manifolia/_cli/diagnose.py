@@ -75,6 +75,17 @@ def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
         if len(common) == 1:
             console.result(f"  Sizes: cannot tell. {common.pop()}")
         console.result(f"  Arrangement: {found.map['arrangement']}. {found.map['arrangement_reason']}")
+    if len(found.gaps):
+        console.heading("Gaps")
+        told = found.gaps["verdict"] != "cannot tell"
+        for _, line in found.gaps[told].head(_MOST).iterrows():
+            console.result(f"  {line['a'][:20]} and {line['b'][:20]}: {line['verdict']}. {line['reason']}")
+        if told.sum() > _MOST:
+            console.result(f"  and {told.sum() - _MOST} more")
+        if not told.all():
+            rest = found.gaps[~told]
+            why = f" {rest['reason'].iloc[0]}" if rest["reason"].nunique() == 1 else ""
+            console.result(f"  Cannot tell: {len(rest)} of {len(found.gaps)}.{why}")
     worst = _worst(found, names)
     if worst:
         console.heading("Rows to look at")

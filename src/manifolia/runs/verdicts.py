@@ -16,7 +16,7 @@ from manifolia._core.groups import read_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.types import Array, FloatArray
-from manifolia._core.validate import check_map, is_sparse
+from manifolia._core.validate import check_map, check_option, is_sparse
 from manifolia.exceptions import ModelFileError, ParameterError, TableError
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import decode, with_part
@@ -30,7 +30,8 @@ from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.cases import Case, guide_of, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
 from manifolia.trust.diagnosis import Diagnosis
-from manifolia.trust.examination import SAMPLE, check_level, examine
+from manifolia.trust.examination import LEVELS, SAMPLE, check_level, examine
+from manifolia.trust.refits import Remake
 
 _AXES = (("map_x", "map_y", "map_z"), ("x", "y", "z"))  # names by which coordinates are found among other columns
 _MOST_AXES = 3
@@ -47,7 +48,7 @@ def diagnose_run(
     n_jobs: int | None = None,
 ) -> Diagnosis:
     """Diagnose the map of a run, from the rows that it kept."""
-    check_level(level)
+    check_option(level, "level", LEVELS)
     report, rows, coordinates = folder.report, folder.rows, folder.coordinates
     if rows is None:
         raise TableError(f"{folder.path} did not keep its rows, which its map is compared with. {TO_KEEP_ROWS}")
@@ -85,10 +86,17 @@ def diagnose_run(
             if page.roles[str(name)] == "value" and name not in {*targets, *report["excluded"]}
         ],
         len(targets) if registry.find(report["method"]).supervised else 1,
-        None if model is None else guide_of(model[-1]),
+        guide=None if model is None else guide_of(model[-1]),
     )
+    if model is not None:
+        case.refit = Remake(model[-1])
+        case.fit_y = y if y is None or is_classes else y.astype(np.float64)
+    check_level(level, case)
+    # Each map is kept as soon as it is made, so that a command that was stopped goes on there.
+    keep = None if folder.path is None or level == "quick" else folder.path / "refits"
+    seed = int(report.get("random_state") or 0)
     with threads(n_jobs):
-        return examine(case, sample=sample, random_state=int(report.get("random_state") or 0), reporter=reporter)
+        return examine(case, level=level, keep=keep, sample=sample, random_state=seed, reporter=reporter)
 
 
 def diagnose_tables(
@@ -105,7 +113,7 @@ def diagnose_tables(
     n_jobs: int | None = None,
 ) -> Diagnosis:
     """Diagnose a map from elsewhere: coordinates in one table, the rows in another, in the same order."""
-    check_level(level)
+    check_option(level, "level", LEVELS)
     Y = coordinates_in(places)
     if len(Y) != table.n_rows:
         raise TableError(
@@ -133,6 +141,7 @@ def diagnose_tables(
         Y, plain, y=y, is_classes=is_classes, target_name=labels.name or "the target",
         groups=None if own is None else own.codes, clusters=found, columns=columns,
     )  # fmt: skip
+    check_level(level, case)
     with threads(n_jobs):
         return examine(case, sample=sample, random_state=random_state, reporter=reporter)
 

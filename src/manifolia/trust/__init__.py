@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         "held_out",
         "leaks",
         "places",
+        "refits",
         "seen_clusters",
         "sides",
         "two_samples",
@@ -35,8 +36,10 @@ __getattr__, __dir__, __all__ = attach(
         "compare": "manifolia.trust.comparison",
         "diagnose": "manifolia.trust.examination",
         "gaps": "manifolia.trust.valleys",
+        "label_null": "manifolia.trust.refits",
         "row_places": "manifolia.trust.places",
         "signal": "manifolia.trust.earning",
+        "stability": "manifolia.trust.refits",
         "torn_share": "manifolia.trust.places",
     },
 )

@@ -20,6 +20,7 @@ from manifolia.forest.targets import read_target
 from manifolia.tables.frames import as_frame
 from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.clusters import Clusters, read_clusters
+from manifolia.trust.refits import Remake
 
 _METRICS = ("euclidean", "cosine", "manhattan")
 
@@ -40,6 +41,8 @@ class Case:
     clusters: Clusters | None = None  # None: those that one sees in the map
     columns: Sequence[tuple[str, Array]] = field(default_factory=list)  # The user's columns, one of which may leak
     n_targets: int = 1  # That the map was made with; of several none is judged
+    refit: Any = None  # Makes a map of other rows: (rows, target, seed) → model or coordinates; None: it cannot be made
+    fit_y: Any = None  # (n,): the target that it takes; None: it takes none
     guide: FittedGuide | None = None  # The cross-fitted model that placed the rows, if it was not the forest
 
 
@@ -55,6 +58,7 @@ def read_case(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayL
     case.columns = _named_columns(X)
     if y is not None:
         case.y, case.is_classes = read_classes(y, n)
+        case.fit_y = np.asarray(y)
         case.target_name = str(getattr(y, "name", None) or "the target")
     return case
 
@@ -76,7 +80,7 @@ def _of_model(model: Any, X: ArrayLike) -> Case:
     plain = PlainRows(None).fit_transform(rows) if held is not None or gaps else rows
     metric = card.metric if card.metric in _METRICS else "euclidean"
     groups = None if held is None else held.groups
-    return Case(Y, plain, rows, metric, forest=held, groups=groups, guide=guide_of(method))
+    return Case(Y, plain, rows, metric, forest=held, groups=groups, guide=guide_of(method), refit=Remake(method))
 
 
 def guide_of(method: Any) -> FittedGuide | None:

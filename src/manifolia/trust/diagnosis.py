@@ -19,7 +19,7 @@ from manifolia.exceptions import ModelFileError
 from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
 
 _FORMAT = 2
-_ARRAYS = ("Y", "labels", "densities")
+_ARRAYS = ("Y", "labels", "densities", "other_places")
 _WHOLE = {"clusters": ("cluster", "n_rows", "islands"), "gaps": ("row_a", "row_b")}
 _TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason", "a", "b"}
 #: Columns of the tables, in order, and what they hold.
@@ -37,10 +37,11 @@ class Diagnosis:
     Attributes
     ----------
     rows : DataFrame
-        One row per row of the map: ``verdict`` ("solid", "torn", "chance", "foreign", "cannot tell" or "not judged"),
-        ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its neighbours
-        that lie far away, the nearest counting most), ``restless`` (NaN: it needs refits), ``novelty`` (share of rows
-        that are less far from their neighbours) and ``evidence`` (share of its neighbours that map and data have in
+        One row per row of the map: ``verdict`` ("solid", "torn", "chance", "restless", "foreign", "cannot tell" or "not
+        judged"), ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its
+        neighbours that lie far away, the nearest counting most), ``restless`` (robust standard deviations by which it
+        lies farther from its neighbours in maps of other halves; NaN at level "quick"), ``novelty`` (share of rows that
+        are less far from their neighbours) and ``evidence`` (share of its neighbours that map and data have in
         common, the lesser of both ways).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
@@ -54,7 +55,9 @@ class Diagnosis:
     map : dict
         ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
         ``learned``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"), ``arrangement_p``,
-        ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``.
+        ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``; of maps that were made again ``n_refits``,
+        ``solid_in_all`` (share of the rows that are solid in all of them), ``failed_refits`` (why some could not be
+        made) and ``nulls`` ("labels" and "columns": what the map and shuffled ones show).
     findings : list
         At most five records with ``text``, ``rows`` and ``columns``, the worst first.
     Y : ndarray of shape (n, n_components)
@@ -64,6 +67,8 @@ class Diagnosis:
     densities : ndarray of shape (n_gaps, 24)
         Rows along the way across each gap, from half a way before the centre of ``a`` to half a way behind that of
         ``b``.
+    other_places : ndarray of shape (n_refits, n, n_components)
+        Where the rows lie in maps of halves of them, each turned onto this one; NaN where they do not.
 
     Examples
     --------
@@ -84,6 +89,7 @@ class Diagnosis:
     Y: FloatArray
     labels: Array
     densities: FloatArray
+    other_places: FloatArray
 
     def __repr__(self) -> str:
         return f"Diagnosis({self.summary})"
@@ -221,9 +227,7 @@ class Diagnosis:
             if len(arrays["Y"]) != n or len(arrays["labels"]) != n or len(arrays["densities"]) != len(frames["gaps"]):
                 raise ValueError("its tables have different lengths")
             rows, clusters, gaps = (frames[table] for table in COLUMNS)
-            return cls(
-                rows, clusters, gaps, dict(about["map"]), findings, arrays["Y"], arrays["labels"], arrays["densities"]
-            )
+            return cls(rows, clusters, gaps, dict(about["map"]), findings, *(arrays[name] for name in _ARRAYS))
         except FileNotFoundError:
             raise
         except (ValueError, LookupError, TypeError) as error:

@@ -6,11 +6,13 @@ what they know already and call `examine` too, so that everyone hears the same.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from manifolia import registry
 from manifolia._core import memory
 from manifolia._core.groups import sub_groups
 from manifolia._core.messages import Argument, Message
@@ -47,6 +49,7 @@ from manifolia.trust.places import (
     resolve_k,
     torn_limit,
 )
+from manifolia.trust.refits import RESTLESS, Again, Refit, Remake, about_refits, make_again, other_places, robust_z
 from manifolia.trust.seen_clusters import cluster_table, densities, gap_table, see_clusters
 from manifolia.trust.sides import MOST_PROXIMITIES, Profiles, Side, profiles_of
 from manifolia.trust.words import (
@@ -54,6 +57,7 @@ from manifolia.trust.words import (
     CHANCE,
     FOREIGN,
     NOT_JUDGED,
+    RESTLESS_ROW,
     SOLID,
     TORN,
     findings_of,
@@ -75,6 +79,8 @@ def diagnose(
     clusters: ArrayLike = "auto",
     groups: ArrayLike | None = None,
     level: str = "quick",
+    refit: Refit | None = None,
+    keep: str | os.PathLike[str] | None = None,
     alpha: float = 0.05,
     sample: int | None = SAMPLE,
     random_state: RandomState = None,
@@ -99,8 +105,14 @@ def diagnose(
     groups : array-like of shape (n,), default=None
         Labels of rows that belong together, such as one patient's: they are drawn and held out together, and a row is
         judged by rows of other groups. None: those that the model was fitted with, if any.
-    level : {"quick"}, default="quick"
-        How much is tried: "quick" needs no refit.
+    level : {"quick", "usual", "thorough"}, default="quick"
+        How much is tried. "quick" makes no map; "usual" makes 10, of halves of the rows; "thorough" also makes 20 of a
+        shuffled target, if the map has one, and 20 of shuffled columns.
+    refit : callable, default=None
+        Makes these maps: called with rows, their target (or None) and a seed, it returns a fitted estimator, or the
+        coordinates of the rows that it was given. None fits a copy of the model, on columns as they were prepared.
+    keep : str or path, default=None
+        Folder in which each of these maps is kept, so that a call that was interrupted goes on there.
     alpha : float, default=0.05
         Level of the tests. A place, a target or an arrangement is trusted if chance would do as well with a
         probability of at most a fifth of this, and an alarm is raised if it would with more than half of this;
@@ -125,7 +137,7 @@ def diagnose(
     Raises
     ------
     ValueError
-        If lengths do not match, values are missing, or the level needs refits.
+        If lengths do not match, values are missing, or the level needs maps that cannot be made.
     MemoryLimitError
         If it would not fit into memory.
 
@@ -144,7 +156,7 @@ def diagnose(
     >>> diagnosis.map["earned"], diagnosis.map["arrangement"]
     ('earned', 'yes')
     """
-    check_level(level)
+    check_option(level, "level", LEVELS)
     check_alpha(alpha)
     if sample is not None:
         hint = "It is a number of rows; None takes all."
@@ -153,40 +165,55 @@ def diagnose(
     reporter = Reporter(callback, verbose=verbose)
     with threads(n_jobs):
         case = read_case(model_or_Y, X, y, groups)
+        case.refit = refit or case.refit
+        check_level(level, case)
         if isinstance(clusters, str):
             case.clusters = None if clusters == "auto" else column_clusters(clusters, case)
         else:
             case.clusters = read_clusters(clusters, len(case.Y))
-        found = examine(case, alpha=alpha, sample=sample, random_state=random_state, reporter=reporter)
+        found = examine(
+            case, level=level, keep=keep, alpha=alpha, sample=sample, random_state=random_state, reporter=reporter
+        )
     if found.map["earned"] == "not earned":
         warn(f"the map is not earned by {case.target_name}: {found.map['earned_reason']}", HonestyWarning)
     return found
 
 
-def check_level(level: str) -> None:
-    """Refuse what needs refits."""
+def check_level(level: str, case: Case) -> None:
+    """Refuse a level that needs maps which cannot be made."""
     check_option(level, "level", LEVELS)
-    if level != "quick":
+    if level == "quick":
+        return
+    if case.refit is None:
         raise ParameterError(
             Message(
-                Argument("level", level), " needs refits of the map, which are not there yet. Use ",
-                Argument("level", "quick"), ".",
+                Argument("level", level), " makes maps of other rows, and it is not known how this map was made. Pass "
+                "refit, a function (X, y, seed) → model, or use ", Argument("level", "quick"), ".",
             ),
             parameter="level",
         )  # fmt: skip
+    if isinstance(case.refit, Remake) and registry.card_of(case.refit.model).supervised and case.fit_y is None:
+        raise ParameterError(
+            Message(Argument("level", level), " fits the model again, with its target. Pass y."), parameter="y"
+        )
 
 
 def examine(
     case: Case,
     *,
+    level: str = "quick",
+    keep: str | os.PathLike[str] | None = None,
     alpha: float = 0.05,
     sample: int | None = SAMPLE,
     random_state: RandomState = None,
     reporter: Reporter | None = None,
 ) -> Diagnosis:
-    """Judge a map without refitting it."""
+    """Judge a map; `check_level` knows whether it can be made again."""
     reporter = Reporter() if reporter is None else reporter
-    n, seeds = len(case.Y), spawn_seeds(random_state, 5)  # of the sample, what is learned, sizes, exchanges, gaps
+    n, seeds = (
+        len(case.Y),
+        spawn_seeds(random_state, 6),
+    )  # of the sample, what is learned, sizes, exchanges, gaps, refits
     if is_sparse(case.plain) and case.plain.shape[1]:  # as many rows as may be filled in
         sample = min(n if sample is None else sample, max(FEWEST, _DENSE_CELLS // case.plain.shape[1]))
     judged = draw_rows(case, sample, seeds[0])
@@ -215,7 +242,20 @@ def examine(
     seen = see_clusters(part, plain, alpha, seeds[2:], guided=case.forest is not None)
     clusters, arranged = seen.clusters, seen.arrangement
     reporter.step("clusters", 1, 1)
-    rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha)
+    again = None
+    if level != "quick":
+        again = make_again(
+            case,
+            side,
+            compared.near_data,
+            judged,
+            level=level,
+            keep=keep,
+            alpha=alpha,
+            seed=seeds[5],
+            reporter=reporter,
+        )
+    rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha, again)
     table = cluster_table(seen, rows["verdict"].to_numpy()[judged])
     gaps = gap_table(seen.gaps, judged)
     labels = np.full(n, NOISE, dtype=np.int64)
@@ -235,8 +275,9 @@ def examine(
         "share_solid": float((verdicts == SOLID).mean()) if len(told) else None,
         "compared_with": where,
         "chance": places.expected / places.k,
-        "level": "quick",
+        "level": level,
         "n_judged": len(judged),
+        **about_refits(again),
     }
     sampled = ""
     if is_sampled:
@@ -251,11 +292,15 @@ def examine(
         arranged,
         leaks,
         gaps=gaps,
+        about=about,
         target=case.target_name,
         n_targets=case.n_targets,
         sampled=sampled,
     )
-    return Diagnosis(rows, table, gaps, about, findings, np.asarray(case.Y), labels, densities(seen.gaps))
+    return Diagnosis(
+        rows, table, gaps, about, findings, np.asarray(case.Y), labels, densities(seen.gaps),
+        other_places(again, case.Y, judged),
+    )  # fmt: skip
 
 
 def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tuple[Side, str]:
@@ -368,6 +413,7 @@ def _rows(
     side: Side,
     where: str,
     alpha: float,
+    again: Again | None = None,
 ) -> pd.DataFrame:
     """One verdict per row, with its evidence."""
     m = len(judged)
@@ -379,12 +425,14 @@ def _rows(
     else:
         verdicts[places.p <= alpha / 5] = SOLID
         verdicts[places.torn >= TORN_SHARE] = CANNOT_TELL
+        if again is not None:
+            verdicts[again.stability.restless > RESTLESS] = RESTLESS_ROW
         verdicts[places.torn >= torn_limit(places.torn)] = TORN
         verdicts[places.p > alpha / 2] = CHANCE
-        verdicts[(novelty >= threshold(m - 1)) & (_robust_z(remote) > _REMOTE)] = FOREIGN
+        verdicts[(novelty >= threshold(m - 1)) & (robust_z(remote) > _REMOTE)] = FOREIGN
         if isinstance(side, Profiles):
             verdicts[side.empty] = CANNOT_TELL
-    reasons = row_reasons(verdicts, places, compared, remote, where, too_few)
+    reasons = row_reasons(verdicts, places, compared, remote, where, too_few, again and again.stability)
     frame = pd.DataFrame(
         {
             "verdict": np.full(n, NOT_JUDGED, dtype=object),
@@ -399,14 +447,6 @@ def _rows(
     hits, back, near, _, own, _ = compared.counts.T
     numbers = [places.p, places.torn, novelty, np.minimum(hits / near, back / own)]
     frame.loc[judged, ["p_place", "torn_share", "novelty", "evidence"]] = np.column_stack(numbers)
+    if again is not None:
+        frame.loc[judged, "restless"] = again.stability.restless
     return frame
-
-
-def _robust_z(remote: FloatArray) -> FloatArray:
-    """The logarithm of each value, in robust standard deviations from the median."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(remote)
-    middle = np.median(logs)
-    spread = 1.4826 * np.median(np.abs(logs - middle))
-    with np.errstate(invalid="ignore"):
-        return np.where(logs == middle, 0.0, (logs - middle) / max(float(spread), 1e-12))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,12 @@ from manifolia.trust.earning import Signal
 from manifolia.trust.leaks import Leak
 from manifolia.trust.places import TORN_SHARE, Compared, RowPlaces
 
+if TYPE_CHECKING:
+    from manifolia.trust.refits import Stability
+
 #: Verdicts on rows, in the order of their codes on the page.
 ROW_VERDICTS = ("not judged", "solid", "torn", "chance", "restless", "foreign", "cannot tell")
-NOT_JUDGED, SOLID, TORN, CHANCE, _, FOREIGN, CANNOT_TELL = ROW_VERDICTS
+NOT_JUDGED, SOLID, TORN, CHANCE, RESTLESS_ROW, FOREIGN, CANNOT_TELL = ROW_VERDICTS
 #: Verdicts on gaps, beside "cannot tell".
 IN_DATA, BY_MAP = "in the data", "made by the map"
 _MOST_FINDINGS = 5
@@ -25,7 +28,13 @@ _NAMED = 3  # rows, columns or clusters that a sentence names
 
 
 def row_reasons(
-    verdicts: Array, places: RowPlaces, compared: Compared, remoteness: Array, where: str, too_few: str
+    verdicts: Array,
+    places: RowPlaces,
+    compared: Compared,
+    remoteness: Array,
+    where: str,
+    too_few: str,
+    again: Stability | None = None,
 ) -> list[str]:
     """Say, for every row, why it has its verdict."""
     reasons = []
@@ -39,6 +48,11 @@ def row_reasons(
             told = f"It is {times} times as far from its nearest rows in the data as these are from theirs."
         elif verdict == TORN:
             told = f"{far} of its {own} nearest rows {where} lie far away from it in the map."
+        elif verdict == RESTLESS_ROW and again is not None:
+            told = (
+                f"In maps of other halves of the rows it lies {again.times[i]:.1f} times as far from its nearest rows "
+                f"{where} as is usual there."
+            )
         elif verdict == CHANCE and back * near < hits * own:
             told = (
                 f"{back} of its {own} nearest rows {where} are among its {int(compared.counts[i, 5])} nearest in the "
@@ -66,6 +80,7 @@ def findings_of(
     leaks: Sequence[Leak],
     *,
     gaps: pd.DataFrame,
+    about: Mapping[str, Any],
     target: str,
     n_targets: int = 1,
     sampled: str,
@@ -94,6 +109,12 @@ def findings_of(
         what = "The gap between" if len(made) == 1 else f"{len(made)} of {len(gaps)} gaps were made by the map:"
         end = " was made by the map." if len(made) == 1 else "."
         found.append((0.9, Finding(f"{what} {_listing(made)}{end}")))
+    if about.get("failed_refits"):
+        failed = about["failed_refits"]
+        maps = "A map" if len(failed) == 1 else f"{len(failed)} maps"
+        found.append((1.1, Finding(f"{maps} of other rows could not be made. The first: {failed[0]}.")))
+    for what, null in about.get("nulls", {}).items():
+        found.append(_of_null(what, null))
     if sampled:
         found.append((3.5, Finding(sampled)))
     return [finding for _, finding in sorted(found, key=lambda pair: pair[0])][:_MOST_FINDINGS]
@@ -120,6 +141,19 @@ def leak_finding(leaks: Sequence[Leak], target: str) -> Finding:
     return Finding(f"{listed} {alone}{each}{nearly}{verb} {target}: {known} known before?{more}", columns=names)
 
 
+def _of_null(what: str, null: Mapping[str, Any]) -> tuple[float, Finding]:
+    """Compare what a map shows with maps of shuffled data."""
+    here, there = null["shown"], null["mean"]
+    if what == "labels":
+        text = (
+            f"Most neighbours have a row's class for {share_of(round(1000 * here), 1000)} of the rows; in {null['n']} "
+        )
+        text += f"maps of shuffled labels for {share_of(round(1000 * there), 1000)} (p = {null['p']:.2f})."
+        return (0.3 if null["p"] > 0.05 else 3.6), Finding(text)
+    text = f"One sees {here:.0f} clusters, and in {null['n']} maps of shuffled columns {there:.1f} on average."
+    return (1.6 if there >= here and here > 1 else 3.6), Finding(text)
+
+
 def _of_rows(rows: pd.DataFrame) -> list[tuple[float, Finding]]:
     """Count the rows by verdict, and name the clearest of those that are not where they belong."""
     judged = rows[rows["verdict"] != NOT_JUDGED]
@@ -130,6 +164,7 @@ def _of_rows(rows: pd.DataFrame) -> list[tuple[float, Finding]]:
     parts = [
         (CHANCE, "lie where chance could have put them", "lies where chance could have put it"),
         (TORN, "are torn from their neighbours", "is torn from its neighbours"),
+        (RESTLESS_ROW, "lie elsewhere in other maps", "lies elsewhere in other maps"),
         (FOREIGN, "are unlike all others", "is unlike all others"),
         (CANNOT_TELL, "cannot be told", "cannot be told"),
     ]
@@ -157,6 +192,8 @@ def chip(about: dict[str, Any], clusters: pd.DataFrame, gaps: pd.DataFrame, find
     if about["earned"] is not None:
         parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(
             about["earned"], f"target {about['earned']}"))  # fmt: skip
+    if about.get("solid_in_all") is not None:
+        parts.append(f"{round(100 * about['solid_in_all'])}% in {about['n_refits']} other maps too")
     telling = [name for finding in findings for name in finding.columns]  # columns that tell the target alone
     if telling:
         parts.append(f"{telling[0] if len(telling) == 1 else f'{len(telling)} columns'} may give it away")
