@@ -139,12 +139,12 @@ def in_units(variable, figure):
     return None if figure is None else figure / sets.CLASS_MEAN.get(variable, 1.0)
 
 
-def cell_of(name, variable, d, paper, found, k, c, setting):
+def cell_of(what, variable, paper, values, setting):
     """A cell of the count: everything on the paper's own sets was looked at while RFPHATE's defaults were chosen."""
     return counts.measured(
         "RF-PHATE",
-        f"{found[0]['name']}: {named(variable)}, {d} dimensions",
-        [run["errors"][k][c] for run in found],
+        what,
+        values,
         paper,
         setting=setting,
         digits=DIGITS.get(variable, 3),
@@ -153,22 +153,24 @@ def cell_of(name, variable, d, paper, found, k, c, setting):
 
 
 def cells_of(name, by_setting):
-    """All cells of a set, those of both settings side by side; an inferred variable is shown and not counted."""
+    """All cells of a set, those of both settings side by side."""
     first = by_setting["default"][0]
     for c, variable in enumerate(first["variables"]):
         for k, (d, paper) in enumerate(zip(dimensions(name), sets.own(variable), strict=False)):
-            here = {
-                setting: cell_of(name, variable, d, in_units(variable, paper), found, k, c, setting)
-                for setting, found in by_setting.items()
-                if found
-            }
-            yield variable, d, in_units(variable, paper), here
+            theirs, here = in_units(variable, paper), {}
+            for setting, found in by_setting.items():
+                what = f"{first['name']}: {named(variable)}, {d} dimensions"
+                here[setting] = (
+                    cell_of(what, variable, theirs, [run["errors"][k][c] for run in found], setting)
+                    if found
+                    else counts.missing("RF-PHATE", what, theirs, "not run", setting=setting)
+                )
+            yield variable, d, theirs, here
 
 
 def report(name, by_setting, counted):
     """The table of a set; its cells are added to what is counted."""
-    found, written = by_setting["default"], by_setting["as written"]
-    first = found[0]
+    first = by_setting["default"][0]
     lines = ["", f"## {first['name']}{' (Table 9)' if name == 'iris' else ''}", ""]
     lines.append(f"{first['shape'][0]} rows, {first['shape'][1]} inputs.")
     for setting, some in by_setting.items():
@@ -185,14 +187,14 @@ def report(name, by_setting, counted):
             counted += here.values()
         shown = []
         for setting in counts.SETTINGS:
-            one = here.get(setting)
-            if one is None:
-                shown += ["", "", ""]
+            one = here[setting]
+            if one.absent:
+                shown += ["", "", "not run"]
                 continue
             error = "" if one.error is None else f"{one.error:.2g}"
             shown += [f"{one.ours:.4g}", error, "not counted" if aside else counts.outcome(one)]
         lines.append(f"| {named(variable)} | {d} | {paper:.4g} | {' | '.join(shown)} |")
-    return lines if written else [*lines, "", "Not run as written."]
+    return lines
 
 
 NOTES = """

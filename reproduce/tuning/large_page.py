@@ -5,7 +5,20 @@ from __future__ import annotations
 import numpy as np
 from reproduce._shared.markdown import head, line, spread
 from reproduce.tuning import figures
-from reproduce.tuning.page import NEAR, TITLES, budget, chosen, claim, each, error, least, picture, place, quartiles
+from reproduce.tuning.page import (
+    NEAR,
+    TITLES,
+    budget,
+    cell,
+    chosen,
+    claim,
+    each,
+    error,
+    least,
+    picture,
+    place,
+    quartiles,
+)
 
 METHODS = {"tsne": "t-SNE", "featuremap": "UMAP"}
 FOUR = ("gp-ei", "gp-pi", "gp-lcb", "forest")  # the paper's surrogates
@@ -134,7 +147,8 @@ def map_verdicts(found, papers):
     tuned, usual = (np.array([run["figures"] for run in maps[way]["runs"]]) for way in ("same fraction", "default"))
 
     def against(what, paper, ours, theirs, sign):
-        return claim(what, paper, sign * ours, sign * theirs, f"{ours.mean():.3f} against {theirs.mean():.3f}")
+        *shown, one = claim(what, paper, ours, theirs, f"{ours.mean():.3f} against {theirs.mean():.3f}")
+        return (*shown, one._replace(higher=sign < 0))
 
     ours = delivered(maps, 0)
     return [
@@ -153,11 +167,13 @@ def search_place(found, curve, name):
     ends = [c / found["n"] for surrogate in FOUR for c in chosen(found["studies"][surrogate])]
     share = float(np.median(ends))
     there = int(np.argmin(np.abs(np.log(places / share))))
-    said = "won" if max(share / at, at / share) <= NEAR else "lost"
-    if said == "lost" and values[there].mean() - low <= 2 * np.hypot(se, error(values[there])):
-        said = "tied"
-    return (f"{name}: where the searches end (median of four surrogates) and the grid's optimum", "0.45 and 0.47",
-            f"{share:.3f} ({min(ends):.3f} to {max(ends):.3f}) and {at:.3f}", said)  # fmt: skip
+    what = f"{name}: where the searches end (median of four surrogates) and the grid's optimum"
+    found_there = cell(
+        what, float(values[there].mean()), float(low), error=float(np.hypot(se, error(values[there]))),
+        n=values.shape[1], holds=bool(max(share / at, at / share) <= NEAR),
+    )  # fmt: skip
+    ends_at = f"{share:.3f} ({min(ends):.3f} to {max(ends):.3f}) and {at:.3f}"
+    return (what, "0.45 and 0.47", ends_at, found_there)
 
 
 def convergence_panels(found):

@@ -6,7 +6,7 @@ import functools
 import textwrap
 
 import numpy as np
-from reproduce._shared import markdown, tallies
+from reproduce._shared import counts, markdown
 from reproduce._shared.markdown import head, line, spread
 from reproduce.tuning import figures
 from reproduce.tuning.studies import FULL, N_PILOT
@@ -36,13 +36,12 @@ what it says: 1,000 iterations from a random start, the schedule of scikit-learn
 (`reproduce/tuning/exact_tsne.py`, which ends at the same divergence as scikit-learn's within its scatter). UMAP is
 `FeatureMAP(layout="edges", density_weight=0)` from its own start; only its sampling is random.
 
-Verdicts. A figure is won if ours is at or better than the paper's, tied if within two standard errors, else lost. The
-place of an optimum is won if ours is within a factor of 1.35 of the paper's (a search's: of the grid's), tied if the
-loss at that other place is within two standard errors of the least, else lost. A claim ("tuned is as good as the grid")
-is won if it holds in the mean over batches (or over the runs on all rows), tied if it fails by less than two standard
-errors, else lost. Where there is one batch only, no claim is tied. That one sensitivity is above another is won or
-lost if their intervals do not overlap, else tied. Spreads of {samples} samples are tied within a
-factor of 1.5.
+Cells. A figure is compared with the paper's, a claim ("tuned is as good as the grid") by its two figures here, over
+batches or runs. The place of an optimum is a claim that holds if ours is within a factor of 1.35 of the paper's (a
+search's: of the grid's); else the loss at that other place is compared with the least. That one sensitivity is above
+another holds if their intervals do not overlap. That {samples} samples vary less holds if their spread is less by a
+factor of 1.5. A table that the tuner refuses is lost. All is by the tuner's defaults; the paper's own search, ten runs
+of every setting, was not run.
 """
 QUICK = """
 A quick run: fewer searches, thinner grids and smaller samples than in the pages of the documentation.
@@ -58,14 +57,19 @@ def protocol(scale):
     return lines + "\n\n".join(textwrap.fill(one, 120) for one in paragraphs).split("\n")
 
 
-def tally(verdicts):
-    return tallies.tally({word: sum(said == word for *_, said in verdicts) for word in tallies.WORDS})
+def cell(what, ours, theirs, *, error=None, n=1, **more):
+    """A cell of the count; losses unless said otherwise, of which less is better."""
+    return counts.Cell("Bayesian tuning", what, "default", ours, theirs, error=error, seeds=n, **more)
 
 
 def summary(verdicts):
-    """Every figure and claim of the paper that was computed, with its verdict."""
-    lines = head("what", "paper", "ours", "verdict")
-    return [*lines, *(line(*one) for one in verdicts), ""]
+    """Every figure and claim of the paper that was computed, with its outcome; what is not counted has no cell."""
+    lines = head("what", "paper", "ours", "outcome")
+    shown = [
+        (what, paper, ours, "not counted" if one is None else counts.outcome(one))
+        for what, paper, ours, one in verdicts
+    ]
+    return [*lines, *(line(*one) for one in shown), ""]
 
 
 def error(values):
@@ -85,18 +89,18 @@ def place(what, curve, name, paper):
     values, places = np.array(curve[name]), figures.fractions(curve)
     at, low, se = least(curve, name)
     there = int(np.argmin(np.abs(np.log(places / paper))))
-    behind = values[there].mean() - low
-    said = "won" if max(at / paper, paper / at) <= NEAR else "lost"
-    if said == "lost" and behind <= 2 * np.hypot(se, error(values[there])):
-        said = "tied"
-    return (what, f"{paper:g} of n", f"{at:.2f}; at the paper's place {behind:+.3f} above the least", said)
+    other = values[there].mean()
+    found = cell(
+        what, other, low, error=float(np.hypot(se, error(values[there]))), n=values.shape[1],
+        holds=bool(max(at / paper, paper / at) <= NEAR),
+    )  # fmt: skip
+    return (what, f"{paper:g} of n", f"{at:.2f}; at the paper's place {other - low:+.3f} above the least", found)
 
 
 def claim(what, paper, ours, theirs, text):
     """Whether ours is as low as theirs, in the mean over batches."""
-    behind, se = np.mean(ours) - np.mean(theirs), np.hypot(error(ours), error(theirs))
-    said = "won" if behind <= 0 else ("tied" if behind <= 2 * se else "lost")
-    return (what, paper, text, said)
+    se, n = float(np.hypot(error(ours), error(theirs))), min(np.size(ours), np.size(theirs))
+    return (what, paper, text, cell(what, float(np.mean(ours)), float(np.mean(theirs)), error=se, n=n))
 
 
 def each(studies, key):
@@ -185,7 +189,7 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
     places = (("AUC", "auc_r_nx", 0.15), ("NMI", "nmi", 0.16), ("average ratio", "distance_ratio", 0.75))
     found_there = [place(f"two clusters: optimum by {label}", curve, name, at) for label, name, at in places]
     verdicts = [
-        *((*one[:3], "not counted") for one in found_there),
+        *((*one[:3], None) for one in found_there),
         claim("two clusters: seen 1 − NMI, tuned against grid", "0.537 against 0.541", each(ei, "observed"),
               each(grid, "observed"), seen),
         claim("two clusters: true 1 − NMI, tuned against grid", "not given", each(ei, "true"), each(grid, "true"),
@@ -254,7 +258,8 @@ def coil(found, images, scale):
         claim("COIL, a third: true 1 − AUC, tuned against grid", "as good", each(studies, "true"), each(grid, "true"),
               f"{true}, {runs}"),
         ("COIL: leverage samples vary less than uniform ones", "yes", f"{leverage:.3f} against {uniform:.3f}",
-         "won" if 1.5 * leverage < uniform else ("tied" if leverage < 1.5 * uniform else "lost")),
+         cell("COIL: leverage samples vary less than uniform ones", float(leverage), float(uniform), n=scale.samples,
+              holds=bool(1.5 * leverage < uniform))),
     ]  # fmt: skip
     shown = {f"perplexity {p}": (one["Y"], one["y"]) for p, one in found["maps"].items()}
     figures.draw_maps(shown, images / "coil-maps.png")
@@ -280,10 +285,11 @@ def umap(found, images, scale):
         lines.append(line(names[key], f"{share:.2f}", settings[at, 1], f"{means[at]:.3f}", f"{means[there]:.3f}"))
         if key.startswith("featuremap"):
             same = max(share / 0.1, 0.1 / share) <= NEAR and abs(settings[at, 1] - 0.25) <= 0.15
-            close = means[there] - means[at] <= 2 * np.hypot(error(values[at]), error(values[there]))
-            verdicts.append((f"UMAP, {names[key]}: optimum by AUC", "0.1 and 0.25",
+            what, se = f"UMAP, {names[key]}: optimum by AUC", float(np.hypot(error(values[at]), error(values[there])))
+            verdicts.append((what, "0.1 and 0.25",
                              f"{share:.2f} and {settings[at, 1]:g}; there {means[there] - means[at]:+.3f}",
-                             "won" if same else ("tied" if close else "lost")))  # fmt: skip
+                             cell(what, float(means[there]), float(means[at]), error=se, n=values.shape[1],
+                                  holds=bool(same))))  # fmt: skip
     studies, grid = found["studies"], found["grid"]
     lines += [
         "",
@@ -296,7 +302,8 @@ def umap(found, images, scale):
     seen, true = each(studies, "observed"), each(studies, "true")
     verdicts += [
         ("UMAP, COIL, a third: seen 1 − AUC of the search", "0.341", f"{seen.mean():.3f}",
-         "won" if seen.mean() <= 0.341 else "lost"),
+         cell("UMAP, COIL, a third: seen 1 − AUC of the search", float(seen.mean()), 0.341, error=error(seen),
+              n=len(seen))),
         claim("UMAP, COIL, a third: true 1 − AUC, tuned against grid", "0.341 against 0.351 (seen)", true,
               each(grid, "true"), f"{true.mean():.3f} against {each(grid, 'true').mean():.3f}"),
     ]  # fmt: skip
@@ -312,19 +319,20 @@ def sobol_verdicts(tables):
         ("coil:third", "COIL, a third", "0.014 against 0.005", "1.51 against 1.01"),
     )
     for key, name, first, total in claims:
-        if "refused" in tables[f"{key} design"]:
-            continue
-        rows = {row["parameter"]: row for row in tables[f"{key} design"]["table"]}
+        refused = "refused" in tables[f"{key} design"]
+        rows = {} if refused else {row["parameter"]: row for row in tables[f"{key} design"]["table"]}
         for index, big, small, paper in (("S1", "n_neighbors", "min_dist", first),
                                          ("ST", "min_dist", "n_neighbors", total)):  # fmt: skip
+            what = f"UMAP, {name}: {index} of {big} above that of {small}"
+            if refused:
+                verdicts.append(
+                    (what, paper, "refused", cell(what, None, None, n=0, why="the tuner refuses the table"))
+                )
+                continue
             one, other = rows[big], rows[small]
-            said = "tied"
-            if one[f"{index} low"] > other[f"{index} high"]:
-                said = "won"
-            elif one[f"{index} high"] < other[f"{index} low"]:
-                said = "lost"
-            verdicts.append((f"UMAP, {name}: {index} of {big} above that of {small}", paper,
-                             f"{one[index]:.2f} against {other[index]:.2f}", said))  # fmt: skip
+            holds = one[f"{index} low"] > other[f"{index} high"]
+            found = cell(what, float(one[index]), float(other[index]), higher=True, holds=bool(holds))
+            verdicts.append((what, paper, f"{one[index]:.2f} against {other[index]:.2f}", found))
     return verdicts
 
 

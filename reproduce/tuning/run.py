@@ -25,6 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from reproduce._shared import counts
 from reproduce.tuning import large_page, page
 from reproduce.tuning.data import Pooled, carried, load, measure
 from reproduce.tuning.large import SURROGATES, large
@@ -249,7 +250,7 @@ def main():
     top = [
         "# Tuning",
         "",
-        page.tally(verdicts),
+        *counts.head([one for *_, one in verdicts if one is not None]),
         "",
         stamp(),
         "",
@@ -262,6 +263,8 @@ def main():
     print("\n".join(top))
     if arguments.out:
         arguments.out.write_text("\n".join(top + lines) + "\n", encoding="utf-8")
+        cells = [one for *_, one in verdicts if one is not None]
+        counts.record(arguments.out.parent, "tuning", cells)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from manifolia.explain.gradients import correlation_arrows
 from manifolia.explain.pullback import pullback
 from manifolia.layout.coarse import CoarseForce
 from manifolia.layout.density import DensityTerm
-from manifolia.layout.edge_sgd import edge_layout
+from manifolia.layout.edge_sgd import curve_parameters, edge_layout
 from manifolia.layout.forces import Schedule, neighbor_forces, resized
 from manifolia.layout.initialize import pca_start
 from manifolia.metrics import arrow_fidelity, knn_accuracy, trustworthiness
@@ -83,8 +83,9 @@ def test_density_weight_raises_the_radius_correlation(digits):
 
 def test_arrows_of_the_default_gauge_are_the_truest(digits, fitted):
     X = digits[0]
-    embedded = mf.FeatureMAP(random_state=0, n_epochs=200, gauge="embedded").fit(X)
-    np.testing.assert_array_equal(embedded.embedding_, fitted.embedding_)
+    held = {"init": fitted.embedding_, "n_epochs": 0, "density_weight": 0.0, "layout": "edges"}
+    embedded = mf.FeatureMAP(random_state=0, gauge="embedded", **held).fit(X)
+    np.testing.assert_allclose(embedded.embedding_, fitted.embedding_, rtol=1e-6)
     assert embedded.pullback_.shape == (700, 2, 2)
     Y = fitted.embedding_
     truth = {
@@ -97,6 +98,47 @@ def test_arrows_of_the_default_gauge_are_the_truest(digits, fitted):
     assert truth["smooth"] > truth["regression"]
     assert abs(truth["embedded"]) < 0.15
     assert truth["regression"] > truth["correlation"] + 0.2
+
+
+def test_densities_along_embedded_gauges_are_those_of_equation_14(digits):
+    """The paper projects along its embedded tangent spaces: radii of Eq. (14), correlations of Eq. (21)."""
+    X = digits[0]
+    models = [small(gauge="embedded", density_weight=w, n_epochs=100).fit(X) for w in (0.0, 0.1, 0.5)]
+    assert [model.layout_ for model in models] == ["grid", "edges", "edges"]
+    model = models[-1]
+    a, b = curve_parameters(model.min_dist, 1.0)
+    edges = model.graph_.tocoo()
+    z = (model.embedding_[edges.col] - model.embedding_[edges.row]).astype(np.float64)
+    Q = 1.0 / (1.0 + a * (z**2).sum(axis=1) ** b)
+    along = np.einsum("ec,ecl->el", z, model.gauges_[edges.row])  # column l of a gauge is v_il
+    mass = np.bincount(edges.row, weights=Q)
+    for direction in range(2):
+        radii = np.bincount(edges.row, weights=Q * along[:, direction] ** 2) / mass
+        logs = np.log(model.singular_values_[:, direction] ** 2), np.log(radii)
+        expected = np.corrcoef(*logs)[0, 1]
+        assert model.radius_correlation_[direction] == pytest.approx(expected, abs=2e-3)
+    found = [one.radius_correlation_.mean() for one in models[1:]]
+    assert found[0] + 0.1 < found[1]
+
+
+def test_the_grid_has_no_density_term_along_embedded_gauges(digits):
+    X = digits[0][:200]
+    with pytest.raises(ValueError, match="layout='grid' has no density term along embedded gauges"):
+        small(gauge="embedded", layout="grid").fit(X)
+    plain = {"density_weight": 0.0, "n_epochs": 30}
+    one, other = small(gauge="embedded", layout="grid", **plain).fit(X), small(**plain).fit(X)
+    np.testing.assert_array_equal(one.embedding_, other.embedding_)
+    assert one.layout_ == other.layout_ == "grid"
+
+
+def test_the_share_captured_and_the_most_directions_decide_the_dimensions(digits):
+    X = digits[0][:200]
+    dims = [small(n_epochs=5, captured=share, max_dim=10).fit(X).intrinsic_dim_ for share in (0.4, 0.8, 0.95)]
+    assert dims[0] < dims[1] < dims[2]
+    assert small(n_epochs=5, captured=0.95, max_dim=3).fit(X).intrinsic_dim_ == 3
+    for wrong in ({"captured": 0.0}, {"captured": 1.1}, {"max_dim": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must"):
+            small(**wrong).fit(X)
 
 
 def test_reliable_arrows_are_truer(digits, fitted):

@@ -4,13 +4,13 @@
    basis gets a rotation R_i such that V_i R_i is nearly V_j R_j along the graph: first along a spanning tree of the
    best aligned edges, then by power iterations over all edges.
 2. The turned bases, flattened, are rows with cosine distances (Eq. 7); their fuzzy graph is Eq. (8), and it is laid out
-   in c² dimensions (Eq. 9 to 11).
+   in c² dimensions by cosine distance (Eq. 9 to 11): points are directions there, moved by their angles alone.
 3. The c × c numbers of each point are made orthonormal.
 
 Departures from the paper. Without step 1 the signs of the directions are arbitrary and Eq. (7) is 0 on average whatever
 the data; the paper does not say how it orients them. Eq. (5) prints V_j V_iᵀ, a p × p matrix, for V_iᵀ V_j. Eq. (11)
-alone attracts only and is least for equal gauges; the layout here also repels, as the t-SNE or UMAP that the paper's
-A.1.4 feeds with flattened bases do.
+attracts only (Eq. 35 and 36) and is least for equal gauges, which the descent comes near to on a closed surface: the
+order of the angles is kept, not their size. With UMAP's repulsion beside it the order was kept half as well.
 
 ======  ==============================================  =============
 symbol  meaning                                         shape
@@ -38,7 +38,7 @@ from manifolia._core.types import FloatArray, IntArray, RandomState, Sparse
 from manifolia.affinity.fuzzy import fuzzy_graph
 from manifolia.explain.pullback import Pullback, nearest_frame
 from manifolia.layout.edge_sgd import edge_layout
-from manifolia.layout.initialize import pca_start
+from manifolia.layout.initialize import direction_start
 from manifolia.neighbors import kneighbors
 from manifolia.operators.tangent import TangentSpaces, bases
 
@@ -72,11 +72,12 @@ def embedded_gauges(
     rotations = synchronize(V, graph)
     flat = np.matmul(V, rotations).astype(np.float32).reshape(n, -1)
     del V
-    search_seed, start_seed, layout_seed = spawn_seeds(random_state, 3)
+    search_seed, layout_seed = spawn_seeds(random_state, 2)
     near = kneighbors(flat, spaces.indices.shape[1], metric="cosine", random_state=search_seed)
     angles = fuzzy_graph(near).graph  # Eq. (8)
-    start = pca_start(flat, c * c, random_state=start_seed)
-    placed = edge_layout(angles, start, random_state=layout_seed).Y
+    start = direction_start(flat, c * c)
+    # Eq. (9) to (11): their derivative attracts only, Eq. (35) and (36)
+    placed = edge_layout(angles, start, by_angle=True, n_negatives=0, repulsion=0.0, random_state=layout_seed).Y
     return EmbeddedGauges(rotations, nearest_frame(placed.reshape(n, c, c)))
 
 
@@ -128,6 +129,12 @@ def embedded_pullback(embedded: EmbeddedGauges, reliability: FloatArray) -> Pull
     """Make arrows of embedded gauges: F_i (V_i R_i)ᵀ e_f."""
     gauges = np.matmul(embedded.frames, np.ascontiguousarray(embedded.rotations.transpose(0, 2, 1)))
     return Pullback(gauges, gauges, reliability)
+
+
+def embedded_directions(embedded: EmbeddedGauges) -> FloatArray:
+    """Where each tangent direction points to in the map, one row per direction: v_il of Eq. (14)."""
+    gauges = np.matmul(embedded.frames, embedded.rotations.transpose(0, 2, 1))
+    return np.ascontiguousarray(gauges.transpose(0, 2, 1))
 
 
 def place_gauges(

@@ -11,7 +11,8 @@ edges.
 
 Departures from the paper. σ² belongs to weights that add up to 1: in print it grows with Σ_j P_ij, while R does not.
 The gauges come from a regression of the map on the tangent coordinates, renewed every few epochs: gauges embedded apart
-from the points have no reason to agree with them, and act as random ones. Edges are not drawn, so the factor Z/(m P_ij)
+from the points have no reason to agree with them, and act as random ones. Given gauges, as the paper's step of
+projecting along embedded tangent spaces has them, are held still. Edges are not drawn, so the factor Z/(m P_ij)
 of Eq. (34) is replaced by its expectation, which keeps λ in the paper's units: there an edge is visited in P_ij / max P
 of the epochs, from both of its ends, so that a point gets λ · 2 Z / (m max P) · m ∂ρ/∂y per epoch, Z = Σ_ij P_ij.
 """
@@ -49,6 +50,7 @@ class DensityTerm(NamedTuple):
     # standard deviation over seeds is 0.001 to 0.002 for either method
     weight: float = 0.03
     fraction: float = 0.3  # Share of the epochs, the last ones, in which the term acts
+    gauges: FloatArray | None = None  # (n, d, n_components): v_il, orthonormal rows; None: by regression
 
 
 class DensityReport(NamedTuple):
@@ -98,6 +100,12 @@ class RunningDensity:
         self._graph, self._table = graph, table
         self._n_components = n_components
         self._gauges = np.zeros((n, self.n_directions, width), dtype=np.float32)
+        self._given = term.gauges is not None
+        if term.gauges is not None:
+            wanted = (n, self.n_directions, n_components)
+            if term.gauges.shape != wanted:
+                raise ValueError(f"the density term must have gauges of shape {wanted}, got {term.gauges.shape}.")
+            self._gauges[:, :, :n_components] = term.gauges
         self._radii = np.zeros((n, self.n_directions))
         self._mass = np.zeros(n)
         self._records = np.zeros((n, self.n_directions * (width + 1) + 1), dtype=np.float32)
@@ -120,7 +128,7 @@ class RunningDensity:
         from manifolia.kernels.density import density_gauges, density_radii
 
         blocks = crew.pieces(Y.shape[0])
-        if self._age % _RENEWAL == 0:
+        if not self._given and self._age % _RENEWAL == 0:
             crew.run(
                 lambda rows: density_gauges(
                     self._indices,

@@ -50,6 +50,7 @@ N_NEGATIVES, REPULSION = 3, 2.0
 _STAGE = "layout"
 _SMALL, _MANY_EPOCHS, _FEW_EPOCHS = 10_000, 500, 200  # UMAP's rule
 _FIRST_STEP = 1.0
+_FIRST_TURN = 0.1  # of directions, which are 2 apart at most
 _NEAR = 0.001  # UMAP's guard of the repulsion at distance 0
 _KEEP_MEAN, _KEEP_SQUARE = 0.5, 0.9  # Adam's decays, those of the kernel
 _UMAP_DRAWS = 5  # points per edge and epoch, each with weight 1, in UMAP
@@ -111,6 +112,7 @@ def edge_layout(
     repulsion: float = REPULSION,
     density: DensityTerm | None = None,
     extra: ExtraForce | None = None,
+    by_angle: bool = False,
     random_state: RandomState = None,
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
@@ -120,21 +122,26 @@ def edge_layout(
     `n_negatives` random points repel per edge of the largest weight and epoch; more of them make the forces smoother,
     not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. `extra` is a further
     force.
+    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. With `by_angle` points
+    are directions, rows of length 1, and what counts is their cosine distance.
     """
     Y0 = check_map(start, name="start")
     a, b = curve_parameters(min_dist, spread)
-    table = force_table(a, b, push_per_draw(repulsion, n_negatives))
+    push = push_per_draw(repulsion, n_negatives)
+    # Between rows of length 1, s = 2 (1 − cos): 1 + a (1 − cos)^{2b} = 1 + a 2^{−2b} s^{2b}, Eq. (10).
+    table = force_table(a * 2.0 ** (-2.0 * b), 2.0 * b, push) if by_angle else force_table(a, b, push)
     if isinstance(n_epochs, str) and n_epochs == "auto":
         n_epochs = _MANY_EPOCHS if Y0.shape[0] <= _SMALL else _FEW_EPOCHS
     total = check_number(n_epochs, "n_epochs", low=0, integer=True, hint='Or pass "auto".')
     reporter = callback if isinstance(callback, Reporter) else Reporter(callback)
     edges = check_graph(graph, Y0.shape[0], n_negatives=n_negatives)
-    Y = padded(Y0)
+    Y = padded(directions(Y0) if by_angle else Y0)
     running = None
     if density is not None:
         running = RunningDensity(density, edges, table, n_components=Y0.shape[1], width=Y.shape[1])
     with team(n_jobs) as crew:
         Y, done = _descend(crew, edges, table, Y, running, extra, total, as_key(random_state), reporter)
+        Y, done = _descend(crew, edges, table, Y, running, total, as_key(random_state), reporter, by_angle=by_angle)
         report = None if running is None else running.report(crew, Y)
     return EdgeLayout(Y[:, : Y0.shape[1]].astype(Y0.dtype), a, b, done, report)
 
@@ -149,6 +156,8 @@ def _descend(
     n_epochs: int,
     key: np.uint64,
     reporter: Reporter,
+    *,
+    by_angle: bool,
 ) -> tuple[FloatArray, int]:
     """Run the epochs; return the positions and how many epochs were run."""
     from manifolia.kernels.edge_sgd import edge_epoch
@@ -157,7 +166,7 @@ def _descend(
     moments = np.zeros((Y.shape[0], 2, Y.shape[1]), dtype=np.float32)
     nothing = np.zeros((0, Y.shape[1]), dtype=np.float32)
     pair = (Y, np.empty_like(Y))
-    rates = adam_rates(n_epochs)
+    rates = adam_rates(n_epochs, _FIRST_TURN if by_angle else _FIRST_STEP)
     first = n_epochs if running is None else running.first(n_epochs)
     for epoch in range(n_epochs):
         before, after = pair[epoch % 2], pair[(epoch + 1) % 2]
@@ -167,9 +176,18 @@ def _descend(
             extra = pull + extra if len(extra) else pull
         run = functools.partial(edge_epoch, edges, table, extra, key, epoch, rates[epoch], before, moments, after)
         crew.run(lambda rows, run=run: run(rows.start, rows.stop), blocks)  # type: ignore[misc]
+        if by_angle:
+            after[:] = directions(after)
         if reporter.is_heard and reporter.update(_STAGE, epoch + 1, n_epochs):
             return after, epoch + 1
     return pair[n_epochs % 2], n_epochs
+
+
+def directions(Y: FloatArray) -> FloatArray:
+    """Rows of length 1; one at the origin becomes the first axis."""
+    length = np.sqrt((np.asarray(Y, dtype=np.float64) ** 2).sum(axis=1, keepdims=True))
+    axis = np.eye(1, Y.shape[1])
+    return np.where(length > 0.0, Y / np.where(length > 0.0, length, 1.0), axis).astype(Y.dtype)
 
 
 def adam_rates(n_epochs: int, first_step: float = _FIRST_STEP) -> FloatArray:

@@ -56,6 +56,14 @@ def pca_start(
     return _finished(Y, random_state).astype(X.dtype)
 
 
+def direction_start(X: FloatArray, n_components: int) -> FloatArray:
+    """Start at the leading components about the origin, whose products are nearest to those of the rows."""
+    axes = _principal_axes(X, np.zeros(X.shape[1]), min(n_components, *X.shape))
+    Y = np.zeros((X.shape[0], n_components), dtype=X.dtype)
+    Y[:, : axes.shape[1]] = np.concatenate(map_blocks(lambda rows: X[rows] @ axes, row_blocks(X.shape[0])))
+    return Y
+
+
 def _principal_axes(X: Any, mean: FloatArray, n_axes: int) -> FloatArray:
     """Return orthonormal principal axes as columns, by subspace iteration from a fixed start."""
     p = X.shape[1]

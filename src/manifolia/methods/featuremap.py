@@ -51,7 +51,7 @@ from manifolia._core.warnings import warn
 from manifolia.affinity.fuzzy import check_neighbors, fuzzy_graph, mean_neighbor_distance, memberships
 from manifolia.exceptions import ParameterError
 from manifolia.explain import gradients
-from manifolia.explain.embedded import embedded_gauges, embedded_pullback, place_gauges
+from manifolia.explain.embedded import embedded_directions, embedded_gauges, embedded_pullback, place_gauges
 from manifolia.explain.pullback import Pullback, pullback
 from manifolia.extension.anchored import MapField, map_field, place_anchored, place_in_field
 from manifolia.extension.novelty import remoteness, tail_share, threshold
@@ -67,9 +67,7 @@ from manifolia.neighbors.rows import largest_value
 from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 
-_MAX_DIM = 7  # tangent directions kept: 15 neighbours do not show more
 _MOST = 1e18  # larger values have squares that single precision cannot hold
-_CAPTURED = 0.8  # share of a neighbourhood's variance that its directions capture
 _THREAD_BYTES = 12e6  # that a thread works with
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 _MOST_GRID = 3  # components of a map whose forces have a grid
@@ -119,7 +117,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     gauge : {"auto", "regression", "embedded"}, default="auto"
         What arrows are made of. ``"regression"``, which ``"auto"`` takes, ties the tangent spaces to the map; its
         arrows point where features grow. ``"embedded"`` is the paper's, which embeds the tangent spaces by themselves;
-        its arrows are no better than random ones and are there to reproduce the paper.
+        its arrows are no better than random ones and are there to reproduce the paper. The density term, too, then
+        measures along these directions, as the paper projects, for which the layout is ``"edges"``.
     metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
         Distance by which neighbours are found. Tangent spaces are always of the features themselves. Sparse data takes
         the first two.
@@ -129,6 +128,10 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     center : {"mean", "point"}, default="mean"
         Where neighbourhoods are centred for the tangent spaces: at their mean, or at the point itself as in the paper,
         where the first direction is mostly the point's own noise.
+    captured : float, default=0.8
+        Share of the variance of a neighbourhood that its tangent directions capture; it decides `intrinsic_dim_`.
+    max_dim : int, default=7
+        The most tangent directions of a point; `n_components` if that is more.
     pca : int or None, default=None
         Reduce the data to this many principal components first. Importances and arrows are carried back to the
         features.
@@ -158,9 +161,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     reliability_ : ndarray of shape (n,)
         Share, between 0 and 1, of a neighbourhood's variance in the tangent space that the map shows.
     intrinsic_dim_ : int
-        d: directions that capture 80 % of the variance of a neighbourhood, the median over points.
+        d: directions that capture the share `captured` of the variance of a neighbourhood, the median over points.
     intrinsic_dims_ : ndarray of shape (n,)
-        The same, point by point, at most 7 (or `n_components`).
+        The same, point by point, at most `max_dim` (or `n_components`).
     singular_values_ : ndarray of shape (n, m)
         Extents of a neighbourhood along its tangent directions.
     radius_correlation_ : ndarray of shape (n_components,)
@@ -212,6 +215,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         metric: str = "euclidean",
         init: str | FloatArray = "auto",
         center: str = "mean",
+        captured: float = 0.8,
+        max_dim: int = 7,
         pca: int | None = None,
         neighbors: Neighbors | None = None,
         random_state: RandomState = None,
@@ -230,6 +235,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.metric = metric
         self.init = init
         self.center = center
+        self.captured = captured
+        self.max_dim = max_dim
         self.pca = pca
         self.neighbors = neighbors
         self.random_state = random_state
@@ -291,6 +298,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             reporter.step("tangent spaces", 0, 1)
             spaces = tangent_spaces(
                 Z, found.indices, graph.weights, center=self.center, captured=_CAPTURED, max_dim=max(_MAX_DIM, c)
+                Z, near.indices, graph.weights, center=self.center, captured=self.captured, max_dim=max(self.max_dim, c)
             )
             reporter.step("tangent spaces", 1, 1)
 
@@ -311,6 +319,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction)
             how = {"density": term, "callback": reporter, **anchored(nearby)}
             Y, n_epochs, density = self._lay_out(Z, graph.graph, start, layout_seed, how)
+            along = None if embedded is None else embedded_directions(embedded)
+            term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction, gauges=along)
+            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, reporter)
             embedding = Y.astype(Z.dtype, copy=False)
 
             # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
@@ -545,16 +556,23 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         check_number(self.n_neighbors, "n_neighbors", low=2, integer=True)
         check_number(self.min_dist, "min_dist", low=0.0, high=1.0)
-        if self._layout_name() == "grid" and self.min_dist != _MIN_DIST:
-            warn(f"min_dist={self.min_dist} has no effect: layout='grid' has no least distance. Set layout='edges'.")
         check_number(self.density_weight, "density_weight", low=0.0, hint="0 gives a map without the term.")
         check_number(self.density_fraction, "density_fraction", low=0.0, high=1.0)
+        if self._layout_name() == "grid" and self.min_dist != _MIN_DIST:
+            warn(f"min_dist={self.min_dist} has no effect: layout='grid' has no least distance. Set layout='edges'.")
         check_number(self.n_epochs, "n_epochs", low=0, integer=True, hint="Or use 'auto'.", word="auto")
         check_option(self.gauge, "gauge", ("auto", "regression", "embedded"))
+        if self.layout == "grid" and self._is_projected():
+            raise ParameterError(
+                "layout='grid' has no density term along embedded gauges. Use layout='edges', or density_weight=0.",
+                parameter="layout",
+            )
         check_option(self.metric, "metric", ("euclidean", "cosine", "manhattan"))
         if isinstance(self.init, str):
             check_option(self.init, "init", ("auto", "pca", "spectral"))
         check_option(self.center, "center", ("mean", "point"))
+        check_number(self.captured, "captured", low=0.0, high=1.0, open_low=True)
+        check_number(self.max_dim, "max_dim", low=1, integer=True)
         if self.pca is not None:
             check_number(self.pca, "pca", low=1, integer=True, hint="None uses the features as they are.")
         check_bool(self.verbose, "verbose")
@@ -582,6 +600,12 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _layout_name(self) -> str:
         """Which layout is used."""
         return self.layout if self.layout != "auto" else "grid" if self.n_components <= _MOST_GRID else "edges"
+        by_grid = self.n_components <= _MOST_GRID and not self._is_projected()
+        return ("grid" if by_grid else "edges") if self.layout == "auto" else self.layout
+
+    def _is_projected(self) -> bool:
+        """Whether the density term measures along embedded tangent spaces, as the paper projects."""
+        return self.gauge == "embedded" and self.density_weight > 0.0 and self.density_fraction > 0.0
 
     def _lay_out(
         self, Z: Any, graph: Any, start: FloatArray, seed: int, how: dict[str, Any]
@@ -633,6 +657,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             new.weights,
             query=new.Q,
             center=self.center,
+            captured=self.captured,
             max_dim=self._spaces.coordinates.shape[2],
             dim=self.intrinsic_dim_,
         )
@@ -715,7 +740,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         n, d = X.shape
         k, c = min(self.n_neighbors, max(n - 1, 1)), self.n_components
         width, reduced = (d, 0.0) if self.pca is None else (min(self.pca, d), 16.0 * n * (d + min(self.pca, d)))
-        m = max(_MAX_DIM, c)
+        m = min(max(self.max_dim, c), k)
         neighbours = 24.0 * k  # indices, distances, strengths
         graph = 8.0 * 8 * k  # both directions, and what their union takes
         tangent = 12.0 * k * m + 16 * m
