@@ -121,9 +121,7 @@ def edge_layout(
 
     `n_negatives` random points repel per edge of the largest weight and epoch; more of them make the forces smoother,
     not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. `extra` is a further
-    force.
-    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. With `by_angle` points
-    are directions, rows of length 1, and what counts is their cosine distance.
+    force. With `by_angle` points are directions, rows of length 1, and what counts is their cosine distance.
     """
     Y0 = check_map(start, name="start")
     a, b = curve_parameters(min_dist, spread)
@@ -140,8 +138,9 @@ def edge_layout(
     if density is not None:
         running = RunningDensity(density, edges, table, n_components=Y0.shape[1], width=Y.shape[1])
     with team(n_jobs) as crew:
-        Y, done = _descend(crew, edges, table, Y, running, extra, total, as_key(random_state), reporter)
-        Y, done = _descend(crew, edges, table, Y, running, total, as_key(random_state), reporter, by_angle=by_angle)
+        Y, done = _descend(
+            crew, edges, table, Y, running, extra, total, as_key(random_state), reporter, by_angle=by_angle
+        )
         report = None if running is None else running.report(crew, Y)
     return EdgeLayout(Y[:, : Y0.shape[1]].astype(Y0.dtype), a, b, done, report)
 

@@ -297,9 +297,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             # 2: tangent spaces, Eq. (2). Neighbours are weighted by the directed strengths, which new rows have too
             reporter.step("tangent spaces", 0, 1)
             spaces = tangent_spaces(
-                Z, found.indices, graph.weights, center=self.center, captured=_CAPTURED, max_dim=max(_MAX_DIM, c)
-                Z, near.indices, graph.weights, center=self.center, captured=self.captured, max_dim=max(self.max_dim, c)
-            )
+                Z, found.indices, graph.weights, center=self.center, captured=self.captured,
+                max_dim=max(self.max_dim, c),
+            )  # fmt: skip
             reporter.step("tangent spaces", 1, 1)
 
             # 3, 4: alignment and embedding of the tangent spaces, Eq. (5) to (11), if asked for
@@ -316,12 +316,10 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             # 5: layout with anisotropic density, Eq. (12) to (16)
             shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
             start = self._start(Z, graph.graph, start_seed)
-            term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction)
-            how = {"density": term, "callback": reporter, **anchored(nearby)}
-            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, layout_seed, how)
             along = None if embedded is None else embedded_directions(embedded)
             term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction, gauges=along)
-            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, term, layout_seed, reporter)
+            how = {"density": term, "callback": reporter, **anchored(nearby)}
+            Y, n_epochs, density = self._lay_out(Z, graph.graph, start, layout_seed, how)
             embedding = Y.astype(Z.dtype, copy=False)
 
             # ours, in place of 3 and 4: the tangent spaces are tied to the map by regression
@@ -599,7 +597,6 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _layout_name(self) -> str:
         """Which layout is used."""
-        return self.layout if self.layout != "auto" else "grid" if self.n_components <= _MOST_GRID else "edges"
         by_grid = self.n_components <= _MOST_GRID and not self._is_projected()
         return ("grid" if by_grid else "edges") if self.layout == "auto" else self.layout
 
