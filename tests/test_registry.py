@@ -220,7 +220,7 @@ def test_a_card_says_all_that_is_asked_of_it(name):
     card = registry.find(name)
     assert card.label
     assert card.summary
-    assert card.explains in ("gradients", "jacobian", "displacement", "")
+    assert card.explains in ("gradients", "jacobian", "shapley", "displacement", "")
     assert bool(card.explains) == card.places
     assert ("cannot place new rows" in card.summary) == (not card.places)
     assert bool(card.score) == bool(card.score_means)
@@ -271,6 +271,7 @@ def test_what_a_card_promises_a_fitted_model_keeps(name):
     assert card.arrows == hasattr(model, "arrow_reliability") == hasattr(model, "reliability_")
     assert (card.explains == "gradients") == card.arrows
     assert (card.explains == "jacobian") == hasattr(model, "jacobian")
+    assert (card.explains == "shapley") == hasattr(model, "feature_effects")
     assert bool(card.importance) == (card.forest or hasattr(model, "feature_importance"))
     assert set(card.figures_of(model)) == {figure.rstrip("_") for figure in card.figures}
     assert math.isfinite(card.loss_of(model)) == bool(card.loss)

@@ -152,7 +152,7 @@ export function drawReasons(pen: Pen, scene: Scene, i: number, reasons: Reason[]
   for (const { name, dx, dy } of drawn) {
     const size = Math.hypot(dx, dy);
     const [ux, uy] = [dx / size, -dy / size];
-    const far = away + Math.max(SHORTEST, (size / (longest || 1)) * OWN);
+    const far = away + Math.max(SHORTEST, Math.min(1, size / (longest || 1)) * OWN);
     const [ex, ey] = [x + ux * far, y + uy * far];
     pen.beginPath();
     arrow(pen, x + ux * away, y + uy * away, ex, ey, 8);

@@ -8,8 +8,10 @@ export interface ReasonsPart {
   /** Column of each feature, or -1. */
   columns: number[];
   k: number;
-  kind: "gradient" | "importance";
+  kind: "gradient" | "pull" | "importance";
   arrow_scale?: number;
+  /** Of pulls: the distance on the map that a weight of 1 is. */
+  spread?: number;
   title: string;
   note: string;
   reliability_note?: string;
@@ -163,7 +165,7 @@ export interface Reason {
   name: string;
   column: number;
   weight: number;
-  /** Where the feature grows, in units of the map; 0 where the reasons have no direction. */
+  /** Where the feature grows, or pulls the row, in units of the map; 0 where the reasons have no direction. */
   dx: number;
   dy: number;
   /** +1: the row's value lies above the median of all rows; -1: below; 0: equal, or not known. */
@@ -184,11 +186,12 @@ export async function loadReasons(data: Data): Promise<Reasons | null> {
   const wanted = ["feature", "weight", "dx", "dy", "sign", "reliability"].map((key) => partArray(data, "reasons", key));
   const [feature, weight, dx, dy, sign, sure] = await Promise.all(wanted);
   if (!feature || !weight) return null;
-  const reach = (part.arrow_scale ?? 0) / 127;
+  const fixed = part.kind === "pull" ? null : (part.arrow_scale ?? 0) / 127;
   const of = (i: number): Reason[] => {
     const found: Reason[] = [];
     for (let at = i * part.k; at < (i + 1) * part.k && at < feature.length; at++) {
       if (feature[at] === NO_FEATURE) continue;
+      const reach = fixed ?? (weight[at] * (part.spread ?? 0)) / 127;
       found.push({
         feature: feature[at],
         name: part.features[feature[at]],

@@ -95,6 +95,8 @@ def _probed(model: Any, kind: type) -> Card:
         about["explains"] = "gradients"
     elif has["jacobian"]:
         about["explains"] = "jacobian" if about["metric"] == "euclidean" else ""
+    elif has["feature_effects"]:
+        about["explains"] = "shapley"
     tags = getattr(model, "__sklearn_tags__", None)
     required = bool(tags().target_tags.required) if tags is not None and model is not kind else False
     return Card(
@@ -129,7 +131,7 @@ _GUIDE_SCORE = "The guide's {measure} on rows it did not train on is {value:.3f}
 _LOSSES = ("kl_divergence_", "stress_", "loss_", "reconstruction_error_", "reconstruction_err_")
 _ASKED = (
     *_FIGURES, *_LOSSES, "perplexity_", "forest_", "oob_prediction_", "feature_importances_", "feature_gradients",
-    "arrow_reliability", "jacobian", "novelty", "novelty_threshold_",
+    "feature_effects", "arrow_reliability", "jacobian", "novelty", "novelty_threshold_",
 )  # fmt: skip
 
 
@@ -214,6 +216,7 @@ _FOREST: dict[str, Any] = {
     "takes_missing": True,
     "needs_scale": False,
     "forest": True,
+    "explains": "shapley",
     "predicts": True,
     "importance": _PERMUTED,
     "novelty": "The share of training rows that lie less far outside the rows that went the same way down the trees.",

@@ -166,18 +166,21 @@ def test_a_forest_map_is_explained_by_what_moves_rows(flat):
     payload = payload_of_model(model, X, y)
     parts = by_name(payload)
     found = weights_of(parts["reasons"], 6)
-    assert parts["reasons"].meta["kind"] == "importance"
-    rows = np.array([0, 7, 80])
-    home = model.transform(X.iloc[rows])
-    for f in range(6):
-        values = np.sort(X.iloc[:, f].to_numpy())[((np.arange(4) + 0.5) / 4 * 150).astype(int)]
-        moved = []
-        for value in values:
-            other = X.iloc[rows].copy()
-            other.iloc[:, f] = value
-            moved.append(np.linalg.norm(model.transform(other) - home, axis=1))
-        expected = np.mean(moved, axis=0) / spread(model.embedding_)
-        np.testing.assert_allclose(np.nan_to_num(found[rows, f]), expected, rtol=1e-6, atol=1e-9)
+    reasons = parts["reasons"]
+    assert reasons.meta["kind"] == "pull"
+    pulls = model.feature_effects(None)  # each row by the trees that did not train on it
+    np.testing.assert_allclose(
+        np.nan_to_num(found), np.linalg.norm(pulls, axis=2) / spread(model.embedding_), rtol=1e-6
+    )
+    assert reasons.meta["spread"] == pytest.approx(spread(model.embedding_))
+    for row in (0, 7, 80):
+        for f, weight, dx, dy in zip(
+            *(reasons.rows[key][row] for key in ("feature", "weight", "dx", "dy")), strict=True
+        ):
+            if f == NO_FEATURE:
+                continue
+            drawn = np.array([dx, dy]) / 127 * weight * reasons.meta["spread"]
+            np.testing.assert_allclose(drawn, pulls[row, f], atol=0.006 * np.linalg.norm(pulls[row, f]))
     assert np.nanmean(found, axis=0).argmax() in (0, 2, 3)  # what the class depends on
     assert parts["neighbors"].meta["metric"] == "forest proximity"
     P = model.proximity_matrix().toarray()
@@ -262,7 +265,7 @@ def test_a_sample_of_the_rows_is_said(flat, monkeypatch):
     from manifolia.explorer.parts import effects
 
     X, Z = flat
-    monkeypatch.setattr(effects, "_PLACEMENTS", 6 * 4 * 50)
+    monkeypatch.setattr(effects, "_NODE_VISITS", 1)
     model = mf.RFPHATE(n_trees=20, random_state=0).fit(X, Z[:, 0] > 0)
     payload = payload_of_model(model, X, parts=["reasons"])
     part = by_name(payload)["reasons"]
@@ -276,6 +279,8 @@ def test_rows_that_findings_name_have_reasons_with_the_numbers_of_explain(flat, 
 
     X, Z = flat
     monkeypatch.setattr(effects, "_PLACEMENTS", 6 * 4 * 5)  # five rows of all
+    monkeypatch.setattr(effects, "_NODE_VISITS", 1)
+    monkeypatch.setattr(effects, "_LEAST_ROWS", 5)
     table = X.assign(kind=np.where(Z[:, 0] > 0, "right", "left"))
     settings = {"n_trees": 20} if method == "guided-map" else {}
     run = mf.map(table, "kind", method=method, guide="forest" if settings else None, out=tmp_path / "run", **settings)

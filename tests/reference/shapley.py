@@ -64,6 +64,7 @@ def _voted_place(votes, leaves, own_leaf, their_leaf):
 
 def log_votes(leaves, own_leaf, decides=None, prior=0.0):
     """For a row: the logarithm of what a unit of each group's share counts, and the factor of deviations."""
+    """For a row, the logarithm of what a unit of a group's share counts, and the factor of deviations from a centre."""
     starts, group, content, columns, cut, spread = leaves
     c = content.shape[1] - 1
     sums = np.zeros((len(columns), 1 + c))

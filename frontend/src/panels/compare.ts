@@ -4,13 +4,14 @@ import type { Actions } from "../actions.ts";
 import { bar, figure, histogram, table } from "../chart.ts";
 import { h, replace, said } from "../dom.ts";
 import { amount, count, number, plural } from "../format.ts";
-import { loadTrust } from "../parts.ts";
+import { loadReasons, loadTrust } from "../parts.ts";
 import { effectOf, type Effect } from "./effects.ts";
 import { showFeature } from "./reasons.ts";
 import { spreadOf } from "./spread.ts";
 import { selectionSentence } from "./trust.ts";
 
 const SHOWN = 12;
+const PULLS = 8; // columns that are listed
 const BREATH = 24; // milliseconds of work after which the page may react
 
 const plus = (size: string, value: number): string => `${value < 0 ? "\u2212" : "+"}${size}`;
@@ -81,6 +82,75 @@ function numbers(effects: Effect[]): HTMLElement {
   return table("Selection against the rest", heads, rows);
 }
 
+/** What pulls the selected rows, on average, to where they lie; empty where pulls are not known. */
+async function pullsSection(actions: Actions, selection: Int32Array): Promise<HTMLElement | null> {
+  const reasons = await loadReasons(actions.data);
+  if (reasons?.part.kind !== "pull") return null;
+  const { part } = reasons;
+  const [dx, dy] = [new Float64Array(part.features.length), new Float64Array(part.features.length)];
+  let known = 0;
+  for (const i of selection) {
+    const found = reasons.of(i);
+    known += Number(found.length > 0);
+    for (const reason of found) {
+      dx[reason.feature] += reason.dx;
+      dy[reason.feature] += reason.dy;
+    }
+  }
+  if (!known) return null;
+  const means = part.features
+    .map((name, f) => ({ name, column: part.columns[f] ?? -1, dx: dx[f] / known, dy: dy[f] / known }))
+    .map((mean) => ({ ...mean, weight: Math.hypot(mean.dx, mean.dy) / (part.spread || 1) }))
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight);
+  if (!means.length) return null;
+  const most = means[0].weight;
+  const list = h(
+    "ul",
+    { class: "features" },
+    ...means.slice(0, PULLS).map(({ name, column, weight }) =>
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            class: "feature",
+            disabled: column < 0 || actions.data.columns[column].kind === "text",
+            onclick: () => showFeature(actions, name, column),
+          },
+          said(name, "name"),
+          h("span", { class: "count" }, number(weight, 2)),
+          bar({ value: weight, most }),
+        ),
+      ),
+    ),
+  );
+  const cut =
+    part.features.length > part.k ? ` Of each row its ${part.k} strongest pulls are on this page and count.` : "";
+  const of =
+    known < selection.length
+      ? `the ${count(known)} of ${plural(selection.length, "row")} that have reasons here`
+      : plural(known, "row");
+  const title = "What moves these rows";
+  return h(
+    "section",
+    {},
+    figure(title, list, () =>
+      table(
+        title,
+        ["Feature", "Mean pull", "Pulls by (x, y)"],
+        means.map((mean) => [mean.name, mean.weight, `${number(mean.dx, 2)}, ${number(mean.dy, 2)}`]),
+      ),
+    ),
+    h(
+      "p",
+      { class: "muted small" },
+      `The mean over ${of} of how far, and where to, each column pulls a row: pulls in opposite directions cancel out.${cut}`,
+    ),
+  );
+}
+
 /** Empty unless rows are selected. Worked out only while the panel is open. */
 export function selectionSection(actions: Actions): HTMLElement {
   const { data, store } = actions;
@@ -113,6 +183,7 @@ export function selectionSection(actions: Actions): HTMLElement {
     const status = h("p", { class: "muted", role: "status" }, `Comparing ${plural(columns.length, "column")}\u2026`);
     replace(section, title, status);
     const trust = await loadTrust(data);
+    const pulls = await pullsSection(actions, selection);
     const trusted = trust ? selectionSentence(trust, selection) : "";
     const effects: Effect[] = [];
     let breath = performance.now();
@@ -148,6 +219,7 @@ export function selectionSection(actions: Actions): HTMLElement {
         `${sizes} Those that set it apart most come first. d is the difference of means in standard deviations; AUC the chance that a row of the selection has `,
         "the larger value (0.5: no difference); points are differences of shares in per cent. The rows were picked by looking at the map, so these figures describe them; they are no test.",
       ),
+      pulls,
     );
     actions.say(
       effects.length ? `${sizes} ${effects[0].column.name} sets it apart most: ${words(effects[0])[1]}.` : sizes,

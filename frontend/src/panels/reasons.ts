@@ -92,11 +92,17 @@ function told(actions: Actions, part: Reasons["part"], found: Reason[], i: numbe
     { class: "features" },
     ...found.filter(({ weight }) => weight > 0).map((reason) => line(actions, reason, most, i)),
   );
-  const directed = part.kind === "gradient" && found.some(({ dx, dy }) => dx !== 0 || dy !== 0);
+  const directed = part.kind !== "importance" && found.some(({ dx, dy }) => dx !== 0 || dy !== 0);
   const numbers = (): HTMLElement =>
     table(
       part.title,
-      ["Feature", "Weight", "Value", "Against the median", ...(directed ? ["Grows in the map by (x, y)"] : [])],
+      [
+        "Feature",
+        "Weight",
+        "Value",
+        "Against the median",
+        ...(directed ? [part.kind === "pull" ? "Pulls by (x, y)" : "Grows in the map by (x, y)"] : []),
+      ],
       found.map(({ name, weight, column, sign, dx, dy }) => [
         name,
         weight,

@@ -100,7 +100,8 @@ class Card:
     explains : str, default="displacement"
         How it says what acts on the place of a row. "gradients": ``feature_gradients`` and ``feature_importance`` along
         the data; "jacobian": derivative of the formula that places rows (``jacobian``, of ``smooth()`` where
-        ``mapping`` is not "kernel"); "displacement": rows are placed with other values; "": it cannot. †
+        ``mapping`` is not "kernel"); "shapley": what each value adds to a place that trees give it
+        (``feature_effects``); "displacement": rows are placed with other values; "": it cannot. †
     arrows : bool, default=False
         Whether features have arrows with a reliability (``arrow_reliability``, ``reliability_``).
     importance : str, default=""

@@ -11,7 +11,7 @@ import pandas as pd
 from manifolia import registry
 from manifolia._core.pipelines import last_step
 from manifolia._core.validate import is_sparse
-from manifolia.explorer.parts.effects import Groups
+from manifolia.explorer.parts.effects import Groups, columns_of_texts
 
 _IMPORTANCE_STEPS = 2e10  # rows × trees × features up to which importance is measured without being asked for
 _SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged where each row has its own
@@ -72,9 +72,3 @@ def by_column(importances: Mapping[str, tuple[float, float]], preparer: Any) -> 
         before = sums.get(column.get(source, source), (0.0, 0.0))
         sums[column.get(source, source)] = before[0] + mean, float(np.hypot(before[1], error))
     return sums
-
-
-def columns_of_texts(preparer: Any) -> dict[str, str]:
-    """Name the column from which each feature of a text comes."""
-    texts = {} if preparer is None else preparer.texts_
-    return {source: name for name, learned in texts.items() for source in learned.sources(name)}

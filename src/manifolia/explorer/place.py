@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from manifolia.exceptions import TableError
-from manifolia.explorer.column_weights import columns_of_texts
 from manifolia.explorer.context import Arrivals, Context, bare_rows, own_names
 from manifolia.explorer.parts import parts_for_new
+from manifolia.explorer.parts.effects import columns_of_texts
 from manifolia.explorer.parts.predictions import predicted_targets
 from manifolia.explorer.payload import NewRows
 from manifolia.tables import Table

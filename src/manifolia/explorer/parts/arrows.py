@@ -68,7 +68,7 @@ def make(context: Context) -> Part | None:
     corner = (low + high) / 2 - step * shape / 2
     axes = [corner[a] + step * (np.arange(shape[a]) + 0.5) for a in range(2)]
     cells = np.stack(np.meshgrid(axes[0], axes[1], indexing="xy"), axis=-1).reshape(-1, 2)  # row by row, ny × nx
-    if effects is not None and effects.kind != "displacement":
+    if effects is not None and effects.kind in ("gradients", "jacobian"):
         arrows = _own_arrows(effects, rows, features)
         field = _averaged(Y, cells, arrows, step * _WIDTH)
         note = "An arrow is the mean of the arrows of the rows about it."

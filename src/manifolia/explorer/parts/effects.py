@@ -3,12 +3,14 @@
 ==============  =====================================================================================================
 gradients       FeatureMAP: how much a column varies along the data around a row (Eq. 4), and where it grows in the map
 jacobian        kernel maps: how far a row moves on the map if a column rises by one standard deviation
+shapley         maps that a forest stands behind: what a column's value adds to a row's place, exactly
 displacement    any method that places rows: how far a row moves, on average, with other values in a column
 ==============  =====================================================================================================
 
-The first two have arrows. The third costs a placement for each row, column and value, so that for many rows or columns
-only the columns of the greatest importance are tried, or only a sample of the rows; that is said. What is told of a row
-does not depend on how many are asked about: a page and `manifolia explain` give the same numbers.
+All but the last have arrows. The last costs a placement for each row, column and value, so that for many rows or
+columns only the columns of the greatest importance are tried, or only a sample of the rows; Shapley values of large
+forests are computed for a sample of the rows too. That is said. What is told of a row does not depend on how many are
+asked about: a page and `manifolia explain` give the same numbers.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 from manifolia.explain.displacement import displacements
+from manifolia.forest.shapley import background_rows
 
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
@@ -32,6 +35,8 @@ _PLACEMENTS = 120_000  # rows that are placed for reasons by displacement: some 
 _LEAST_COLUMNS = 12  # columns that are tried before rows are left out
 _MOST_COLUMNS = 60
 _MOST_ROWS = 20_000  # rows that get reasons by arrows
+_NODE_VISITS = 400_000_000  # rows × nodes of the forest up to which Shapley values are computed: about ten seconds
+_LEAST_ROWS = 50  # rows that get them however large the forest is
 _UNIT = " (1 is as far as rows lie from the middle of the map)"
 
 
@@ -96,7 +101,7 @@ class Effects:
     note: str  # The same in sentences
     _explained: Any = None
     _spread: Any = None
-    # Of displacement: columns that change together, and the values that are tried.
+    # Columns that change together and, of displacement, the values that are tried.
     _members: list[IntArray] = field(default_factory=list)
     _donors: list[FloatArray] = field(default_factory=list)
 
@@ -104,10 +109,14 @@ class Effects:
         """Tell the effects on rows of the map."""
         if self.kind == "gradients":
             return self._tangent(self.context.dense(rows), {"rows": rows})
+        if self.kind == "shapley":
+            return self._pulls(self.context.X[rows], rows)
         return self.of_new(self.context.X[rows])
 
     def of_new(self, X: Any) -> Block:
         """Tell the effects on any rows."""
+        if self.kind == "shapley":
+            return self._pulls(X, None)
         dense = bare_dense(X)
         if self.kind == "gradients":
             return self._tangent(dense, {"X": self.context.framed(X)})
@@ -122,6 +131,13 @@ class Effects:
     def jacobian(self, X: FloatArray) -> FloatArray:
         """Differentiate the map's smooth formula."""
         return np.asarray(self._explained.jacobian(self.context.framed(X)))
+
+    def _pulls(self, X: Any, own: IntArray | None) -> Block:
+        """Shapley values of the places of rows, which may be rows of the map (`own`), against some rows of the map."""
+        context = self.context
+        others = context.X[background_rows(context.n, context.method._fitted_forest.permutation_seed)]
+        pulls = plane_of(context.method._effects(X, others, own=own, sources=players_of(context)))
+        return Block(np.linalg.norm(pulls, axis=2) / context.spread, pulls)
 
     def _tangent(self, dense: FloatArray, asked: dict[str, Any]) -> Block:
         groups, method = self.context.groups, self.context.method
@@ -155,6 +171,19 @@ def _by_formula(context: Context) -> Effects | None:
             "the column grows in the map, and a longer one is a steeper slope."
         )
         return Effects(context, explains, names, drawn, "What varies around this row", note)
+    if explains == "shapley":
+        players = Groups.of(players_of(context))
+        n_background = len(background_rows(n, method._fitted_forest.permutation_seed))
+        note = (
+            f"A bar is how far the column's value pulls this row over the map, exactly (its Shapley value){_UNIT}; an "
+            f"arrow says where to. All pulls add up to the way to this row from where its trees would put "
+            f"{n_background} other rows on average. What each tree counts for the row is held fixed."
+        )
+        affordable = max(_LEAST_ROWS, int(_NODE_VISITS / method._fitted_forest.trees.n_nodes))
+        rows = np.sort(as_generator(context.random_state).permutation(n)[:affordable])
+        effects = Effects(context, explains, players.names, rows, "What moves this row", note)
+        effects._members = players.members
+        return effects
     if explains == "jacobian" and not is_sparse(context.X):
         note = (
             f"A bar is how far this row would move on the map if the column rose by one standard deviation, by the "
@@ -195,6 +224,18 @@ def _spread_values(context: Context, columns: IntArray) -> FloatArray:
     order = np.argsort(key, kind="stable")
     at = ((np.arange(_DONORS) + 0.5) / _DONORS * len(order)).astype(np.intp)
     return values[order[at]]
+
+
+def players_of(context: Context) -> list[str]:
+    """Name the user's column that each column of the rows came from; the features of a text are one column's."""
+    texts = columns_of_texts(context.preparer)
+    return [texts.get(source, source) for source in context.sources]
+
+
+def columns_of_texts(preparer: Any) -> dict[str, str]:
+    """Name the column from which each feature of a text comes."""
+    texts = {} if preparer is None else preparer.texts_
+    return {source: name for name, learned in texts.items() for source in learned.sources(name)}
 
 
 def plane_of(Y: FloatArray) -> FloatArray:

@@ -1,7 +1,8 @@
 """The few columns that say most about each row, in few bytes.
 
 ``reasons`` has, for the k columns that say most about each point, feature (u2), weight (f4: `manifolia explain` gives
-the same numbers) and sign (i1); with gradients also dx, dy (i1, ``code / 127 * arrow_scale`` in units of the map), and
+the same numbers) and sign (i1). With gradients it also has dx, dy (i1, ``code / 127 * arrow_scale`` in units of the
+map), with pulls dx, dy (i1) as directions, along which the weight is measured in units of the map's ``spread``; and
 reliability (u1, ``code / 255``) per point.
 """
 
@@ -47,22 +48,26 @@ def make(context: Context) -> Part | None:
         return None
     rows = effects.rows
     k = min(_TOP, len(effects.names))
-    keep_weights = context.image_shape is not None and effects.kind != "displacement"  # for the saliency of pixels
+    keep_weights = context.image_shape is not None and effects.kind in (
+        "gradients",
+        "jacobian",
+    )  # for the saliency of pixels
     top, weights = _ranked(effects, context.X[rows], rows, k, keep_weights=keep_weights)
     context.weights = weights
-    # Slopes and displacements have units of their own: arrows are drawn to one scale, the longest cut.
+    # Slopes have units of their own: arrows are drawn to one scale, the longest cut. Pulls are ways on the map.
     side = float(np.ptp(context.plane, axis=0).max())
-    stretch = 1.0
+    stretch, usual = 1.0, 0.0
     if top.arrows is not None:
         lengths = np.linalg.norm(top.arrows, axis=2)
         usual = float(np.percentile(lengths, 98)) if lengths.size else 0.0
-        stretch = _REACH * side / usual if usual > 0 else 1.0
+        stretch = _REACH * side / usual if usual > 0 and effects.kind != "shapley" else 1.0
     names, feature = _used_names(effects.names, top.feature)
     meta: dict[str, Any] = {
         "features": names,
         "k": k,
-        "kind": "importance" if top.arrows is None else "gradient",
-        "arrow_scale": 1.5 * _REACH * side,
+        "kind": "importance" if top.arrows is None else "pull" if effects.kind == "shapley" else "gradient",
+        "arrow_scale": 1.5 * (usual if effects.kind == "shapley" else _REACH * side),
+        "spread": context.spread,
         "stretch": stretch,
         "title": effects.title,
         "note": effects.note,
@@ -170,7 +175,12 @@ def _coded(top: _Top, meta: Mapping[str, Any]) -> dict[str, Any]:
         "weight": top.weight.astype(np.float32),
         "sign": top.sign,
     }
-    if top.arrows is not None and meta["kind"] == "gradient":
+    if top.arrows is not None and meta["kind"] == "pull":
+        # Directions as fine as bytes can be: how long an arrow is, the weight tells.
+        lengths = np.linalg.norm(top.arrows, axis=2, keepdims=True)
+        codes = np.rint(127 * top.arrows / np.where(lengths > 0, lengths, 1.0)).astype(np.int8)
+        lines["dx"], lines["dy"] = codes[:, :, 0], codes[:, :, 1]
+    elif top.arrows is not None:
         arrows = np.nan_to_num(top.arrows) * (meta["stretch"] / (meta["arrow_scale"] or 1.0))
         # Cut to the longest, not squeezed: directions stay.
         longest = np.maximum(np.abs(arrows).max(axis=2, keepdims=True), 1.0)
