@@ -35,7 +35,7 @@ from manifolia.runs.stages import Stages
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table, TablePreparer
 from manifolia.tables.columns import kind_of
-from manifolia.tables.copies import column_copies_note, row_copies_note
+from manifolia.tables.copies import column_copies_note, empty_rows_note, row_copies_note
 from manifolia.tables.files import file_name
 from manifolia.tables.repeated import group_notes
 
@@ -78,9 +78,13 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
         if context.diagnosis is None and request.parts is None:  # what may be trusted is always said
             with stages.stage("trust"):
                 add_trust(context)
+    if labels.y is not None and not card.supervised:
+        colours = f"{card.label} takes no target: {labels.name} colours the map, and does not guide it."
+        said = [*said, colours]
     suspected = _suspected(context.table or table, labels, known.task) if groups is None else _of_groups(groups, card)
     copies = column_copies_note(preparer, X, importance=bool(importances))
     y = labels.y if card.supervised else None
+    copies += empty_rows_note(table, preparer)
     copies += row_copies_note(table, preparer, X, y, None if groups is None else groups.codes)
     notes = [*table.notes, *labels.notes, *preparer.notes_, *copies, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
