@@ -174,7 +174,7 @@ def test_a_value_that_does_not_fit_is_named_with_its_row_and_file(run, frame, tm
             part.loc[70, "b"] = "many"
         part.to_csv(tmp_path / "text" / f"p{i}.csv", index=False)
     with pytest.raises(
-        TableError, match=r"p1\.csv: column 'b' holds numbers, and row 71 \(counting from 1\) has 'many'"
+        TableError, match=r"p1\.csv: column 'b' should hold numbers, and row 70 \(counting from 0\) has 'many'"
     ):
         mf.stream.place(run, tmp_path / "text", tmp_path / "out", batch_rows=30)
 

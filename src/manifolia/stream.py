@@ -473,7 +473,7 @@ def _in_file(error: TableError, file: str, batch: Batch) -> TableError:
     for part in parts:
         text = part
         if isinstance(part, str):
-            for row in range(len(batch.frame)) if "(counting from 1)" in part else ():
+            for row in range(len(batch.frame)) if "(counting from 0)" in part else ():
                 if place_of_row(row) in part:
                     text = part.replace(place_of_row(row), place_of_row(batch.start + row))
                     break

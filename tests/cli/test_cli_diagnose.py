@@ -140,6 +140,9 @@ def test_an_earned_map_ends_well(own_run, manifolia):
         (("--level", "slow"), "level must be one of"),
         (("--clusters", "Colour"), "clusters is 'Colour', and the page of the run has no such column"),
         (("--groups", "Colour"), "groups is 'Colour', and the page of the run has no such column"),
+        (("--level", "usual"), "--level usual needs refits of the map, which are not there yet. Use --level quick."),
+        (("--clusters", "Colour"), "--clusters: there is no column on the page of the run 'Colour'"),
+        (("--groups", "Colour"), "--groups: there is no column on the page of the run 'Colour'"),
         (("--data", "x.csv"), "A run has its own map, table and target"),
     ],
 )

@@ -257,7 +257,7 @@ def test_a_third_of_many_classes_missed_is_not_little(rng):
 
 def test_rows_far_from_their_neighbours_are_named():
     found = isolation_finding(np.array([1.0, 1.0, 5.0, 2.0]), list("pqrs"))
-    assert found.text.startswith("The rows farthest from their 3 nearest are r (3.3), s (1.3), p (0.7)")
+    assert found.text.startswith("The rows farthest from their 3 nearest in the table are r (3.3), s (1.3), p (0.7)")
     assert found.rows == (2, 3, 0)
     same = isolation_finding(np.zeros(4), list("pqrs")).text
     assert same == "At least half of the rows have the same values as 3 others."

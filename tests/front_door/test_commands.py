@@ -27,8 +27,8 @@ REFUSED = [
     Case("a role of no column", SHIP, "-t Survived --role sex=numeric", "--role: there is no column 'sex'. Did you "
          "mean 'Sex'?", 1),
     Case("a role without a column", SHIP, "-t Survived --role numeric", "'numeric' is not of the form NAME=VALUE", 2),
-    Case("texts as numbers", SHIP, "-t Survived --role Sex=numeric", "column 'Sex' holds numbers, and row 1 (counting "
-         "from 1) has 'female'", 1),
+    Case("texts as numbers", SHIP, "-t Survived --role Sex=numeric", "column 'Sex' should hold numbers, and row 0 "
+         "(counting from 0) has 'female'", 1),
     Case("levels that are not all", SHIP, "-t Survived --role Sex=a<b", "Its role must list all of them", 1),
     Case("a task that is not there", SHIP, "-t Survived --task regressions", "Did you mean 'regression'?", 1),
     Case("a task for numbers", SHIP, "-t Sex --task regression", "needs numbers in y, got 'female'", 1),

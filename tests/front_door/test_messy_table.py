@@ -54,7 +54,7 @@ def as_book(path):
 
 #: What a command says of it.
 SAID = [
-    Case("a list in a column", as_lines, "-t grade", ("column 'tags' holds a list in row 1 (counting from 1): []. ",
+    Case("a list in a column", as_lines, "-t grade", ("column 'tags' holds a list in row 0 (counting from 0): []. ",
          "leave it out with --exclude tags."), 1, "runs.jsonl"),
     Case("a list that is left out", as_lines, "-t grade -x tags", "60 rows mapped", 0, "runs.jsonl"),
     Case("a list that is dropped", as_lines, "-t grade --role tags=drop", "60 rows mapped", 0, "runs.jsonl"),

@@ -36,15 +36,18 @@ def place(mapped, tmp_path, rows, *options):
 def test_the_cell_that_is_wrong_is_named_and_not_the_first_with_a_comma(mapped, tmp_path, options):
     rows = [*ROWS[:4], ROWS[5].replace(";5,5;", ";sehr hoch;")]
     said = one_sentence(place(mapped, tmp_path, rows, *options))
-    assert "column 'HbA1c' holds numbers, and row 5 (counting from 1) has 'sehr hoch'. " in said
+    assert "column 'HbA1c' should hold numbers, and row 4 (counting from 0) has 'sehr hoch'. " in said
     assert "--decimal" not in said
 
 
 def test_wrong_cells_of_several_columns_are_one_message(mapped, tmp_path):
     rows = [ROWS[0].replace("01.03.2024", "2030-13-45"), ROWS[5].replace(";5,5;", ";sehr hoch;")]
     said = one_sentence(place(mapped, tmp_path, rows))
-    assert "'HbA1c' holds numbers, and row 2 (counting from 1) has 'sehr hoch'; column 'seen' holds dates" in said
-    assert "row 1 (counting from 1) has '2030-13-45'" in said
+    assert (
+        "'HbA1c' should hold numbers, and row 1 (counting from 0) has 'sehr hoch'; column 'seen' should hold dates"
+        in said
+    )
+    assert "row 0 (counting from 0) has '2030-13-45'" in said
 
 
 def test_texts_that_meant_missing_mean_it_again_unless_others_are_given(mapped, tmp_path):
@@ -52,7 +55,7 @@ def test_texts_that_meant_missing_mean_it_again_unless_others_are_given(mapped, 
     assert done.returncode == 0, done.stderr
     assert "Note: Read as the table of the map was, with --na -." in done.stderr
     said = one_sentence(place(mapped, tmp_path, ROWS[:6], "--na", "?", "-f"))
-    assert "row 5 (counting from 1) has '-'" in said
+    assert "row 4 (counting from 0) has '-'" in said
 
 
 def test_how_a_file_was_read_counts_where_it_is_doubtful(tmp_path):
@@ -88,6 +91,6 @@ def test_amounts_with_a_currency_are_read_in_a_column_of_plain_numbers(mapped, t
     assert place(mapped, tmp_path, ROWS[:3], "-f").returncode == 0
     assert with_sign == (tmp_path / "placed.csv").read_bytes()
     mixed = [euros[0], euros[1].replace("€", "$")]
-    assert "row 2 (counting from 1) has '1.901,00 $'" in one_sentence(place(mapped, tmp_path, mixed, "-f"))
+    assert "row 1 (counting from 0) has '1.901,00 $'" in one_sentence(place(mapped, tmp_path, mixed, "-f"))
     doubtful = [euros[0].replace(",00 €", " €")]
-    assert "row 1 (counting from 1) has '1.900 €'" in one_sentence(place(mapped, tmp_path, doubtful, "-f"))
+    assert "row 0 (counting from 0) has '1.900 €'" in one_sentence(place(mapped, tmp_path, doubtful, "-f"))

@@ -59,7 +59,7 @@ def test_a_separator_that_was_given_is_not_asked_for_again(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a;b;kind\n" + "\n".join(f"{i},5;{i},5;{'xy'[i % 2]}" for i in range(20)), encoding="utf-8")
     said = one_sentence(run("map", path, "-o", tmp_path / "run", "--sep", ","))
-    assert "They look separated by a semicolon, and not by a comma: pass --sep ;, or mend the line" in said
+    assert "They look separated by a semicolon, and not by a comma: pass --sep ';', or mend the line" in said
     path.write_text("a b\n1|2|3\n", encoding="utf-8")
     said = one_sentence(run("map", path, "-o", tmp_path / "run", "--sep", "|"))
     assert "Fields are separated by a bar, as was said." in said

@@ -38,7 +38,7 @@ REFUSED = [
     Case("a key that repeats", SHIP, "-t Survived --key Sex", ("--key: 'Sex' cannot name the rows",
          "it is one for groups"), 1),
     Case("a key with gaps", table(id=[None, *range(N - 1)], y=SHIP["Sex"]), "-t y --key id",
-         "'id' cannot name the rows: it is missing in row 1 (counting from 1)", 1),
+         "'id' cannot name the rows: it is missing in row 0 (counting from 0)", 1),
     Case("a key that is not there", SHIP, "-t Survived --key name", "Did you mean 'Name'?", 1),
     Case("pictures of another size", SHIP, "-t Survived --images 9x9", "--images is (9, 9), which is 81 pixels", 1),
 ]  # fmt: skip

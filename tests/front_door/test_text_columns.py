@@ -98,10 +98,11 @@ def test_the_order_of_the_rows_does_not_choose_the_words(reviews):
     np.testing.assert_allclose(first.word_weights, second.word_weights)
 
 
-def test_features_keep_the_distances_of_the_weighted_terms():
+def test_features_keep_the_distances_of_the_weighted_terms(monkeypatch):
     """With as many axes as there are directions, the features of rows are as far apart as their weighted words."""
     from manifolia.tables import text_features as module
 
+    monkeypatch.setattr(module, "_TEXTS_PER_FEATURE", 1)
     texts = ["red car", "red bike", "blue car", "blue bike", "red car red"]
     learned = learn_texts(texts * 2)
     counts, found = module._count_words(texts)
@@ -218,3 +219,13 @@ def test_the_importance_of_a_text_is_that_of_its_column(tmp_path):
     assert abs(float(told.split("notes (")[1].split("%")[0]) / 100 - share) < 0.03
     lines = CliRunner().invoke(main, ["explain", str(tmp_path / "run")]).output.splitlines()
     assert next(line for line in lines if line.startswith("  ")).split()[:2] == ["notes", f"{own:.4f}"]
+
+
+def test_few_sentences_get_few_features():
+    sentences = ["no complaints at all", "cough since last Monday", "wound heals too slowly", "seen again next week"]
+    texts = [f"{sentences[i % 4]} ({i % 7} days)" for i in range(200)]
+    preparer = TablePreparer({"remark": "text"}).fit(pd.DataFrame({"remark": texts, "x": np.arange(200.0) ** 2}))
+    assert len(set(texts)) == 28
+    names = [name for name in preparer.names_out_ if name.startswith("remark")]
+    assert len(names) == 3
+    assert not [name for name in names if name.endswith(")")]  # none that is called like another

@@ -416,7 +416,8 @@ class Opinion:
              self._shares),
             (r"(\d+%) of a row's (\d+) nearest rows in the table are among its (\d+) nearest in the map \(([\d.]+%) by "
              r"chance\); trustworthiness is ([\d.]+) of 1\.", self._kept),
-            (r"The rows farthest from their (\d+) nearest are (.+), in units of the usual distance\.", self._isolated),
+            (r"The rows farthest from their (\d+) nearest in the table are (.+), in units of the usual distance\.",
+             self._isolated),
             (r"At least half of the rows have the same values as (\d+) others\.", self._same),
             (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than (.+) would guess \(always guessing the "
              r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
@@ -752,8 +753,8 @@ class Opinion:
             assert not (share[differ] >= 0.5).any()
             return
         many, named = re.fullmatch(
-            r"\. Deepest among rows of the other class(?: \(([\d,]+) lie mostly among such rows\))?, and so worth a "
-            r"look: (.+)\.", rest,
+            r"\. Deepest among rows of the class that is guessed(?: \(([\d,]+) lie mostly among such rows\))?, "
+            r"and so worth a look: (.+)\.", rest,
         ).groups()  # fmt: skip
         rows = next(finding["rows"] for finding in self.run.report["findings"] if named in finding["text"])
         deep = len(rows) if many is None else int(many.replace(",", ""))

@@ -169,7 +169,8 @@ def check_transform(opinion, folder, tmp_path):
             r"rows like those have\)\.", line,
         )  # fmt: skip
         right = re.match(
-            rf"{said_by} are right about ([\d.]+%) of the (\d+) rows? whose (.+) is in the file",
+            rf"{said_by} are right about (?:([\d.]+%) of|all|none of|(?P<count>\d+) of)(?: the)? (?P<n>\d+) "
+            r"rows whose (.+) is in",
             line,
         )
         explained = re.match(rf"{said_by} explain ([\d.]+%|none \(R² is (.+)\)) of the variance", line)
@@ -184,8 +185,12 @@ def check_transform(opinion, folder, tmp_path):
             name = made.target[0]
             labels, guesses = keys(made.new[name]), keys(placed[f"predicted {name}"])
             asked = made.new[name].notna().to_numpy() & np.isin(labels, keys(made.frame[name].dropna()))
-            assert int(right[2]) == asked.sum()
-            assert abs(percent(right[1]) - (labels == guesses)[asked].mean()) < 0.00051
+            n, hits = int(right["n"]), int((labels == guesses)[asked].sum())
+            assert n == asked.sum()
+            if right[1]:
+                assert abs(percent(right[1]) - hits / n) < 0.00051
+            else:
+                assert right["count"] == str(hits) if right["count"] else hits == (n if "about all" in line else 0)
             strange = set(labels[made.new[name].notna().to_numpy() & ~asked])
             assert ("Not counted" in line) == bool(strange)
             assert all(repr(value) in line for value in strange)

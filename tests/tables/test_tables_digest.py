@@ -107,7 +107,7 @@ def test_beyond_the_counters_frequent_values_stay_and_their_number_is_estimated(
 
 def test_an_infinite_value_is_named_with_its_row_and_file(frame):
     frame.loc[3000, "number"] = np.inf
-    with pytest.raises(TableError, match=r"'number' has an infinite value in row 501 \(counting from 1\) of big/p1"):
+    with pytest.raises(TableError, match=r"'number' has an infinite value in row 500 \(counting from 0\) of big/p1"):
         digested(frame, 128)
 
 
@@ -123,6 +123,6 @@ def test_a_column_that_changes_its_kind_is_named_with_its_file(frame):
 def test_a_value_among_numbers_is_named_with_its_row_and_file(frame):
     texts = frame["whole"].astype(str)
     texts[4321] = "many"
-    with pytest.raises(TableError, match=r"row 1,822 \(counting from 1\) of big/p1 has 'many'"):
+    with pytest.raises(TableError, match=r"row 1,821 \(counting from 0\) of big/p1 has 'many'"):
         prepared(pd.DataFrame({"a": texts.astype(object) + "1", "b": frame["number"]}).assign(
             a=[f"{i}.5" if t != "many" else "many" for i, t in enumerate(texts)]))  # fmt: skip

@@ -104,11 +104,11 @@ def test_written_numbers_are_taken_as_numbers(write, sign, told):
 
 def test_values_that_do_not_fit_are_refused_with_column_value_and_row():
     texts = [f"{x}%" for x in VALUES]
-    with pytest.raises(TableError, match=r"'c' holds percentages in 97% of its rows, and row 3 .*has 'about 5'"):
+    with pytest.raises(TableError, match=r"'c' holds percentages in 97% of its rows, and row 2 .*has 'about 5'"):
         fitted([*texts[:2], "about 5", *texts[3:-1], "much"])
     preparer = fitted(texts)
     for value in ("0.61", "$5", "61,3%", "n/a"):
-        with pytest.raises(TableError, match=r"column 'c' holds percentages, and row 2 .*has '"):
+        with pytest.raises(TableError, match=r"column 'c' should hold percentages, and row 1 .*has '"):
             preparer.transform(new(["5%", value]))
     assert preparer.transform(new(["0", "5%"]))[:, 0].tolist() == [0.0, 5.0]
 
@@ -127,7 +127,7 @@ def test_below_the_share_such_a_column_is_left_out():
 
 def test_few_signs_among_plain_numbers_are_the_odd_ones():
     values = [str(x) for x in VALUES]
-    with pytest.raises(TableError, match=r"'c' holds numbers in 98% of its rows, and row 5 .*has '3%'"):
+    with pytest.raises(TableError, match=r"'c' holds numbers in 98% of its rows, and row 4 .*has '3%'"):
         fitted([*values[:4], "3%", *values[5:]])
 
 
@@ -150,7 +150,9 @@ def test_dates_with_day_or_month_first(order, form):
     alone = new([datetime.datetime(2024, 3, 4).strftime(form), "2024-03-04"])
     assert preparer.transform(alone)[:, 0].tolist() == [63.0, 63.0]
     wrong = "12/31/2024" if order == "dmy" else "31/12/2024"
-    with pytest.raises(TableError, match=rf"column 'c' holds dates with the {first} first, and row 1 .*has '{wrong}'"):
+    with pytest.raises(
+        TableError, match=rf"column 'c' should hold dates with the {first} first, and row 0 .*has '{wrong}'"
+    ):
         preparer.transform(new([wrong]))
 
 

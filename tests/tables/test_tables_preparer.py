@@ -239,17 +239,21 @@ def test_new_gaps_are_filled(frame):
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("age", ["20", "n/a", "3", "4", "5", "6"], "column 'age' holds numbers, and row 2 (counting from 1) has 'n/a'"),
+        (
+            "age",
+            ["20", "n/a", "3", "4", "5", "6"],
+            "column 'age' should hold numbers, and row 1 (counting from 0) has 'n/a'",
+        ),
         (
             "age",
             ["20", "12,5", "3", "4", "5", "6"],
-            "row 2 (counting from 1) has '12,5'. Is the comma the decimal sign",
+            "row 1 (counting from 0) has '12,5'. Is the comma the decimal sign",
         ),
-        ("height", [1, 2, np.inf, 4, 5, 6], "column 'height' has an infinite value in row 3"),
+        ("height", [1, 2, np.inf, 4, 5, 6], "column 'height' has an infinite value in row 2"),
         (
             "member",
             [True, "perhaps", 0, 1, 1, 1],
-            "column 'member' holds true or false, and row 2 (counting from 1) has 'perhaps'",
+            "column 'member' should hold true or false, and row 1 (counting from 0) has 'perhaps'",
         ),
         ("age", [[1]] * 6, "must be a string or a number"),
     ],

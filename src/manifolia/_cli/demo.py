@@ -53,7 +53,7 @@ def run_demo(console: Console, out: Path, *, name: str, force: bool) -> None:
     console.note(f"{len(old):,} rows are mapped; {len(new):,} are kept back and placed afterwards.")
     run = map(old, target, title=title, images=_IMAGES.get(name), callback=console)
     with console.noting_warnings():
-        placed = place_new(run.page_context(), read(new), run.report)
+        placed = place_new(run.page_context(), read(new), run.report, run.coordinates)
     page = with_new_rows(run.payload, placed.new)
 
     def add_new_rows(place: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from shlex import quote
 
 import click
 
-from manifolia._core.messages import Argument, Message
+from manifolia._core.messages import Argument, Message, Word
 from manifolia.exceptions import ManifoliaError
 
 _NOT_HERE = "\0"  # in place of an argument that the running command has no option for
@@ -65,7 +66,9 @@ def _written(argument: Argument) -> str:
     if option is None:
         return _NOT_HERE if _elsewhere(argument.name) else str(argument)
     if isinstance(value, Mapping):
-        values = [f"{name}={'<'.join(role) if isinstance(role, list) else role}" for name, role in value.items()]
+        pairs = [(name, "<".join(role) if isinstance(role, list) else role) for name, role in value.items()]
+        values = [f"{name}={role}" if isinstance(name, Word) else quote(f"{name}={role}") for name, role in pairs]
     else:
-        values = value if isinstance(value, list) else [""] if value is None or value is True else [value]
+        plain = value if isinstance(value, list) else [""] if value is None or value is True else [value]
+        values = [one if isinstance(one, Word) or one == "" else quote(str(one)) for one in plain]
     return " ".join(f"{option} {one}".rstrip() for one in values)

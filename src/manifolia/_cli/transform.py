@@ -46,7 +46,7 @@ def run_transform(
         raise ValueError("standard output is closed, so that the coordinates would be lost. Name a file with -o.")
     table = read_new(data, folder.report, reading)
     with console.noting_warnings():
-        placed = place_new(context_for(folder, page=page is not None), table, folder.report)
+        placed = place_new(context_for(folder, page=page is not None), table, folder.report, folder.coordinates)
     console.notes(table.notes)
     if out is None and not console.as_json:
         shown = without_formulas(placed.frame) if escape_formulas else placed.frame

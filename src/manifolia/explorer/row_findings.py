@@ -35,7 +35,7 @@ def isolation_finding(distances: FloatArray, row_names: Sequence[str]) -> Findin
         return Finding(f"At least half of the rows have the same values as {k} others.")
     top = np.argsort(-distances, kind="stable")[:TOP]
     named = ", ".join(f"{row_names[i]} ({distances[i] / usual:.1f})" for i in top)
-    text = f"The rows farthest from their {k} nearest are {named}, in units of the usual distance."
+    text = f"The rows farthest from their {k} nearest in the table are {named}, in units of the usual distance."
     return Finding(text, rows=tuple(top.tolist()))
 
 
@@ -118,7 +118,7 @@ def surprise_finding(
         return Finding(f"{counted}. None of them lies mostly among rows of the class that it looks like.")
     named = ", ".join(f"{row_names[i]} ({labels[i]}, looks like {guesses[i]})" for i in clearest)
     more = "" if len(deep) == len(clearest) else f" ({len(deep):,} lie mostly among such rows)"
-    text = f"{counted}. Deepest among rows of the other class{more}, and so worth a look: {named}."
+    text = f"{counted}. Deepest among rows of the class that is guessed{more}, and so worth a look: {named}."
     return Finding(text, rows=tuple(clearest.tolist()))
 
 

@@ -186,7 +186,7 @@ class Run:
             If the rows do not fit the map, or its method places none.
         """
         table = read_new(new, self.report, reading)
-        placed = place_new(context_for(self), table, self.report)
+        placed = place_new(context_for(self), table, self.report, self.coordinates)
         index = row_index(placed.frame["row"], self.report["data"].get("key"), table.features)
         return placed.frame.drop(columns="row").set_axis(index)
 

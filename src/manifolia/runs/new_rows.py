@@ -19,6 +19,7 @@ from manifolia.explorer import NewRows
 from manifolia.explorer.context import Context
 from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.place import new_rows, place_rows, placed_frame
+from manifolia.runs.report import group_column
 from manifolia.runs.request import key_names
 from manifolia.tables import Table, read
 from manifolia.tables.columns import as_keys
@@ -27,6 +28,7 @@ from manifolia.tables.preparer import unseen_levels
 
 #: How the table of a map was read, as far as it is kept for new rows.
 _KEPT_READING = ("na_values", "sep", "decimal", "encoding")
+_COUNTED = 100  # rows below which right predictions are counted, and not given in per cent
 _MATTERS = 0.1  # share of the importance from which a column without known values is worth a warning
 
 
@@ -94,7 +96,7 @@ def stream_reading(report: Mapping[str, Any], reading: Mapping[str, Any]) -> dic
     return {"na_values": list(map(str, marks)), **given} if isinstance(marks, list) else given
 
 
-def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
+def place_new(context: Context, table: Table, report: dict[str, Any], coordinates: pd.DataFrame) -> Placed:
     """Place raw new rows on the map of a run, and compare predictions with the target where the table has it."""
     arrivals = place_rows(context, table)
     unseen = unseen_levels(context.model[0], arrivals.X)
@@ -113,6 +115,15 @@ def place_new(context: Context, table: Table, report: dict[str, Any]) -> Placed:
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
         else:
             accuracy, compared = _compare_numbers(y, predicted, targets[0], said_by)
+    name = (report["groups"] or {"column": ""})["column"]
+    if name in table.names and group_column(name) in coordinates:
+        own = table.column(name)
+        if group_column(name) not in frame:
+            frame[group_column(name)] = own.to_numpy()
+        seen = int(np.isin(as_keys(own.to_numpy()), as_keys(coordinates[group_column(name)].to_numpy())).sum())
+        if seen and compared:
+            rows = "1 of the rows is of a" if seen == 1 else f"{seen:,} of the rows are of a"
+            compared += f" But {rows} {name} that the map was made with: no test of what it says of others."
     n_known = int(context.method._fitted_forest.n_known(arrivals.X)) if context.card.forest else 0
     new = new_rows(context, arrivals)
     novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
@@ -167,7 +178,10 @@ def _compare_classes(
         )
     asked = known & ~foreign
     right = float((labels == guesses)[asked].mean())
-    rows = f"{right:.1%} of the {int(asked.sum()):,} rows" if asked.sum() > 1 else "the one row"
+    n, share = int(asked.sum()), f"{right:.1%} of the"
+    if n < _COUNTED:  # per cent would be false precision
+        share = "all" if right == 1.0 else "none of the" if right == 0.0 else f"{round(right * n)} of the"
+    rows = f"{share} {n:,} rows" if n > 1 else "the one row"
     text = f"{said_by} are {'right' if right or asked.sum() > 1 else 'wrong'} about {rows} whose {name} is in the file."
     if foreign.any():
         rows = "row has a class" if foreign.sum() == 1 else "rows have classes"

@@ -22,7 +22,7 @@ from manifolia._core.messages import Argument, Message
 from manifolia._core.optional import import_extra
 from manifolia._core.progress import Reporter
 from manifolia._core.validate import check_bool, check_number, check_option
-from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
+from manifolia.exceptions import ManifoliaError, ParameterError, ParameterTypeError, TableError
 from manifolia.runs.stages import Listener, Stages
 from manifolia.runs.target import Labels, RowGroups, no_cells, read_group_column, read_labels, refuse_roles, take_column
 from manifolia.tables import Table, read
@@ -246,7 +246,14 @@ def make_run(table: Table, request: Request, listener: Listener | None = None, l
     """Make a map of a table, with all that belongs to it."""
     stages = Stages(listener)
     with stages.stage("prepare"):
-        checked = check_request(table, request, look)
+        try:
+            checked = check_request(table, request, look)
+        except ManifoliaError:
+            if request.settings:  # a misspelt argument may be why the table was read in another way than was meant
+                from manifolia.runs.run import check_settings
+
+                check_settings(request)
+            raise
     from manifolia.runs.run import carry_out  # brings scikit-learn
 
     return carry_out(checked, stages)

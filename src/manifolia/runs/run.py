@@ -35,7 +35,7 @@ from manifolia.runs.stages import Stages
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table, TablePreparer
 from manifolia.tables.columns import kind_of
-from manifolia.tables.copies import column_copies_note, row_copies_note
+from manifolia.tables.copies import column_copies_note, empty_rows_note, row_copies_note
 from manifolia.tables.files import file_name
 from manifolia.tables.repeated import group_notes
 
@@ -78,9 +78,13 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
         if context.diagnosis is None and request.parts is None:  # what may be trusted is always said
             with stages.stage("trust"):
                 add_trust(context)
+    if labels.y is not None and not card.supervised:
+        colours = f"{card.label} takes no target: {labels.name} colours the map, and does not guide it."
+        said = [*said, colours]
     suspected = _suspected(context.table or table, labels, known.task) if groups is None else _of_groups(groups, card)
     copies = column_copies_note(preparer, X, importance=bool(importances))
     y = labels.y if card.supervised else None
+    copies += empty_rows_note(table, preparer)
     copies += row_copies_note(table, preparer, X, y, None if groups is None else groups.codes)
     notes = [*table.notes, *labels.notes, *preparer.notes_, *copies, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
@@ -107,20 +111,7 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
 
 def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]:
     """Make the estimator that a request asks for."""
-    card = registry.find(request.method or registry.default_method(supervised=labels.y is not None))
-    kind = card.load()
-    known = kind().get_params()
-    for name in request.settings:
-        if name not in known:
-            others = [one for one in (*OWN, *known, *sorted(ASKED), *READING, *WRITING) if one != name]
-            near = difflib.get_close_matches(name, others, n=1)
-            if near and near[0] in OWN:
-                raise ParameterError(f"there is no argument {name!r}. Did you mean {near[0]!r}?", parameter="settings")
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ParameterError(
-                f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}.",
-                parameter="settings",
-            )
+    card, kind, known = check_settings(request)
     settings: dict[str, Any] = {"random_state": request.random_state, "n_jobs": request.n_jobs, "n_components": 2}
     if not card.is_ours:
         # Peers have words of their own for "all cores", and some talk on stdout, where results go.
@@ -145,6 +136,25 @@ def choose_method(request: Request, labels: Labels) -> tuple[registry.Card, Any]
         settings["guide"] = None if guide == "forest" else guide
     settings = {name: value for name, value in settings.items() if name in known}
     return card, kind(**{**settings, **request.settings})
+
+
+def check_settings(request: Request) -> tuple[registry.Card, Any, dict[str, Any]]:
+    """Find a request's method with its parameters, and refuse arguments that are none of them."""
+    card = registry.find(request.method or registry.default_method(supervised=bool(request.target)))
+    kind = card.load()
+    known = kind().get_params()
+    for name in request.settings:
+        if name not in known:
+            others = [one for one in (*OWN, *known, *sorted(ASKED), *READING, *WRITING) if one != name]
+            near = [one for one in others if one.startswith(f"{name}_")] or difflib.get_close_matches(name, others)
+            if near and near[0] in OWN:
+                raise ParameterError(f"there is no argument {name!r}. Did you mean {near[0]!r}?", parameter="settings")
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ParameterError(
+                f"{card.name} has no parameter {name!r}.{hint} It has: {', '.join(sorted(known))}.",
+                parameter="settings",
+            )
+    return card, kind, known
 
 
 def read_task(estimator: Any, labels: Labels) -> tuple[str, list[str]]:

@@ -26,6 +26,7 @@ from manifolia.runs.request import TO_KEEP_ROWS
 from manifolia.runs.scores import groups_of
 from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table, TablePreparer, write
+from manifolia.tables.naming import unknown_name
 from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.cases import Case, guide_of, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
@@ -168,17 +169,13 @@ def coordinates_in(places: Table) -> FloatArray:
 
 def _column(shown: pd.DataFrame, name: str, parameter: str) -> Array:
     if name not in shown:
-        raise ParameterError(
-            f"{parameter} is {name!r}, and the page of the run has no such column. It has: "
-            f"{', '.join(map(str, list(shown)[:20]))}.",
-            parameter=parameter,
-        )
+        raise unknown_name(name, list(shown), "column on the page of the run", parameter=parameter)
     return shown[name].to_numpy()
 
 
 def verdict_table(diagnosis: Diagnosis, names: Sequence[Any] | None = None) -> pd.DataFrame:
     """One line per row: its name and what `Diagnosis.rows` says of it."""
-    rows = diagnosis.rows
+    rows = diagnosis.rows.rename(columns={"novelty": "remoteness"})  # coordinates have a novelty, which is the model's
     return pd.concat([pd.Series(range(len(rows)) if names is None else list(names), name="row"), rows], axis=1)
 
 

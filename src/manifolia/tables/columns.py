@@ -30,7 +30,16 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterTypeError, TableError
 from manifolia.tables.decimals import is_comma_number, reads_as_comma_numbers
 from manifolia.tables.naming import complex_numbers, place_of_row
-from manifolia.tables.number_formats import TIMES, as_date, as_number, describe_writing, read_amount, reads
+from manifolia.tables.number_formats import (
+    LIMITS,
+    TIMES,
+    as_date,
+    as_limit,
+    as_number,
+    describe_writing,
+    read_amount,
+    reads,
+)
 
 #: What pandas infers of objects → what a column holds.
 _KINDS = {
@@ -102,7 +111,7 @@ def _objects(column: pd.Series) -> Array:
 def refuse(name: str, value: object, row: int | str, wanted: str, hint: str) -> TableError:
     """Make the error for a value that a column cannot hold."""
     place = row if isinstance(row, str) else place_of_row(row)
-    return TableError(Message(f"column {name!r} holds {wanted}, and {place} has {value!r}. ", hint))
+    return TableError(Message(f"column {name!r} should hold {wanted}, and {place} has {value!r}. ", hint))
 
 
 def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Iterator[tuple[int, FloatArray]]:
@@ -145,7 +154,7 @@ def to_numbers(column: pd.Series, name: str, writing: str = "", signs: set[str] 
     if kind in ("number", "boolean") and column.dtype != object:
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if writing:
-        read = functools.partial(_written_number, sign=writing)
+        read = functools.partial(written_number, sign=writing)
     else:
         read = functools.partial(_number_or_amount, signs=set() if signs is None else signs)
 
@@ -188,8 +197,14 @@ def _has_comma(cell: object) -> bool:
     return isinstance(cell, str) and is_comma_number(cell)
 
 
-def _written_number(value: Any, sign: str) -> float:
-    if isinstance(value, (str, datetime.time)):
+def written_number(value: Any, sign: str) -> float:
+    """Read a value of a column whose numbers are written in some way."""
+    if sign.startswith(LIMITS):
+        sign, limit = sign.removeprefix(LIMITS), as_limit(value) if isinstance(value, str) else None
+        if limit is not None:
+            below, bound = limit[0], written_number(limit[1], sign)
+            return bound / 2 if below and bound > 0 else bound
+    if sign and isinstance(value, (str, datetime.time)):
         try:
             return as_number(str(value), sign)
         except ValueError:

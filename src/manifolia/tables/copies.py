@@ -48,6 +48,25 @@ def row_copies_note(
     return [Message(f"{known}, or pass ", way, " if a column says which rows belong together.")]
 
 
+def empty_rows_note(table: Table, preparer: TablePreparer) -> list[str]:
+    """Name the rows that have no value in any column that is used, such as a line of totals."""
+    if is_sparse(table.features):
+        return []
+    cells, places = table.features, [table.feature_names.index(name) for name in preparer.used_]
+    empty = np.arange(table.n_rows)
+    for place in places:
+        if not len(empty):
+            return []
+        column = cells.iloc[empty, place] if isinstance(cells, pd.DataFrame) else cells[empty, place]
+        empty = empty[np.asarray(pd.isna(column), dtype=bool)]
+    if not len(empty):
+        return []
+    names = [Word(i if table.row_names is None else table.row_names[i]) for i in empty]
+    rows, they = ("1 row has", "It is") if len(empty) == 1 else (f"{len(empty):,} rows have", "They are")
+    told = f"{rows} no value in any column that is used: {listing(names)}. {they} placed all the same, and the place "
+    return [f"{told}says nothing. A line of totals, for example, is better left out of the table."]
+
+
 def _equal_rows(table: Table, preparer: TablePreparer) -> IntArray:
     """Number the rows, equal ones alike."""
     cells, places = table.features, [table.feature_names.index(name) for name in preparer.used_]

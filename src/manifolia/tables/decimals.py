@@ -28,6 +28,12 @@ def is_comma_number(text: str) -> bool:
     return re.fullmatch(_COMMA_NUMBER, text.strip()) is not None
 
 
+def shows_decimal_comma(values: list[Any]) -> bool:
+    """Tell whether some of a column's texts are numbers whose comma can only be before the decimals."""
+    commas = [value.strip() for value in values if isinstance(value, str) and is_comma_number(value)]
+    return not all(re.fullmatch(_THOUSANDS, text) for text in commas)
+
+
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
     """Tell whether texts are numbers with a comma before the decimals."""
     values = pd.Series(texts.unique()).astype(str).str.strip()

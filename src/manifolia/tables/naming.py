@@ -60,7 +60,7 @@ def of_groups(count: int, name: str) -> str:
 
 def place_of_row(row: int) -> str:
     """Write where a row is, the same way in every message."""
-    return f"row {row + 1:,} (counting from 1)"
+    return f"row {row:,} (counting from 0)"
 
 
 def _short(value: object, width: int = 60) -> str:

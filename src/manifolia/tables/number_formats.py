@@ -17,6 +17,9 @@ model, so that ``transform`` reads a value the same way in any batch:
 ``month``     dates with the name of the month, in English
 ============  =================================================================================================
 
+A ``<`` before it, where the user gives the role ``limits``: beside numbers there are limits of detection, such as <1
+and >200. What is below a limit is half of it (if the limit is above 0), and what is beyond one is the limit.
+
 The first five may end in ``|,``: the comma is the decimal sign and points separate thousands, because a value such as
 12,50 € or 1.234,56 shows it. What can be read in two ways is not read: 1.200 € may be 1,200 euros, and 03/04/2024 is in
 March or in April. Years of two digits are those from 1969 to 2068.
@@ -37,6 +40,9 @@ _UNIT = r"(?![eE]\d)[A-Za-zµμ°Ω²³][A-Za-zµμ°Ω²³0-9/·^*.]{0,11}"
 _COMMA = "|,"
 #: Ways of writing that are times, not numbers with something around them.
 TIMES = ("clock", "duration")
+#: Before a way of writing: limits may stand among the numbers.
+LIMITS = "<"
+_LIMIT = re.compile(r"([<>≤≥])=?\s*(\S.*)")
 DATE_ORDERS = ("dmy", "mdy", "ymd", "month")
 
 
@@ -172,6 +178,12 @@ def as_number(text: str, writing: str) -> float:
     return number.value
 
 
+def as_limit(text: str) -> tuple[bool, str] | None:
+    """Take <1 or >200 apart: whether the value is below, and the limit; None if it is neither."""
+    parts = _LIMIT.fullmatch(text.strip())
+    return None if parts is None else (parts[1] in "<≤", parts[2])
+
+
 def _clock_hours(text: str) -> float:
     parts = re.fullmatch(_CLOCK, text.strip(), re.ASCII)
     if parts is None:
@@ -282,5 +294,7 @@ def describe_writing(writing: str) -> str:
         "ymd": "dates with the year first",
         "month": "dates with the month's name",
     }
+    if writing.startswith(LIMITS):
+        return f"{describe_writing(writing.removeprefix(LIMITS))} and limits"
     sign, comma, _ = writing.partition(_COMMA)
     return known.get(sign, f"amounts in {sign}") + (" with a decimal comma" if comma else "")

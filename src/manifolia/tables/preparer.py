@@ -344,7 +344,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             near = {name: nearest(name, extra) for name in absent[:5]} if len(extra) < 1000 else {}
             pairs = ", ".join(f"{found[0]!r} for {name!r}" for name, found in near.items() if found)
             hint = f" Was a column renamed ({pairs})?" if pairs else ""
-            text = f"{len(absent):,} of the {len(self.used_):,} columns that the model uses: {listing(absent)}"
+            of = "all" if len(absent) == len(self.used_) else f"{len(absent):,} of"
+            text = f"{of} the {len(self.used_):,} columns that the model uses: {listing(absent)}"
             if self.sparse_ or 2 * len(absent) > len(self.used_):
                 share = "All" if self.sparse_ else "At least half"
                 raise TableError(f"the table lacks {text}.{hint} {share} of them must be there.")
@@ -435,8 +436,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             bare = {level.lstrip("0"): level for level in levels if level.strip("0")}
             padded = [f"{value!r} is {bare[value.lstrip('0')]!r}" for value in values if value.lstrip("0") in bare]
             hint = f" But for leading zeros, {padded[0]}: write it so if that is meant." if padded else ""
+            values_of = "has a value" if len(unknown) == 1 else "have values"
             warn(
-                f"{len(unknown):,} of {len(codes):,} rows have values of {name!r} that fit did not see: "
+                f"{len(unknown):,} of {len(codes):,} rows {values_of} of {name!r} that fit did not see: "
                 f"{listing(values)}; each counts as {what}.{hint}"
             )
             if role == "ordered":

@@ -4,7 +4,8 @@
 role             found where                                                    becomes
 ===============  =============================================================  ======================================
 ``numeric``      numbers, lengths of time, texts that all read as numbers,      the number
-                 also written as 61.3%, $1,200.50, 73.1 kg or 09:11
+                 also written as 61.3%, $1,200.50, 73.1 kg or 09:11;
+                 with ``limits`` given also <1 and >200
 ``boolean``      booleans                                                       0 or 1
 ``date``         dates, texts that are all dates in one order, such as ISO      days since the earliest at ``fit``
                  dates; with the day or the month first where a day beyond 12
@@ -22,6 +23,7 @@ role             found where                                                    
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +40,6 @@ from manifolia.tables.columns import (
     key_of,
     kind_of,
     plain_number,
-    refuse,
     to_booleans,
     to_days,
     to_keys,
@@ -46,15 +47,16 @@ from manifolia.tables.columns import (
     to_numbers,
     to_places,
     to_texts,
+    written_number,
 )
-from manifolia.tables.decimals import reads_as_comma_numbers
+from manifolia.tables.decimals import reads_as_comma_numbers, shows_decimal_comma
 from manifolia.tables.frames import is_text
-from manifolia.tables.naming import counted, listing, repeated, unknown_name
-from manifolia.tables.number_formats import TIMES, as_number, date_order, describe_writing, number_sign, reads
+from manifolia.tables.naming import counted, listing, percent, place_of_row, repeated, unknown_name
+from manifolia.tables.number_formats import LIMITS, TIMES, as_number, date_order, describe_writing, number_sign, reads
 from manifolia.tables.text_features import TextFeatures, is_prose, learn_texts
 
 #: What `roles` may say.
-GIVEN = ("numeric", "categorical", "ordered", "boolean", "date", "dmy", "mdy", "text", "identifier", "drop")
+GIVEN = ("numeric", "limits", "categorical", "ordered", "boolean", "date", "dmy", "mdy", "text", "identifier", "drop")
 #: What takes no part in the map.
 LEFT_OUT = ("identifier", "constant", "missing", "drop")
 #: A text column with more distinct values than this share of its rows names them rather than groups them …
@@ -65,7 +67,9 @@ _SURE_SHARE = 0.9
 _NUMBER_SHARE = 0.9
 #: The same for numbers with signs of percent or currency or with separated thousands, which are seldom anything else.
 _WRITTEN_SHARE = 0.8
-#: A text column of which at least this share reads as many numbers may have been meant as numbers: that is said.
+#: If this many different texts are all that is among the numbers, they are few words, and numbers need be no more …
+_FEW_TEXTS = 10
+#: … than this share of the values. With more different texts it may be a code: that is said, and not asked.
 _MIXED_SHARE = 0.5
 #: What people write among numbers and dates where there is no value. It is offered to be taken as missing, not taken:
 #: "none" may be a level.
@@ -74,10 +78,15 @@ _PLACEHOLDERS = frozenset(
         *(".", "..", "...", "-", "--", "---", "–", "—", "?", "??", "*", "/", "#", "_", "none", "unknown", "unk"),
         *("missing", "empty", "blank", "nil", "void", "n.a.", "n.a", "n / a", "n/k", "na", "nan", "null", "x", "xx"),
         *("tbd", "tba", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "not available", "not applicable"),
-        *("not known", "not recorded", "no data", "no value"),
+        *("not known", "not recorded", "no data", "no value", "k.a.", "k. a.", "keine angabe", "unbekannt"),
+        *("inconnu", "desconocido", "sconosciuto"),
     )
 )
+#: Of these, some are levels as well as anything: in a column that holds no numbers they are not offered.
+_MAYBE_LEVELS = frozenset(("none", "nil", "void", "empty", "blank", "x", "xx", "*", "/", "#", "_", "."))
 _TOLD_MARKS = 3  # of them in a sentence
+#: Two numbers in one cell, such as 136/87.
+_PAIR = re.compile(r"\d+(?:[.,]\d+)?\s*[/x×–-]\s*\d+(?:[.,]\d+)?", re.ASCII)
 
 
 class ColumnPlan(NamedTuple):
@@ -206,12 +215,18 @@ def _given_role(column: pd.Series, name: str, given: Any, tally: Tally | None) -
     """Find how texts are written that the user says are numbers or dates."""
     if given in ("dmy", "mdy"):
         return _Found("date", "", given if kind_of(column, name) == "text" else "")
-    if given not in ("numeric", "date") or kind_of(column, name) != "text":
-        return _Found(given)
+    if given not in ("numeric", "limits", "date") or kind_of(column, name) != "text":
+        return _Found("numeric" if given == "limits" else given)
     counts = _counts_of(column, tally)
-    if given == "numeric":
-        sign, _ = _sign_and_reads(list(counts.index), counts.to_numpy())
-        return _Found(given, _numbers_note(list(counts.index), sign) if sign else "", sign)
+    if given in ("numeric", "limits"):
+        among = _read_texts(column, counts, tally)
+        if given == "limits":
+            if among.marks:
+                raise among.ask(name)
+            return _Found("numeric", among.limits_note(), LIMITS + among.sign)
+        if among.numbers and (among.marks or among.limits):
+            raise among.ask(name)
+        return _Found(given, _numbers_note(list(counts.index), among.sign) if among.sign else "", among.sign)
     order = date_order([value for value in counts.index if not is_iso_date(value)])
     if order == "unclear":
         raise _unclear_dates(name, counts.index[0])
@@ -263,67 +278,121 @@ def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | Non
         raise _unclear_dates(name, values[0])
     if order:
         return _Found("date", describe_writing(order).removeprefix("dates "), order)
-    marks = [value for value, good in zip(values, reads, strict=True) if not good and _is_placeholder(value)]
-    others = [value for value in values if value not in marks]
+    among = _read_texts(column, counts, tally)
+    marks, others = among.marks, [value for value in values if value not in among.marks]
     dated = bool(marks and others) and (all(map(is_iso_date, others)) or bool(date_order(others)))
-    offered = bool(marks) and (dated or (0 < reads.sum() == len(others)))
-    if offered and (dated or len(others) > max_levels):
-        raise _offer_missing(name, "dates" if dated else describe_writing(sign), marks, counts)
+    offered = bool(marks) and (dated or 0 < len(among.numbers) == len(others))
+    if dated and not among.limits:
+        raise _offer_missing(name, "dates", among.in_rows(marks), marks)
+    many = len(among.numbers) > max_levels
     naming = n_values / n_rows
     names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and n_values > max_levels)
-    share = counts.to_numpy()[reads].sum() / n_present
-    many = int(reads.sum()) > max_levels
-    if (share >= _WRITTEN_SHARE and (many or names_rows)) if sign else (share >= _NUMBER_SHARE and many):
-        odd = values[int(np.argmin(reads))]
-        row = int(np.argmax((column == odd).to_numpy(dtype=bool, na_value=False)))
-        hint = Message(
-            "Correct it, name the texts that mean “missing” when the table is read (",
-            Argument("na_values", [odd]),
-            "), or pass ",
-            Argument("roles", {name: "categorical"}),
-            " or 'drop'.",
-        )
-        raise refuse(
-            name,
-            odd,
-            row if tally is None else tally.places[row],
-            f"{describe_writing(sign)} in {share:.0%} of its rows",
-            hint,
-        )
-    mixed = ""
+    if among.are_numbers(many=many, names_rows=names_rows):
+        raise among.ask(name)
+    share, mixed = among.share, ""
     if many and share >= _MIXED_SHARE:
-        odd = values[int(np.argmin(reads))]
-        mixed = f"{describe_writing(sign)} in {share:.0%} of its values, and texts such as {odd!r}"
+        mixed = f"{describe_writing(among.sign)} in {share:.0%} of its values, and texts such as {among.odd[0]!r}"
     if (names_rows or n_values > max_levels) and not mixed and is_prose(values):
         return _Found("text")
     if names_rows:
         why = f"; {mixed}" if mixed else ""
+        if others and all(isinstance(value, str) and _PAIR.fullmatch(value.strip()) for value in others):
+            why = f", each of two numbers such as {others[0]!r}: make two columns of it"
         about = "about " * (n_values > len(values))
         return _Found("identifier", f"{about}{n_values:,} different texts in {n_rows:,} rows{why}")
-    if offered:
-        return _Found("categorical", _in_rows(marks, counts), offer=tuple(marks))
+    if offered or any(str(mark).strip().casefold() not in _MAYBE_LEVELS for mark in marks):
+        return _Found("categorical", among.in_rows(marks), offer=tuple(marks))
     return _Found("categorical", mixed)
+
+
+class _Among(NamedTuple):
+    """What the different texts of a column are that may hold numbers."""
+
+    column: pd.Series
+    counts: pd.Series  # Of each different value
+    tally: Tally | None
+    sign: str  # How its numbers are written
+    numbers: list[Any]
+    marks: list[Any]  # What people write where there is no value
+    limits: list[str]  # Such as <1
+    odd: list[Any]  # Everything else
+
+    def rows(self, values: list[Any]) -> int:
+        """In how many rows some of its values are."""
+        return int(self.counts.loc[values].sum()) if values else 0
+
+    @property
+    def share(self) -> float:
+        """Share of the values that are numbers, those that mean “missing” left aside."""
+        n_numbers = self.rows(self.numbers) + self.rows(self.limits)
+        return n_numbers / max(n_numbers + self.rows(self.odd), 1)
+
+    def are_numbers(self, *, many: bool, names_rows: bool) -> bool:
+        """Tell whether these were meant as numbers, so that the rest needs a decision."""
+        if self.sign.partition("|")[0] and self.share >= _WRITTEN_SHARE and (many or names_rows):
+            return True
+        return many and (self.share >= _NUMBER_SHARE or (self.share >= _MIXED_SHARE and len(self.odd) <= _FEW_TEXTS))
+
+    def in_rows(self, texts: Sequence[Any]) -> str:
+        """Say in how many rows some texts are: 'unknown' in 107 rows."""
+        shown = [f"{text!r} in {counted(self.rows([text]), 'row')}" for text in texts[:_TOLD_MARKS]]
+        if len(texts) > len(shown):
+            shown.append(f"{len(texts) - len(shown)} more")
+        return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+    def limits_note(self) -> str:
+        """Say how limits are read."""
+        first = self.limits[0] if self.limits else None
+        return "" if first is None else f"{first!r} as {written_number(first, LIMITS + self.sign):g}"
+
+    def ask(self, name: str) -> TableError:
+        """Make the error that asks what the texts among numbers mean."""
+        told, rest = describe_writing(self.sign), [*self.marks, *self.odd]
+        if not (self.odd or self.limits):
+            return _offer_missing(name, told, self.in_rows(rest), rest)
+        told += f" in {percent(self.rows(self.numbers) / int(self.counts.sum()))} of its rows"
+        categorical = Argument("roles", {name: "categorical"})
+        single = self.rows(self.odd) == len(rest)  # each once
+        if single or len(self.odd) > _FEW_TEXTS:
+            row = int(np.argmax((self.column == self.odd[0]).to_numpy(dtype=bool, na_value=False)))
+            which = "Correct it, name" if len(rest) == 1 else "Correct them, name"
+            place = place_of_row(row) if self.tally is None else self.tally.places[row]
+            told += f", and {place} has {self.odd[0]!r}. {which} the texts that mean “missing” when the "
+            way = Message("table is read (", Argument("na_values", self.odd[:1]), "), or pass ", categorical)
+            return TableError(Message(f"column {name!r} holds {told}", way, " or 'drop'."))
+        way = Message(categorical, " takes every value as a category, 'drop' leaves the column out.")
+        if self.limits:
+            first = f"{self.limits[0]!r} as {written_number(self.limits[0], LIMITS + self.sign):g}"
+            way = Message(Argument("roles", {name: "limits"}), f" reads {first}; ", way)
+        if rest:
+            takes = "takes it" if len(rest) == 1 else "take them"
+            way = Message(Argument("na_values", rest), f" {takes} as missing when the table is read; ", way)
+        return TableError(Message(f"column {name!r} holds {told}, but {self.in_rows([*rest, *self.limits])}. ", way))
+
+
+def _read_texts(column: pd.Series, counts: pd.Series, tally: Tally | None) -> _Among:
+    """Sort the different values of a column into numbers, words for “missing”, limits and others."""
+    values = list(counts.index)
+    sign, good = _sign_and_reads(values, counts.to_numpy(), mixed=True)
+    numbers = [value for value, is_number in zip(values, good, strict=True) if is_number]
+    rest = [value for value, is_number in zip(values, good, strict=True) if not is_number]
+    marks = [value for value in rest if _is_placeholder(value)]
+    limits = [value for value in rest if value not in marks and reads(written_number, value, LIMITS + sign)]
+    return _Among(
+        column, counts, tally, sign, numbers, marks, limits, [one for one in rest if one not in {*marks, *limits}]
+    )
 
 
 def _is_placeholder(value: object) -> bool:
     return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
 
 
-def _in_rows(marks: Sequence[str], counts: pd.Series) -> str:
-    """Say in how many rows some texts are: 'unknown' in 107 rows."""
-    shown = [f"{mark!r} in {counted(int(counts[mark]), 'row')}" for mark in marks[:_TOLD_MARKS]]
-    rest = len(marks) - len(shown)
-    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown) + f" and {rest} more" * (
-        rest > 0
-    )
-
-
-def _offer_missing(name: str, wanted: str, marks: list[str], counts: pd.Series) -> TableError:
+def _offer_missing(name: str, wanted: str, told: str, marks: list[str]) -> TableError:
     """Make the error that offers to take texts among numbers or dates as missing."""
     takes = "takes it" if len(marks) == 1 else "take them"
     return TableError(
         Message(
-            f"column {name!r} holds {wanted}, but {_in_rows(marks, counts)}. ",
+            f"column {name!r} holds {wanted}, but {told}. ",
             Argument("na_values", list(marks)),
             f" {takes} as missing when the table is read; ",
             Argument("roles", {name: "categorical"}),
@@ -332,12 +401,14 @@ def _offer_missing(name: str, wanted: str, marks: list[str], counts: pd.Series) 
     )
 
 
-def _sign_and_reads(values: list[Any], counts: IntArray) -> tuple[str, BoolArray]:
+def _sign_and_reads(values: list[Any], counts: IntArray, *, mixed: bool = False) -> tuple[str, BoolArray]:
     """Return how numbers are written, and which of the different values can be read so; plainly if that reads more."""
     plain = np.array([_reads_as_number(value) for value in values])
     if plain.all():
         return "", plain
     ways = [way for way in (number_sign(values, counts), *TIMES) if way]
+    if mixed and shows_decimal_comma(values):  # among other texts, which kept the file's reader from reading them
+        ways.append("|,")
     written = {way: np.array([_reads_as_written(value, way) for value in values]) for way in ways}
     best = max(ways, key=lambda way: counts[written[way]].sum())
     return (best, written[best]) if counts[written[best]].sum() >= max(1, counts[plain].sum()) else ("", plain)

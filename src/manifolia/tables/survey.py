@@ -173,8 +173,14 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
     """Say what becomes of the columns."""
     notes: list[str] = []
 
-    def tell(wanted: Callable[[int], bool], before: str, detail: Callable[[int], str], *after: str | Argument) -> None:
-        places = [i for i in range(len(names)) if wanted(i)]
+    def tell(
+        wanted: Callable[[int], bool],
+        before: str,
+        detail: Callable[[int], str],
+        *after: str | Argument,
+        most: Callable[[int], int] = lambda i: 0,
+    ) -> None:
+        places = sorted((i for i in range(len(names)) if wanted(i)), key=lambda i: -most(i))
         if places:
             texts = [Remark(names[i], detail(i)) for i in places]
             notes.append(Message(f"{before}: {listing(texts)}.", *after))
@@ -263,7 +269,10 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         "keep": "Missing values stay missing",
         "impute": "Missing values are filled by the median or the most frequent level, and a further column marks them",
     }[missing]
-    tell(lambda i: used[i] and columns.n_missing[i] > 0, kept, lambda i: counted(int(columns.n_missing[i]), "row"))
+    n_missing = columns.n_missing.tolist()
+    tell(
+        lambda i: used[i] and n_missing[i] > 0, kept, lambda i: counted(n_missing[i], "row"), most=n_missing.__getitem__
+    )
     confused = {} if scale or missing == "impute" else columns.units
     tell(
         lambda i: used[i] and i in confused and confused[i].helps,

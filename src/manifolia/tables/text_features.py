@@ -34,6 +34,7 @@ from manifolia.tables.naming import distinct
 
 #: As many features as this, or fewer.
 N_FEATURES = 30
+_TEXTS_PER_FEATURE = 8  # different ones
 #: Rows that the vocabulary and the axes are learned from, evenly over the table: more do not change the topics.
 _LEARNED_ROWS = 10_000
 _MOST_WORDS = _MOST_PIECES = 10_000
@@ -102,7 +103,8 @@ def learn_texts(texts: Sequence[str]) -> TextFeatures | None:
         ],
         format="csr",
     )
-    n_features = min(N_FEATURES, *(side - 1 for side in terms.shape))
+    # A few sentences over and over need few features: more are noise, which trees draw as often as other columns.
+    n_features = min(N_FEATURES, max(2, len(set(texts)) // _TEXTS_PER_FEATURE), *(side - 1 for side in terms.shape))
     if n_features < 1:
         return None
     from sklearn.utils.extmath import randomized_svd

@@ -43,6 +43,7 @@ def row_reasons(
         far = int(compared.n_far[i])
         kept = f"{hits} of its {near} nearest rows in the map are among its {wide} nearest {where}"
         chance = f"a random place keeps {near * wide / compared.n_others[i]:.1f}"
+        by_chance = f"{chance} on average, and as many as the fewer of these in {share_of_chance(places.p[i])} of cases"
         if verdict == FOREIGN:
             times = "many" if not np.isfinite(remoteness[i]) else f"{remoteness[i]:.1f}"
             told = f"It is {times} times as far from its nearest rows in the data as these are from theirs."
@@ -56,10 +57,10 @@ def row_reasons(
         elif verdict == CHANCE and back * near < hits * own:
             told = (
                 f"{back} of its {own} nearest rows {where} are among its {int(compared.counts[i, 5])} nearest in the "
-                f"map, about as many as {chance}; {hits} of {near} the other way."
+                f"map, and {hits} of {near} the other way; {by_chance}."
             )
         elif verdict == CHANCE:
-            told = f"{kept}, about as many as {chance}; {back} of {own} the other way."
+            told = f"{kept}, and {back} of {own} the other way; {by_chance}."
         elif verdict == SOLID:
             told = f"{kept}, and {back} of {own} the other way; {chance}."
         elif too_few:
@@ -176,6 +177,11 @@ def _of_rows(rows: pd.DataFrame) -> list[tuple[float, Finding]]:
     )
     found.append((rank, Finding(text, rows=tuple(int(i) for i in worst.index[:_NAMED]))))
     return found
+
+
+def share_of_chance(p: float) -> str:
+    """Write a chance so that it is never 0% or 100%."""
+    return f"{min(max(100.0 * p, 1.0), 99.0):.0f}%"
 
 
 def share_of(part: int, whole: int) -> str:
