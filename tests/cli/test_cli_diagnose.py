@@ -38,7 +38,9 @@ def test_a_run_is_diagnosed_and_its_page_made_again(own_run, manifolia):
     assert 1 <= sum(line.startswith("- ") for line in lines) <= 5
     assert any(line.startswith("  0 ") and "solid" in line for line in lines)
     why = "A map of forest proximities is not meant to keep the distances of the data, so they cannot judge this."
-    assert lines.count(f"  Sizes: cannot tell. {why}") == lines.count(f"  Arrangement: cannot tell. {why}") == 1
+    assert lines.count(f"  Sizes and arrangement: cannot tell. {why}") == 1
+    assert "size:" not in done.stdout
+    assert any(line.startswith("  0 ") and line.endswith("  Survived 0 100%") for line in lines)
     table = pd.read_csv(own_run / "trust.csv")
     assert list(table)[:3] == ["row", "verdict", "reason"]
     assert len(table) == 240

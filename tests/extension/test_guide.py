@@ -147,7 +147,9 @@ def test_the_forest_stays_unless_another_is_better_by_more_than_a_standard_error
         ]
         another = G.CANDIDATES["knn"].learner("another")
         with pytest.warns(ManifoliaWarning, match="The forest guides" if name is None else "guided by another"):
-            best = G._best({another: votes[1]}, {}, question(X, y), votes[0])
+            means = {}
+            best = G._best({another: votes[1]}, {}, question(X, y), votes[0], means)
+        assert set(means) == {"forest", "another"}  # also where the forest stays
         assert (None if best is None else best.name) == name
 
 

@@ -53,8 +53,8 @@ class Diagnosis:
         ``row_a`` and ``row_b``, the rows of both that are nearest in the map.
     map : dict
         ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
-        ``learned``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"), ``arrangement_p``,
-        ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``.
+        ``learned``, ``learned_little``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"),
+        ``arrangement_p``, ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``.
     findings : list
         At most five records with ``text``, ``rows`` and ``columns``, the worst first.
     Y : ndarray of shape (n, n_components)

@@ -157,6 +157,7 @@ def chip(about: dict[str, Any], clusters: pd.DataFrame, gaps: pd.DataFrame, find
     if about["earned"] is not None:
         parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(
             about["earned"], f"target {about['earned']}"))  # fmt: skip
+        parts[-1] += ", but little was learned of it" if about.get("learned_little") else ""
     telling = [name for finding in findings for name in finding.columns]  # columns that tell the target alone
     if telling:
         parts.append(f"{telling[0] if len(telling) == 1 else f'{len(telling)} columns'} may give it away")
