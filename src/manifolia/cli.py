@@ -387,7 +387,7 @@ def diagnose_command() -> None:
 @_json
 @_common
 def explain_command() -> None:
-    """Print which columns shape the map of RUN, or put one row where it is."""
+    """Print which columns shape the map of RUN; with --row, why that row is where it is."""
 
 
 @main.command("info")

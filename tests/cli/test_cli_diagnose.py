@@ -38,7 +38,9 @@ def test_a_run_is_diagnosed_and_its_page_made_again(own_run, manifolia):
     assert 1 <= sum(line.startswith("- ") for line in lines) <= 5
     assert any(line.startswith("  0 ") and "solid" in line for line in lines)
     why = "A map of forest proximities is not meant to keep the distances of the data, so they cannot judge this."
-    assert lines.count(f"  Sizes: cannot tell. {why}") == lines.count(f"  Arrangement: cannot tell. {why}") == 1
+    assert lines.count(f"  Sizes and arrangement: cannot tell. {why}") == 1
+    assert "size:" not in done.stdout
+    assert any(line.startswith("  0 ") and line.endswith("  Survived 0 100%") for line in lines)
     table = pd.read_csv(own_run / "trust.csv")
     assert list(table)[:3] == ["row", "verdict", "reason"]
     assert len(table) == 240
@@ -138,9 +140,6 @@ def test_an_earned_map_ends_well(own_run, manifolia):
     ("arguments", "message"),
     [
         (("--level", "slow"), "level must be one of"),
-        (("--clusters", "Colour"), "clusters is 'Colour', and the page of the run has no such column"),
-        (("--groups", "Colour"), "groups is 'Colour', and the page of the run has no such column"),
-        (("--level", "usual"), "--level usual needs refits of the map, which are not there yet. Use --level quick."),
         (("--clusters", "Colour"), "--clusters: there is no column on the page of the run 'Colour'"),
         (("--groups", "Colour"), "--groups: there is no column on the page of the run 'Colour'"),
         (("--data", "x.csv"), "A run has its own map, table and target"),

@@ -146,8 +146,10 @@ def test_the_forest_stays_unless_another_is_better_by_more_than_a_standard_error
             np.where(np.eye(2)[y] == 1, s[:, np.newaxis], 1 - s[:, np.newaxis]) for s in (share[0], share[1] + more)
         ]
         another = G.CANDIDATES["knn"].learner("another")
+        means = {}
         with pytest.warns(ManifoliaWarning, match="The forest guides" if name is None else "guided by another"):
-            best = G._best({another: votes[1]}, {}, question(X, y), votes[0])
+            best = G._best({another: votes[1]}, {}, question(X, y), votes[0], means)
+        assert set(means) == {"forest", "another"}  # also where the forest stays
         assert (None if best is None else best.name) == name
 
 

@@ -117,9 +117,11 @@ def test_times_of_python():
 )
 def test_lengths_of_time(text, days):
     assert as_number(text, "duration") == pytest.approx(days)
-    values, notes = numbers([text, "2d 3h", "1h 5m"] * 20)
+    assert as_number(text, "seconds") == 86_400 * days
+    values, notes = numbers([text, "2d 3h", "4d 5h"] * 20)
     assert values[0] == pytest.approx(days)
     assert "lengths of time such as" in notes
+    assert ", as days)" in notes
 
 
 def test_lengths_of_time_are_the_same_from_a_file_as_from_pandas(tmp_path):

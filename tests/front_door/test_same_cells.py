@@ -49,8 +49,8 @@ def test_codes_and_classes_are_read_back_as_they_were(tmp_path, table_format):
 @pytest.mark.parametrize(
     ("gaps", "says"),
     [
-        (6, "6 of 40 rows have no kind: they are placed, and nothing is learned from them."),
-        (1, "1 of 40 rows has no kind: it is placed, and nothing is learned from it."),
+        (6, "In 6 of 40 rows 'kind' has no value: they are placed, and nothing is learned from them."),
+        (1, "In 1 of 40 rows 'kind' has no value: it is placed, and nothing is learned from it."),
         (0, None),
     ],
 )

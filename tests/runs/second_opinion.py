@@ -421,9 +421,10 @@ class Opinion:
             (r"At least half of the rows have the same values as (\d+) others\.", self._same),
             (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than (.+) would guess \(always guessing the "
              r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
-            (r"(.+) and the forest disagree about the (.+) of ([\d,]+) of ([\d,]+) rows?(: | *, among them )(.+?)\."
+            (r"(.+) and the forest disagree about the (.+) of ([\d,]+) of ([\d,]+) (rows?|labelled rows?)"
+             r"(: | *, among them )(.+?)\."
              r"( Colour by “guide and forest” to see all\.)?", self._disagree),
-            (r"(.+) and the forest would guess the same (.+) for every row\.", self._agree),
+            (r"(.+) and the forest would guess the same (.+) for every (?:labelled )?row\.", self._agree),
             (r"Farthest from the (.+) that (.+) would guess(, of the target that is farthest off)?, and so worth a "
              r"look: (.+)\. Half of the rows are at most (\S+) standard deviations off\.", self._residuals),
             (r"Of (.+), (.+) and the forest say most different things about (.+)\.", self._apart),
@@ -457,6 +458,12 @@ class Opinion:
             "earned": "target earned", "not earned": "target not earned", "partly": "target partly earned",
             "cannot tell": "target: cannot tell",
         }  # fmt: skip
+        why = f". {about['earned_reason'] or ''}".removesuffix(".")
+        assert rest.endswith(why) == (about["earned"] == "cannot tell")
+        words = [word.removesuffix(why) if about["earned"] == "cannot tell" else word for word in words]
+        if about["learned_little"]:
+            assert about["learned"] < (self.blind if self.classes else 0.0) + 0.15
+            words = [word.removesuffix(", but little was learned of it") for word in words]
         assert (wanted.get(about["earned"]) in words) == (about["earned"] is not None)
         known = r"target.*|.+ may give it away|"
         known += r"sizes (mean nothing|as in the data)|\d+ of \d+ sizes wrong|arrangement means (some|no)thing"
@@ -491,7 +498,9 @@ class Opinion:
         assert name == self.made.target[0]
 
     def _matters(self, purpose, told):
+        purpose, little = re.fullmatch(r"(.+?)(, of which the forest's guesses tell little)?", purpose).groups()
         assert purpose == self._purpose()
+        assert (little is not None) == self._little(self.forest_guesses)
         named, _, tail = told.partition("; ")
         shares = dict(re.findall(r"(\S+(?: \S+)*?) \((-?\d+%)\)(?:, |$)", named))
         found = self.importances if hasattr(self.method, "forest_") else self._row_importances()
@@ -518,6 +527,13 @@ class Opinion:
         return {
             entry["column"]: (entry["importance"], entry["standard_error"]) for entry in self.run.report["importances"]
         }
+
+    def _little(self, guesses):
+        """Whether guesses of classes avoid less than a quarter of the errors of always guessing the most frequent."""
+        if not self.classes or self.labels.shape[1] > 1 or not self.made.target:
+            return False
+        wrong = (self.labels != guesses)[self.known, 0].sum()
+        return bool(wrong > 0.75 * round((1 - self.blind) * self.known.sum()))
 
     def _purpose(self):
         if self.made.target and hasattr(self.method, "forest_"):
@@ -547,12 +563,12 @@ class Opinion:
         assert abs(percent(learned) - self.learned) < POINT + 2 / self.n  # votes that are even
         excess, earned = self.shown - self.learned, max(self.learned, self.blind)
         told = re.fullmatch(
-            r"as much as was learned|(\d+) points? (less|more) than was learned"
+            r"about as much as was learned|(less|more) than was learned"
             r"(?:, which (is not earned|may be chance)|, but (\d+) rows? (?:is|are) of classes with at most (\d+) "
             r"(?:rows|labelled rows): never a majority of (\d+))?", judged,
         )  # fmt: skip
-        points, which, earning, n_few, at_most, of = told.groups()
-        assert abs((-1 if which == "less" else 1) * int(points or 0) / 100 - excess) < POINT + 0.02
+        which, earning, n_few, at_most, of = told.groups()
+        assert {"less": excess < 0.0, "more": excess > 0.0, None: abs(excess) < POINT + 0.04}[which]
         counts = pd.Series(self.labels[self.known, 0]).value_counts()
         few = counts[counts - 1 <= int(k) / 2].sum()
         assert (which == "more") == (earning is not None)
@@ -648,12 +664,13 @@ class Opinion:
         if forest:
             assert abs(percent(forest) - max(self.forest_learned, 0)) < POINT + 2 / self.n  # votes that are even
 
-    def _disagree(self, knower, name, differing, n, _, told, colour):
-        assert (knower.lower(), name, int(n.replace(",", ""))) == (self.guide.lower(), self.name, self.n)
-        differ = np.flatnonzero(self.guesses[:, 0] != self.forest_guesses[:, 0])
+    def _disagree(self, knower, name, differing, n, which, _, told, colour):
+        assert (knower.lower(), name, int(n.replace(",", ""))) == (self.guide.lower(), self.name, self.known.sum())
+        assert which.startswith("labelled") == (not self.known.all())
+        differ = np.flatnonzero(self.known & (self.guesses[:, 0] != self.forest_guesses[:, 0]))
         assert abs(int(differing.replace(",", "")) - len(differ)) <= 2  # votes that are even
         rows = next(finding["rows"] for finding in self.run.report["findings"] if told in finding["text"])
-        named = re.findall(r"(\S+) \((.+?), by the forest (.+?)\)", told)
+        named = re.findall(r"(\S+) \(guide: (.+?), forest: (.+?)\)", told)
         assert [row for row, _, _ in named] == [str(self.run.coordinates["row"].iloc[row]) for row in rows]
         for row, (_, one, two) in zip(rows, named, strict=True):
             assert one == self.guesses[row, 0] != two
@@ -661,7 +678,7 @@ class Opinion:
 
     def _agree(self, knower, name):
         assert (knower.lower(), name) == (self.guide.lower(), self.name)
-        assert (self.guesses != self.forest_guesses).sum() <= 2
+        assert (self.guesses != self.forest_guesses)[self.known].sum() <= 2
 
     def _labels_right(self, k, shown, name, blind, knower, learned, forest):
         self._shares(k, shown, name, knower, learned, forest)

@@ -63,7 +63,7 @@ def check_note(opinion, note):
                 f"{features[name].nunique():,} different texts in {features[name].notna().sum():,} rows"),
         "Categories, one column of 0 and 1 for each level: ":
             lambda name, told: told == f"{features[name].nunique()} levels" and opinion.kinds[name] == "category",
-        "Rare levels share the column 'other': ":
+        "Less frequent levels share the column 'other': ":
             lambda name, told: told == f"{features[name].nunique() - 29} of {features[name].nunique()} levels",
         "Dates, as days since the earliest: ": lambda name, told: told == f"since {features[name].min().date()}",
         "Taken as numbers: ":
@@ -104,7 +104,7 @@ def check_note(opinion, note):
         np.testing.assert_allclose(rows[:, numeric].std(axis=0), 1, rtol=1e-9)
         return
     unlabelled = re.fullmatch(
-        r"(\d+) of (\d+) rows ha(?:s|ve) no .+: (?:it is|they are) placed, and nothing is learned from (?:it|them)\.",
+        r"In (\d+) of (\d+) rows .+ has no value: (?:it is|they are) placed, and nothing is learned from (?:it|them)\.",
         note,
     )
     if unlabelled:

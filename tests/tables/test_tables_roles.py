@@ -177,9 +177,20 @@ def test_zones_become_utc():
     assert to_days(pd.Series([np.datetime64("2024-01-02")], dtype=object), "c", "2024-01-01").tolist() == [1.0]
 
 
-def test_lengths_of_time_are_days():
-    assert output(pd.to_timedelta(np.arange(N) * 12, unit="h"))[:3, 0].tolist() == [0.0, 0.5, 1.0]
-    assert "in days" in " ".join(fitted(pd.to_timedelta(np.arange(N), unit="h")).notes_)
+@pytest.mark.parametrize(
+    ("each", "unit", "first"),
+    [
+        ("12h", "days", 0.5),
+        ("1h", "hours", 1.0),
+        ("6min", "minutes", 6.0),
+        ("30s", "minutes", 0.5),
+        ("1s", "seconds", 1.0),
+    ],
+)
+def test_lengths_of_time_have_the_largest_unit_that_most_have_two_of(each, unit, first):
+    lengths = pd.to_timedelta(np.arange(N) * pd.Timedelta(each))
+    assert output(lengths)[:3, 0].tolist() == [0.0, first, 2 * first]
+    assert f"in {unit})" in " ".join(fitted(lengths).notes_)
 
 
 def test_keys_do_not_depend_on_the_type():

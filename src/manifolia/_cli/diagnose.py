@@ -11,13 +11,16 @@ import pandas as pd
 from manifolia._cli.console import Console
 from manifolia._cli.map import FAILED, read_table
 from manifolia._core.progress import Reporter
+from manifolia._core.types import BoolArray
 from manifolia.runs import open_run
 from manifolia.runs.request import READING
 from manifolia.runs.verdicts import diagnose_run, diagnose_tables, write_verdicts
 from manifolia.tables import read
 from manifolia.trust import Diagnosis
+from manifolia.trust.words import share_of
 
 _MOST = 10  # rows and clusters that are listed
+_SHOWN = 5  # rows whose reason is told
 
 
 def run_diagnose(
@@ -33,7 +36,7 @@ def run_diagnose(
 ) -> None:
     """Diagnose the map of a run, or a map from elsewhere."""
     reading = {name: options.pop(name) for name in READING}
-    reporter = Reporter(console)
+    reporter, labels = Reporter(console), None
     if run is None:
         if map is None or data is None:
             raise click.UsageError("Give a run, or a map from elsewhere with --map COORDINATES --data TABLE.")
@@ -47,16 +50,19 @@ def run_diagnose(
         folder = open_run(run)
         found = diagnose_run(folder, reporter=reporter, **options)
         names, title = [str(name) for name in folder.coordinates["row"]], f"the map of {run}"
+        if len(folder.report["target"]["columns"]) == 1:
+            labels = folder.coordinates.iloc[:, 1 + len(folder.report["axes"])]
+            labels = labels.astype(float if folder.report["target"]["task"] == "regression" else object)
         path = write_verdicts(folder, found)
         console.note(f"Every row's verdict is in {path}, and on the page {run / 'map.html'}.")
     console.data({**found.to_report(), "rows": _worst(found, names)})
     console.heading(f"What {title} may be trusted for: {found.summary}")
-    _tell(console, found, names)
+    _tell(console, found, names, labels)
     if fail_on == "not-earned" and found.map["earned"] == "not earned":
         raise click.exceptions.Exit(FAILED)
 
 
-def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
+def _tell(console: Console, found: Diagnosis, names: list[str], labels: pd.Series | None) -> None:
     for finding in found.findings:
         console.result(f"- {finding.text}")
     if len(found.clusters):
@@ -66,15 +72,19 @@ def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
         for _, line in found.clusters.head(_MOST).iterrows():
             stretch = "" if pd.isna(line["stretch"]) else f" ({line['stretch']:.1f} times)"
             share = "" if pd.isna(line["share_solid"]) else f"{line['share_solid']:.0%} solid"
-            size = f"size: {line['size_verdict']}{stretch}"
+            size = "" if len(common) == 1 else f"size: {line['size_verdict']}{stretch}"
             if line["size_verdict"] == "cannot tell" and len(common) != 1:
                 size = f"{size}. {line['size_reason']}"
-            console.result(f"  {line['name'][:28]:28s} {line['n_rows']:7,d} rows  {share:10s}  {size}")
+            held = "  ".join(filter(None, (share, _mostly(labels, found.labels == line["cluster"]), size)))
+            console.result(f"  {line['name'][:28]:28s} {line['n_rows']:7,d} rows  {held}".rstrip())
         if len(found.clusters) > _MOST:
             console.result(f"  and {len(found.clusters) - _MOST} more")
+        arranged = found.map["arrangement_reason"]
+        both = common == {arranged} and found.map["arrangement"] == "cannot tell"
         if len(common) == 1:
-            console.result(f"  Sizes: cannot tell. {common.pop()}")
-        console.result(f"  Arrangement: {found.map['arrangement']}. {found.map['arrangement_reason']}")
+            console.result(f"  Sizes{' and arrangement' * both}: cannot tell. {common.pop()}")
+        if not both:
+            console.result(f"  Arrangement: {found.map['arrangement']}. {arranged}")
     if len(found.gaps):
         console.heading("Gaps")
         told = found.gaps["verdict"] != "cannot tell"
@@ -89,8 +99,22 @@ def _tell(console: Console, found: Diagnosis, names: list[str]) -> None:
     worst = _worst(found, names)
     if worst:
         console.heading("Rows to look at")
-        for line in worst:
+        for line in worst[:_SHOWN]:
             console.result(f"  {line['row'][:20]:20s} {line['verdict']:8s} {line['reason']}")
+        rest = ", ".join(line["row"] for line in worst[_SHOWN:])
+        if rest:
+            console.result(f"  and {rest}")
+
+
+def _mostly(labels: pd.Series | None, own: BoolArray) -> str:
+    """Say what is in a cluster: the class that most of its labelled rows have, or the middle of its numbers."""
+    if labels is None or not labels[own].notna().any():
+        return ""
+    values = labels[own].dropna()
+    if values.dtype == float:
+        return f"median {labels.name} {values.median():.4g}"
+    counts = values.astype(str).value_counts()
+    return f"{labels.name} {counts.index[0]} {share_of(int(counts.iloc[0]), len(values))}"
 
 
 def _worst(found: Diagnosis, names: list[str]) -> list[dict[str, str]]:

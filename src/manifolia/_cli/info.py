@@ -12,6 +12,8 @@ from manifolia._core.installed import cores, extras, installed_lines, versions
 from manifolia._core.memory import available
 from manifolia.runs import open_run
 
+_NOT_OF_THE_MAP = ("callback", "verbose")  # parameters that only say what is shown while it is made
+
 
 def run_info(console: Console, run: Path | None) -> None:
     """Print what is installed, or what a run is."""
@@ -41,7 +43,8 @@ def _tell_run(console: Console, path: Path) -> None:
     console.heading(f"{path}: {report['data']['source']} by {target}, {report['method']}, made {report['created']}")
     console.result(f"  {report['data']['rows']:,} rows, {report['data']['columns']:,} columns")
     for name, value in report["parameters"].items():
-        console.result(f"  {name:14s} {value}")
+        if name not in _NOT_OF_THE_MAP:
+            console.result(f"  {name:14s} {value}")
     console.findings(report)
     for text in report["notes"]:
         console.result(f"- {text}")

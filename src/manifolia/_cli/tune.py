@@ -41,7 +41,7 @@ def run_tune(
     tuning = {name: options.pop(name) for name in _TUNING}
     table = read_table(data, options)
     began = time.perf_counter()
-    tuned = tune_table(table, request_of(options), console, metrics=metrics or ("auc_r_nx",), **tuning)
+    tuned = tune_table(table, request_of(options), console, metrics=metrics, **tuning)
     run = make_run(table, replace(tuned.request, study=tuned.tuner), console)
     study = tuned.tuner.to_dict()
 
@@ -63,21 +63,24 @@ def _tell(console: Console, tuner: Any, report: dict[str, Any], folder: Path, se
     tried = f"{counted(len(tuner.trials_), 'setting')} tried, {counted(tuner.n_runs_, 'fit')} in all"
     if tuner.n_runs_ > len(tuner.trials_):
         tried += f" (repeats with other seeds{', and fresh ones of the best' if tuner.confirmed_ else ''})"
-    console.heading(f"{report['method']} tuned on {rows_of(report)}: {tried}, {seconds:.1f} s")
+    all_rows, n_rows = report["data"]["rows"], len(tuner.rows_)
+    rows = rows_of(report) if n_rows == all_rows else f"{n_rows:,} of {rows_of(report)}"
+    console.heading(f"{report['method']} tuned on {rows}: {tried}, {seconds:.1f} s")
     shown = ", ".join(f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
                       for name, value in tuner.best_params_.items())  # fmt: skip
-    console.result(f"- Recommended: {shown}.")
+    flat = ", though the settings that were tried differ no more than runs of one: it is as good as any of them"
+    console.result(f"- Recommended: {shown}{flat * tuner.flat_}.")
     fresh = "in runs with fresh seeds" if tuner.confirmed_ else "in the runs it was chosen by, so too good"
     names = [one["name"] for one in tuner.to_dict()["metrics"]]
     scores, errors = np.atleast_1d(tuner.best_score_), np.atleast_1d(tuner.best_score_error_)
     for name, score, error in zip(names, scores, errors, strict=True):
         doubt = f" ± {error:.2g}" if np.isfinite(error) and error > 0 else ""
         console.result(f"- {name} {score:.3f}{doubt} {fresh}.")
-    if tuner.flat_:
-        console.result(f"- {names[0]} hardly depends on these settings.")
     failed = int((tuner.trials_["error"] != "").sum())
     if failed:
         console.result(f"- {failed} settings failed; trials.csv says why.")
     if tuner.stopped_:
         console.result(f"- The search ended early: {tuner.stopped_}.")
+    console.heading("What the map with these settings shows")
+    console.findings(report)
     console.heading(f"Open the page: {folder / 'map.html'}")

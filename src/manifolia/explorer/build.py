@@ -297,7 +297,7 @@ def _by_weight(context: Context, X: Any, names: list[str]) -> list[int]:
 
 def _how_it_was_made(context: Context, label: str) -> list[str]:
     """Say how a map was made, as far as its card tells."""
-    sentences = [f"Made by {label} from {context.rows_in_words}."]
+    sentences = [f"Method: {label}, on {context.rows_in_words}."]
     if isinstance(context.method, FinishedMap):
         sentences = [f"The places of {context.rows_in_words} were made elsewhere; what made them is not known here."]
         sentences += context.model[0].notes_ if context.model is not context.method else []

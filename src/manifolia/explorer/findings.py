@@ -21,6 +21,7 @@ from manifolia.explorer.row_findings import (
     isolation_finding,
     residual_finding,
     surprise_finding,
+    tells_little,
 )
 from manifolia.extension.vote_map import out_of_bag_prediction
 from manifolia.forest.grow import grow_forest
@@ -36,6 +37,7 @@ _DOUBT = 0.025  # chance, over all columns, that one which means nothing is call
 _PARTLY = 0.5  # share of what a map loses from which it matters that some classes cannot win a vote
 _RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
 _MOST_TARGETS = 5  # that are told one by one
+_ALIKE = 0.02  # by how much what is shown and what was learned may differ to be called the same
 
 
 class Together(NamedTuple):
@@ -185,7 +187,7 @@ def findings_of(
     better = True
     if learned is not None and y is not None and predicted is not None:
         better = more_than_chance(y, predicted, classes=learned.classes, groups=learned.groups)
-    forest_learned = better
+    forest_learned, by_trees = better, predicted if by_forest is None else by_forest
     if learned is not None and y is not None and by_forest is not None:
         forest_learned = more_than_chance(y, by_forest, classes=learned.classes, groups=learned.groups)
     # A few very large numbers may be guessed in the right direction by a forest that is worse than the mean.
@@ -194,8 +196,11 @@ def findings_of(
     about: dict[str, Any]
     if importances:
         unseen = "rows it was not trained on" if learned is None else learned.unseen
-        about = {"learned": forest_learned and not worse, "unseen": unseen}
-        found.append(importance_finding(importances, purpose, than="the mean" if worse else "chance", **about))
+        about = {"learned": forest_learned and not worse, "unseen": unseen, "than": "the mean" if worse else "chance"}
+        if learned is not None and y is not None and by_trees is not None:
+            about["doubt"] = "" if forest_learned or worse else doubt_of(y, by_trees, learned)
+            about["little"] = classes is not None and tells_little(classes, by_trees)
+        found.append(importance_finding(importances, purpose, **about))
     if learned is not None or scores is not None:
         about = {"learned": learned, "y": classes, "scores": scores or {}, "targets": y}
         found.append(neighbour_finding(len(Y), target, **about))
@@ -203,8 +208,8 @@ def findings_of(
         found += targets_finding(y, predicted, target_names, learned)
     if learned is not None and not learned.classes and y is not None and y.ndim == 1:
         found += extremes_finding(y, target, row_names)
-    if learned is not None and y is not None and predicted is not None:
-        recognised = recognition_finding(y, predicted if by_forest is None else by_forest, learned)
+    if learned is not None and y is not None and by_trees is not None:
+        recognised = recognition_finding(y, by_trees, learned)
         found += [recognised] if recognised else []
     if learned is not None and y is not None and trials:
         found.append(remedy_finding(trials, learned, y))
@@ -214,13 +219,23 @@ def findings_of(
         groups = None if learned is None else learned.groups
         knower = "the forest" if learned is None else learned.knower
         about = {"learned": better, "groups": groups, "knower": knower}
+        about["doubt"] = "" if better or learned is None else doubt_of(classes, predicted, learned)
         surprise = surprise_finding(Y, classes, predicted, target, row_names, **about)
         found += [surprise] if surprise else []
     if learned is not None and not learned.classes and y is not None and predicted is not None and better:
         found.append(residual_finding(y, predicted, target, row_names, knower=learned.knower))
     if by_forest is not None and predicted is not None and learned is not None and by_forest.ndim == 1:
-        found.append(disagreement_finding(predicted, by_forest, learned, target, row_names))
+        found.append(disagreement_finding(predicted, by_forest, learned, target, row_names, y))
     return found
+
+
+def doubt_of(y: Array, predicted: Array, learned: Learned) -> str:
+    """Say how many groups there are, where guesses are better than chance by rows and not shown to be so by groups."""
+    if learned.together is None or not more_than_chance(y, predicted, classes=learned.classes):
+        return ""
+    known = ~pd.isna(y).reshape(len(y), -1).any(axis=1)
+    n = len(np.unique(learned.together.groups[known]))
+    return f"{n:,} {learned.together.one if n == 1 else learned.together.several}"
 
 
 def importance_finding(
@@ -230,8 +245,15 @@ def importance_finding(
     learned: bool = True,
     unseen: str = "rows it was not trained on",
     than: str = "chance",
+    doubt: str = "",  # how many groups leave it open whether anything was learned
+    little: bool = False,  # whether the forest's guesses tell little
 ) -> Finding:
     """Name the columns that matter most."""
+    if doubt:
+        return Finding(
+            f"Whether any column matters for {target} cannot be told: on {unseen}, the forest guesses better than "
+            f"chance if each row counts by itself, and with {doubt} that may be chance."
+        )
     if not learned:
         return Finding(
             f"On {unseen}, the forest guesses {target} no better than {than}: no column is shown to "
@@ -252,7 +274,8 @@ def importance_finding(
     none = len(ranked) - len(telling)
     tail = [f"{rest} more {'counts' if rest == 1 else 'count'} for less"] if rest else []
     tail += [f"{none} {'is' if none == 1 else 'are'} indistinguishable from noise"] if none else []
-    text = f"What matters most for {target}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
+    of = ", of which the forest's guesses tell little" if little else ""
+    text = f"What matters most for {target}{of}: {named}" + (f"; {', '.join(tail)}." if tail else ".")
     return Finding(text, columns=tuple(top))
 
 
@@ -283,18 +306,16 @@ def neighbour_finding(
         groups = sub_groups(learned.groups, known)
         k, near = min(K_ASKED, n_others(len(labels), groups)), "rows" if known.all() else "labelled rows"
         blind = blind_score(labels, classification=True)
-        points = round(100 * learned.excess)
-        judged = "as much as was learned"
-        if points:
-            judged = f"{abs(points)} {'point' if abs(points) == 1 else 'points'} "
-            judged += "less than was learned" if points < 0 else "more than was learned, which "
         n_few = int((~can_win(labels)).sum())
-        if points < 0 and n_few >= -_PARTLY * learned.excess * len(labels):
-            rows = "row is" if n_few == 1 else "rows are"
-            judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
-        if points > 0:
+        judged = "about as much as was learned"
+        if learned.excess < -_ALIKE:
+            judged = "less than was learned"
+            if n_few >= -_PARTLY * learned.excess * len(labels):
+                rows = "row is" if n_few == 1 else "rows are"
+                judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
+        elif learned.excess > _ALIKE:
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
-            judged += "is not earned" if unearned else "may be chance"
+            judged = f"more than was learned, which {'is not earned' if unearned else 'may be chance'}"
         return Finding(
             f"By the vote of its {k} nearest {near}{learned.others} in the map {percent(shown)} of the {near} get "
             f"their own {target} (always guessing the most frequent: {blind:.0%}); {learned.knower} is right about "

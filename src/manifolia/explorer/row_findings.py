@@ -94,6 +94,7 @@ def surprise_finding(
     learned: bool = True,
     groups: IntArray | None = None,
     knower: str = "the forest",
+    doubt: str = "",
 ) -> Finding | None:
     """Count the rows whose label the forest, or another guide, would not have given, and name the clearest."""
     known = ~pd.isna(y)
@@ -107,7 +108,9 @@ def surprise_finding(
         f"{len(wrong):,} of {int(known.sum()):,} {verb} another {target} than {knower} would guess "
         f"(always guessing the most frequent would miss {n_blind:,})"
     )
-    if not learned or len(wrong) > (1.0 - _LITTLE) * n_blind:
+    if doubt:  # the number of groups that leave it open whether anything was learned
+        return Finding(f"{counted}: with {doubt} its guesses may be right by chance.")
+    if not learned or tells_little(y, predicted):
         return Finding(f"{counted}: its guesses tell little of {target}.")
     share = neighbour_share(Y, labels, guesses, groups=groups)[wrong]
     around = neighbour_share(Y, labels, guesses, _WIDER_K, groups=groups)[wrong]  # of rows that are equally deep
@@ -120,6 +123,14 @@ def surprise_finding(
     more = "" if len(deep) == len(clearest) else f" ({len(deep):,} lie mostly among such rows)"
     text = f"{counted}. Deepest among rows of the class that is guessed{more}, and so worth a look: {named}."
     return Finding(text, rows=tuple(clearest.tolist()))
+
+
+def tells_little(y: Array, predicted: Array) -> bool:
+    """Tell whether guesses avoid few of the errors that always guessing the most frequent class makes."""
+    known = ~pd.isna(y)
+    labels, guesses = as_keys(y[known]), as_keys(predicted[known])
+    n_blind = len(labels) - int(np.unique(labels, return_counts=True)[1].max())
+    return int((labels != guesses).sum()) > (1.0 - _LITTLE) * n_blind
 
 
 def neighbour_share(
@@ -136,10 +147,10 @@ def neighbour_share(
 
 
 def disagreement_finding(
-    guide: Array, forest: Array, learned: Learned, target: str, row_names: Sequence[str]
+    guide: Array, forest: Array, learned: Learned, target: str, row_names: Sequence[str], y: Array | None
 ) -> Finding:
-    """Count the rows on which the guide and the forest disagree, and name some."""
-    knower = learned.knower
+    """Count the rows on which the guide and the forest disagree, of those that have a label, and name some."""
+    knower, known = learned.knower, np.ones(len(guide), dtype=bool) if y is None else ~pd.isna(y)
     if not learned.classes:
         apart = np.abs(guide.astype(np.float64) - forest.astype(np.float64))
         top = np.argsort(-apart, kind="stable")[:TOP]
@@ -147,14 +158,14 @@ def disagreement_finding(
         return Finding(
             f"Of {target}, {knower} and the forest say most different things about {named}.", rows=tuple(top.tolist())
         )
-    one, two = as_keys(guide), as_keys(forest)
-    differ = np.flatnonzero(one != two)
+    one, two, rows = as_keys(guide), as_keys(forest), "rows" if known.all() else "labelled rows"
+    differ = np.flatnonzero(known & (one != two))
+    who = f"{knower[0].upper()}{knower[1:]} and the forest"
     if not len(differ):
-        return Finding(f"{knower[0].upper()}{knower[1:]} and the forest would guess the same {target} for every row.")
-    named = ", ".join(f"{row_names[i]} ({one[i]}, by the forest {two[i]})" for i in differ[:TOP])
+        return Finding(f"{who} would guess the same {target} for every {rows.removesuffix('s')}.")
+    named = ", ".join(f"{row_names[i]} (guide: {one[i]}, forest: {two[i]})" for i in differ[:TOP])
     which = f": {named}." if len(differ) <= TOP else f", among them {named}. Colour by “guide and forest” to see all."
     return Finding(
-        f"{knower[0].upper()}{knower[1:]} and the forest disagree about the {target} of {len(differ):,} of "
-        f"{len(one):,} rows{which}",
+        f"{who} disagree about the {target} of {len(differ):,} of {int(known.sum()):,} {rows}{which}",
         rows=tuple(differ[:TOP].tolist()),
     )

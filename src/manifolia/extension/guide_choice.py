@@ -100,8 +100,13 @@ def name_of(guide: Any) -> str:
     return type(last_step(guide)).__name__
 
 
-def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide | None:
-    """Cross-fit a guide; `forest` holds the forest's votes out of bag. None: the forest is the best there is."""
+def fit_guide(
+    guide: Any, question: Question, forest: FloatArray, reporter: Reporter, losses: dict[str, float] | None = None
+) -> FittedGuide | None:
+    """Cross-fit a guide; `forest` holds the forest's votes out of bag. None: the forest is the best there is.
+
+    `losses` gets the loss of every model that was compared with the forest.
+    """
     classes = question.target.is_classification
     question.warn_of_unseen_classes()
     if isinstance(guide, str):
@@ -125,7 +130,7 @@ def fit_guide(guide: Any, question: Question, forest: FloatArray, reporter: Repo
         if guide != "auto" and left_out:
             name, reason = next(iter(left_out.items()))
             raise ParameterError(f"guide: {name} is for {reason}. Leave guide out.", parameter="guide")
-        best = _best(found, left_out, question, forest if guide == "auto" else None)
+        best = _best(found, left_out, question, forest if guide == "auto" else None, {} if losses is None else losses)
         if best is not None and question.weight is not None:
             warn(f"guide: {best.name} takes no sample_weight. The weights count in the forest, not in the guide.")
         return best
@@ -210,12 +215,13 @@ def _best(
     left_out: dict[str, str],
     question: Question,
     forest: FloatArray | None,
+    means: dict[str, float],  # gets the mean loss of each
 ) -> FittedGuide | None:
     """Take the model with the smallest loss, the forest if none is better than it by more than a standard error."""
     losses = {learner.name: question.row_losses(votes) for learner, votes in found.items()}
     if forest is not None:
         losses = {FOREST: question.row_losses(forest), **losses}
-    means = {name: float(loss.mean()) for name, loss in losses.items()}
+    means.update({name: float(loss.mean()) for name, loss in losses.items()})
     best = min(means, key=lambda name: means[name])
     if forest is not None:
         measure = "Brier score" if question.target.is_classification else "squared error, of the variance,"

@@ -15,6 +15,7 @@ from manifolia._core.validate import check_option, label_array, missing_labels
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_forest
+from manifolia.tables.number_formats import as_number, number_sign, reads
 
 #: What a target can ask for.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
@@ -73,7 +74,18 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
             f"y has {n_classes} classes in {len(values)} rows, so that most have one row, which tells little about a "
             f"class. If these are numbers, use task='regression'."
         )
+    if n_classes > MOST_CLASSES and values.dtype.kind == "U" and _is_written_numbers(np.unique(values).tolist()):
+        warn(
+            f"y holds texts that read as numbers, such as {str(values[0])!r}, and each of the {n_classes} different "
+            f"ones is taken as a class. Pass numbers to have them taken as numbers."
+        )
     return Target(values, labelled, task)
+
+
+def _is_written_numbers(texts: list[str]) -> bool:
+    """Tell whether texts are 99.6%, 5.43 bar or 1.5; whole numbers alone may well be names of classes."""
+    sign = number_sign(texts, [1] * len(texts))
+    return not all(map(str.isdecimal, texts)) and all(reads(as_number, text, sign) for text in texts)
 
 
 def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:

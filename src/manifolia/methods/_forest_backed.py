@@ -8,12 +8,20 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
-from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option
+from manifolia._core.validate import (
+    check_bool,
+    check_is_fitted,
+    check_number,
+    check_option,
+    label_array,
+    missing_labels,
+)
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest.grow import foresee_size
@@ -31,6 +39,7 @@ from manifolia.forest.trees import (
     predict_in_order,
 )
 from manifolia.methods._fitted_forest import FittedForest, Judged
+from manifolia.tables.columns import as_keys
 
 _BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
 
@@ -152,6 +161,33 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with threads(self.n_jobs):
             shares = self._class_shares(rows)
         return shares[0] if len(shares) == 1 else shares
+
+    @available_if(_has_target)
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Score the predictions of rows, as scikit-learn's searches do: `predict` against the truth.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
+            Rows, other than those of ``fit``.
+        y : array-like of shape (m,) or (m, n_outputs)
+            Their target. Rows whose label is missing do not count.
+        sample_weight : array-like of shape (m,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            Share of the classes that are right, or R² of numbers; of several targets the mean.
+        """
+        known = ~missing_labels(y)
+        guess = self.predict(X)[known]
+        truth = label_array(y)[known].reshape(guess.shape)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        if is_classifier(self._fitted_forest.forest):
+            right = (as_keys(truth.ravel()) == as_keys(guess.ravel())).reshape(len(guess), -1)
+            return float(np.average(right.mean(axis=1), weights=weight))
+        return float(r2_score(truth.astype(np.float64), guess, sample_weight=weight))
 
     @property
     def classes_(self) -> Any:

@@ -276,7 +276,8 @@ class GuidedMap(ForestBacked):
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             del K, walk  # before the pairs of rows come
             voted = held = forest.votes()  # 2
-            guide = self._fit_guide(rows, target, weight, votes, forest, held, seeds[0], reporter)
+            losses: dict[str, float] = {}
+            guide = self._fit_guide(rows, target, weight, votes, forest, held, seeds[0], reporter, losses)
             if guide is not None and held is not None:
                 held = held.by_guide(guide.votes, target)
             reporter.step("proximities", 0, 1)
@@ -302,7 +303,7 @@ class GuidedMap(ForestBacked):
                 layout_embedding_=Y, kl_divergence_=layout.divergence, _guide=guide,
                 near_=nearby, _known_rows=known_rows(X, rows, Y),
                 guide_name_="forest" if guide is None else guide.name, guide_score_=judged.guide_score,
-                guide_losses_={} if guide is None else dict(guide.losses),
+                guide_losses_=losses if guide is None else dict(guide.losses),
             )  # fmt: skip
 
     def _follow(
@@ -326,15 +327,15 @@ class GuidedMap(ForestBacked):
 
     def _fit_guide(
         self, rows: Any, target: Target, weight: FloatArray | None, votes: Any, forest: FittedForest,
-        held: Votes | None, seed: int, reporter: Reporter,
+        held: Votes | None, seed: int, reporter: Reporter, losses: dict[str, float],
     ) -> FittedGuide | None:  # fmt: skip
-        """Ask the guide about the training rows; None where the forest guides."""
+        """Ask the guide about the training rows; None where the forest guides. `losses` gets what was compared."""
         if held is None or (self.guide is None and votes is None):
             return None
         question = self._question(rows, target, weight, seed, forest.groups)
         if votes is not None:
             return given_guide(votes, question, held.as_table(), reporter)
-        return fit_guide(self.guide, question, held.as_table(), reporter)
+        return fit_guide(self.guide, question, held.as_table(), reporter, losses)
 
     def transform(self, X: ArrayLike, votes: ArrayLike | None = None) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.

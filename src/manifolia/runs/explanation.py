@@ -47,15 +47,16 @@ class Explanation:
         heading = f"Row {self.row['row']}: " + ", ".join(f"{k} {_short(v)}" for k, v in self.row.items() if k != "row")
         said = [heading, self.meaning]
         said += [
-            f"  {clipped(name, 28):28s} {_short(value):>14s}  {_short(weight):>8s}"
+            f"  {clipped(name, 28):28s} {clipped(_short(value), 14):>14s}  {_short(weight):>8s}"
             for name, value, weight in _tuples(self.reasons)
         ]
         if self.votes:
             trees = "How the trees vote that did not train on it:"
             said.append(trees if self.knower == FOREST else f"How it is voted on by {self.knower}, fitted without it:")
         for target, shares in self.votes.items():
-            told = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:_CLASSES])
-            rest = sum(list(shares.values())[_CLASSES:])
+            named = _CLASSES + (len(shares) == _CLASSES + 1)  # "others" would be one
+            told = ", ".join(f"{name} {share:.0%}" for name, share in list(shares.items())[:named])
+            rest = sum(list(shares.values())[named:])
             said.append(f"  {clipped(target, 28):28s} {told}" + (f", others {rest:.0%}" if rest >= 0.005 else ""))
         if len(self.like):
             said.append("The rows most like it, by forest proximity:")
@@ -152,8 +153,9 @@ def explain_row(run: Run, name: Any, *, top: int) -> Explanation:
     effects = effects_on_one_row(replace(run.page_context(), X=bare_rows(rows), **known_by))
     weights = effects.of_rows(np.array([row])).weight[0]
     order = np.argsort(-np.nan_to_num(weights), kind="stable")[:top]
-    shown = decode(run.payload).columns.iloc[row]  # raw values, as far as the page has them
-    values = {str(column): _plain(value) for column, value in shown.items()}
+    page = decode(run.payload)  # raw values, as far as the page has them, and as they were written
+    values = {str(column): _plain(value) for column, value in page.columns.iloc[row].items()}
+    values |= {name: texts[row] for name, texts in page.written.items() if texts[row] is not None}
     names = effects.names
     reasons = [(names[f], values.get(names[f], ""), float(weights[f])) for f in order]
     known = [target for target in targets if target in coordinates]

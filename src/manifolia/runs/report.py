@@ -11,8 +11,8 @@ import pandas as pd
 from manifolia._core.installed import versions
 from manifolia.explorer.build import importance_purpose
 from manifolia.explorer.context import Context
-from manifolia.explorer.place import axis_names
 from manifolia.explorer.parts.effects import columns_of_texts
+from manifolia.explorer.place import axis_names
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table
 from manifolia.tables.files import file_name

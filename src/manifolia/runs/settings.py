@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.warnings import collected_warnings
 from manifolia.runs.request import Request, check_request
 from manifolia.runs.run import choose_method, prepare, read_task
 from manifolia.runs.stages import Listener
 from manifolia.tables import Table
 from manifolia.tables.plain_rows import PlainRows
+
+_USUAL_METRIC = "auc_r_nx"  # where none is named
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ def tune_table(
     request: Request,
     listener: Listener | None = None,
     *,
-    metrics: Sequence[str] = ("auc_r_nx",),
+    metrics: Sequence[str] = (),
     space: dict[str, Any] | None = None,
     **options: Any,  # Other parameters of the tuner
 ) -> Tuning:
@@ -50,7 +53,7 @@ def tune_table(
     tuner = Tuner(
         estimator,
         space,
-        list(metrics),
+        list(metrics) or [_USUAL_METRIC],
         refit=False,
         random_state=request.random_state,
         n_jobs=request.n_jobs,
@@ -60,5 +63,14 @@ def tune_table(
     with collected_warnings() as notes:
         codes = None if groups is None else groups.codes
         tuner.fit(X, labels.y, metric_X=PlainRows(preparer).fit_transform(X), groups=codes)
+    if not metrics and card.supervised and labels.y is not None:
+        notes.append(
+            Message(
+                f"Tuned by {_USUAL_METRIC}, which asks how well the map keeps the neighbours that rows have in the "
+                "table; a map for a target keeps those that count for the target. ",
+                Argument("metrics", Word("NAME")),
+                " chooses by another, such as knn_accuracy.",
+            )
+        )
     settings = {**fixed, **tuner.best_params_}
     return Tuning(replace(request, method=card.name, settings=settings), tuner, notes)

@@ -41,10 +41,10 @@ class Labels(NamedTuple):
         n, rows = int((~labelled).sum()), len(labelled)
         if not n:
             return []
-        what = self.name if self.frame.shape[1] == 1 else "value in at least one of the targets"
+        what = f"{self.name!r} has" if self.frame.shape[1] == 1 else "at least one of the targets has"
         if n == 1:
-            return [f"1 of {rows:,} rows has no {what}: it is placed, and nothing is learned from it."]
-        return [f"{n:,} of {rows:,} rows have no {what}: they are placed, and nothing is learned from them."]
+            return [f"In 1 of {rows:,} rows {what} no value: it is placed, and nothing is learned from it."]
+        return [f"In {n:,} of {rows:,} rows {what} no value: they are placed, and nothing is learned from them."]
 
 
 def read_labels(table: Table, names: Sequence[str], task: str = "auto") -> Labels:

@@ -1,7 +1,7 @@
 """One column → numbers, by its role; every value is treated by itself, so that a row never depends on its batch.
 
 ============  ==============================================================================================
-numbers       as they are; booleans as 0 and 1; lengths of time in days; texts that read as numbers, also as
+numbers       as they are; booleans as 0 and 1; lengths of time; texts that read as numbers, also as
               `manifolia.tables.number_formats` lists them
 booleans      0 and 1; the texts true / false, yes / no, t / f, y / n in any case
 moments       dates and times as UTC without zone, to the microsecond; texts in ISO form (2024-05-31), or in another
@@ -32,6 +32,7 @@ from manifolia.tables.decimals import is_comma_number, reads_as_comma_numbers
 from manifolia.tables.naming import complex_numbers, place_of_row
 from manifolia.tables.number_formats import (
     LIMITS,
+    SPANS,
     TIMES,
     as_date,
     as_limit,
@@ -147,7 +148,7 @@ def to_numbers(column: pd.Series, name: str, writing: str = "", signs: set[str] 
         return np.full(len(column), np.nan)
     if kind == "duration":
         delta = pd.to_timedelta(column).to_numpy(dtype="timedelta64[ns]")
-        return np.where(np.isnat(delta), np.nan, delta.astype(np.int64) / (1000.0 * _DAY))
+        return np.where(np.isnat(delta), np.nan, delta.astype(np.int64) / (1000.0 * _DAY / SPANS.get(writing, 1)))
     if kind == "date":
         row = int(np.argmax(column.notna().to_numpy()))
         raise refuse(name, str(column.iloc[row]), row, "numbers", "Pass numbers, or prepare the column as a date.")
@@ -208,7 +209,7 @@ def written_number(value: Any, sign: str) -> float:
         try:
             return as_number(str(value), sign)
         except ValueError:
-            if sign == "%" or sign in TIMES or sign.endswith("|,"):
+            if sign == "%" or sign in TIMES or sign in SPANS or sign.endswith("|,"):
                 raise
     number = plain_number(value)
     if sign == "%" and number:

@@ -125,14 +125,17 @@ def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_missing(frame: pd.DataFrame, marks: list[str]) -> pd.DataFrame:
-    """Take some texts as missing."""
+    """Take some texts, and the numbers that they stand for, as missing."""
     frame = frame.copy(deep=False)
+    numbers = pd.to_numeric(pd.Series(marks, dtype=object), errors="coerce").dropna().tolist()
     for name in frame.columns:
         column = frame[name]
-        if is_text(column):
-            missing = column.isin(marks)
-            if missing.any():
-                frame[name] = column.mask(missing)
+        numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+        if not numeric and not is_text(column):
+            continue
+        missing = column.isin(numbers if numeric else marks)
+        if missing.any():
+            frame[name] = column.mask(missing)
     return frame
 
 

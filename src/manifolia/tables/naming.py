@@ -49,7 +49,10 @@ def counted(count: int, noun: str) -> str:
 def group_words(name: str) -> tuple[str, str]:
     """Call one and several groups by the column that names them: "patient" and "patients", "groups (x2)"."""
     if name.isascii() and name.isalpha() and name[-1:] not in "sS":
-        return name, f"{name}s"
+        word = name.lower()
+        if word.endswith(("ch", "sh", "x", "z")):
+            return name, f"{name}es"
+        return name, f"{name[:-1]}ies" if word.endswith("y") and word[-2:-1] not in "aeiou" else f"{name}s"
     return (f"group ({name})", f"groups ({name})") if name else ("group", "groups")
 
 
@@ -103,15 +106,15 @@ def column_names(index: Iterable[Any], *, source: str = "the table") -> list[str
     return names
 
 
-def distinct(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
-    """Make names distinct by a number in parentheses."""
+def distinct(names: Sequence[str], taken: Iterable[str] = (), *, as_pandas: bool = False) -> list[str]:
+    """Make names distinct by a number in parentheses; or as pandas does, whose second x is x.1."""
     used = set(taken)
     made = []
     for name in names:
         unique, count = name, 1
         while unique in used:
             count += 1
-            unique = f"{name} ({count})"
+            unique = f"{name}.{count - 1}" if as_pandas else f"{name} ({count})"
         used.add(unique)
         made.append(unique)
     return made

@@ -10,7 +10,8 @@ model, so that ``transform`` reads a value the same way in any batch:
 ``,``         numbers in which commas, blanks or ' separate thousands
 ``(``         numbers of which those in parentheses are negative, as accountants write them
 ``clock``     09:11, 9:11 PM, 12:05:30: hours, minutes and seconds, as hours
-``duration``  1h 30m, 3 days 04:05:06, PT1H30M: as days, like lengths of time of pandas
+``duration``  1h 30m, 3 days 04:05:06, PT1H30M: as days; also ``hours``, ``minutes`` and ``seconds``, the unit that
+              most values have at least two of
 ``dmy``       dates with the day first, because a first number beyond 12 shows it
 ``mdy``       dates with the month first, because a second number beyond 12 shows it
 ``ymd``       dates with the year first
@@ -43,6 +44,9 @@ TIMES = ("clock", "duration")
 #: Before a way of writing: limits may stand among the numbers.
 LIMITS = "<"
 _LIMIT = re.compile(r"([<>≤≥])=?\s*(\S.*)")
+#: Units in which lengths of time are read, and how many of each a day has.
+SPANS = {"duration": 1, "hours": 24, "minutes": 1440, "seconds": 86400}
+_NANO = 9  # decimals of a second that count: how a length is added up must not show
 DATE_ORDERS = ("dmy", "mdy", "ymd", "month")
 
 
@@ -167,8 +171,8 @@ def as_number(text: str, writing: str) -> float:
     """Read a text of a column whose numbers are written in some way."""
     if writing == "clock":
         return _clock_hours(text)
-    if writing == "duration":
-        return _span_days(text)
+    if writing in SPANS:
+        return round(_span_days(text) * SPANS["seconds"], _NANO) / (SPANS["seconds"] / SPANS[writing])
     sign, comma, _ = writing.partition(_COMMA)
     number = read_number(text, "," if comma else ".")
     if number is None or number.sign not in (("%", "") if sign == "%" else (sign, ",", "(", "")):
@@ -280,6 +284,12 @@ def reads(read: Callable[..., object], *given: object) -> bool:
     return True
 
 
+def unit_of(writing: str) -> str:
+    """Name the unit of a column's numbers; nothing where they have none, or it is a sign of percent."""
+    sign = {"duration": "days", "clock": "hours"}.get(writing, writing.lstrip("<").partition(_COMMA)[0])
+    return "" if sign in ("", "%", "(", ",", *DATE_ORDERS) else sign
+
+
 def describe_writing(writing: str) -> str:
     """Say how a column is written, for messages."""
     known = {
@@ -288,7 +298,7 @@ def describe_writing(writing: str) -> str:
         ",": "numbers with separated thousands",
         "(": "numbers",
         "clock": "times",
-        "duration": "lengths of time",
+        **dict.fromkeys(SPANS, "lengths of time"),
         "dmy": "dates with the day first",
         "mdy": "dates with the month first",
         "ymd": "dates with the year first",

@@ -29,6 +29,7 @@ from manifolia.exceptions import ParameterError, TableError
 from manifolia.tables.columns import read_each, to_booleans, to_days, to_keys, to_new_numbers, to_places, to_texts
 from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, distinct, listing, nearest
+from manifolia.tables.number_formats import unit_of
 from manifolia.tables.roles import LEFT_OUT
 from manifolia.tables.survey import LookedAt, Survey, check_finite, describe, look_at, safe_scale
 from manifolia.tables.text_features import to_features
@@ -83,7 +84,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Date columns to the moment that is day 0.
     written_ : dict
         Columns of texts to how their numbers, times or dates are written, where that is not plain: "%", a currency, a
-        unit, "clock", "mdy" and so on.
+        unit, "clock", "seconds", "mdy" and so on.
     texts_ : dict
         Columns of free text to what was learned of their words.
     fill_ : ndarray of shape (n_used,)
@@ -370,14 +371,17 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         )
         direct = self._has_role("numeric") & (places >= 0)
         direct[direct] = source.numeric()[places[direct]]
-        percent = [
-            name for name, plain in zip(self.used_, direct, strict=True) if plain and self.written_.get(name) == "%"
-        ]
+        bare = {name: self.written_.get(name, "") for name, plain in zip(self.used_, direct, strict=True) if plain}
+        percent = [name for name, writing in bare.items() if writing == "%"]
         if percent:
             warn(
                 f"Columns that held percentages at fit hold plain numbers: {listing(percent)}; each is taken as the "
                 f"number before the sign, 61.3 for 61.3%."
             )
+        units = {name: unit_of(writing) for name, writing in bare.items() if unit_of(writing)}
+        if units:
+            told = listing([Remark(name, unit) for name, unit in units.items()])
+            warn(f"Columns that held units at fit hold plain numbers: {told}; each is taken to be in that unit.")
         if direct.all():
             encoded = source.block(places, dtype)
         else:

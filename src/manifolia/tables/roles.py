@@ -52,7 +52,16 @@ from manifolia.tables.columns import (
 from manifolia.tables.decimals import reads_as_comma_numbers, shows_decimal_comma
 from manifolia.tables.frames import is_text
 from manifolia.tables.naming import counted, listing, percent, place_of_row, repeated, unknown_name
-from manifolia.tables.number_formats import LIMITS, TIMES, as_number, date_order, describe_writing, number_sign, reads
+from manifolia.tables.number_formats import (
+    LIMITS,
+    SPANS,
+    TIMES,
+    as_number,
+    date_order,
+    describe_writing,
+    number_sign,
+    reads,
+)
 from manifolia.tables.text_features import TextFeatures, is_prose, learn_texts
 
 #: What `roles` may say.
@@ -87,6 +96,7 @@ _MAYBE_LEVELS = frozenset(("none", "nil", "void", "empty", "blank", "x", "xx", "
 _TOLD_MARKS = 3  # of them in a sentence
 #: Two numbers in one cell, such as 136/87.
 _PAIR = re.compile(r"\d+(?:[.,]\d+)?\s*[/x×–-]\s*\d+(?:[.,]\d+)?", re.ASCII)
+_FEW_UNITS = 2.0  # that a length of time has at least, in the unit that is chosen for its column
 
 
 class ColumnPlan(NamedTuple):
@@ -167,6 +177,10 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int, tally
     )
     if isinstance(role, list):
         return _plan_ordered(column, name, role, note)
+    if role == "numeric" and (writing == "duration" or kind_of(column, name) == "duration"):
+        writing = _span_unit(column, name)
+        unit = "days" if writing == "duration" else writing
+        note = f"{note}, as {unit}" if note else f"in {unit}"
     if role == "numeric":
         plan = ColumnPlan(role, to_numbers(column, name, writing), note=note, writing=writing)
     elif role == "boolean":
@@ -195,11 +209,18 @@ def as_read(column: pd.Series, name: str, preparer: Any = None) -> pd.Series | N
             role, writing = preparer.roles_[name], preparer.written_.get(name, "")
         else:
             role, _, writing, _ = _find_role(column, name, 30)
+            writing = _span_unit(column, name) if writing == "duration" else writing
         if role == "numeric":
             return pd.Series(to_numbers(column, name, writing))
         return pd.Series(to_moments(column, name, writing)) if role == "date" else None
     except (TableError, TypeError):
         return None  # what cannot be read is shown as it is
+
+
+def _span_unit(column: pd.Series, name: str) -> str:
+    """Choose the largest unit that the middle one of a column's lengths of time has at least two of."""
+    middle = float(np.nanmedian(np.abs(to_numbers(column, name, "duration"))))
+    return next((unit for unit, per_day in SPANS.items() if middle * per_day >= _FEW_UNITS), "seconds")
 
 
 def _is_constant(values: Any) -> bool:
@@ -250,7 +271,7 @@ def _unclear_dates(name: str, example: object) -> TableError:
 def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | None = None) -> _Found:
     kind = kind_of(column, name)
     if kind == "duration":
-        return _Found("numeric", "in days")
+        return _Found("numeric")
     if kind != "text":
         return _Found({"number": "numeric", "category": "categorical"}.get(kind, kind))
     present = column.dropna()
@@ -431,7 +452,7 @@ def _numbers_note(values: list[Any], sign: str) -> str:
     signed = (text for text in texts if sign in TIMES or number_sign([text], [1]).partition("|")[0] == own)
     example = next(signed, texts[0])
     told = f"{describe_writing(sign)} such as {example!r}"
-    more = {"%": ", as the number before the sign", "clock": ", as hours", "duration": ", as days"}
+    more = {"%": ", as the number before the sign", "clock": ", as hours"}
     return told + (", as a negative number" if own == "(" else more.get(own, ""))
 
 

@@ -27,7 +27,20 @@ _NUMBERED_ROWS = 10
 #: A spread this small beside the mean is rounding: the column is constant to the precision of its numbers.
 _ROUNDING = 1e-12
 _HOLDS_NUMBERS = "; "  # in the note on a column of names: what else is in it
+#: A number that stands for “missing” comes again, in at most half of the rows, beside numbers of which many differ.
+_AGAIN, _MOST_AGAIN, _DIFFERENT = 3, 0.5, 10
 _NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
+
+
+class Code(NamedTuple):
+    """A number that comes again, farther from all others than these are from one another: -999, 9999."""
+
+    value: float
+    n_rows: int  # That have it
+    next: float  # The nearest other number
+
+    def __str__(self) -> str:
+        return f"{self.value:g} in {counted(self.n_rows, 'row')}, the nearest other is {self.next:g}"
 
 
 class Survey(NamedTuple):
@@ -39,6 +52,7 @@ class Survey(NamedTuple):
     n_missing: IntArray  # (d,): missing values
     numbered: BoolArray  # (d,): whether a column of whole numbers looks like a row's number
     units: dict[int, Unit]  # Position to how its numbers are brought to single precision, where that would confuse them
+    codes: dict[int, Code]  # Position to a number that may stand for “missing”
 
 
 def looks_numbered(name: str, n_rows: int, *, ordered: bool, values: FloatArray) -> bool:
@@ -73,6 +87,7 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         np.full(n_columns, np.nan),
         np.zeros(n_columns, np.intp),
         np.zeros(n_columns, bool),
+        {},
         {},
     )
     booleans = source.booleans()
@@ -127,10 +142,29 @@ def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, colu
         columns.n_missing[places] = n_missing
         columns.fill[places] = np.where(booleans[places], np.floor(middle), middle)
         columns.units.update({int(places[j]): unit for j, unit in confused_columns(values).items()})
+        columns.codes.update({int(places[j]): code for j, code in _codes(values).items()})
         columns.numbered[places] = _numbered(values, [source.names[i] for i in places]) & ~booleans[places]
         for i, boolean, same, empty in zip(places, booleans[places], constant, n_missing == n_rows, strict=True):
             usual = "boolean" if boolean else "numeric"
             columns.roles[i] = "missing" if empty else "constant" if same else usual
+
+
+def _codes(values: FloatArray) -> dict[int, Code]:
+    """Find columns whose least or greatest number may be a code."""
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    middle = (low + high) / 2
+    found = {}
+    # Where the others are nearer to one another than to it, it is alone in its half of the range.
+    for end, side in ((low, values < middle), (high, values > middle)):
+        n_rows = (values == end).sum(axis=0)
+        for j in np.flatnonzero((side.sum(axis=0) == n_rows) & (n_rows >= _AGAIN)).tolist():
+            others = values[(values[:, j] != end[j]) & ~np.isnan(values[:, j]), j]
+            if n_rows[j] > _MOST_AGAIN * (n_rows[j] + len(others)) or len(np.unique(others)) < _DIFFERENT:
+                continue
+            nearest = others[np.argmin(np.abs(others - end[j]))]
+            if abs(nearest - end[j]) > np.ptp(others):
+                found[j] = Code(float(end[j]), int(n_rows[j]), float(nearest))
+    return found
 
 
 def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
@@ -247,7 +281,7 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
     )
     tell(
         lambda i: columns.roles[i] == "categorical" and bool(columns.plans[i].pooled),
-        "Rare levels share the column 'other'",
+        "Less frequent levels share the column 'other'",
         lambda i: f"{len(columns.plans[i].pooled):,} of {n_levels[i]:,} levels",
     )
     tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(columns.plans[i].levels)))
@@ -272,6 +306,14 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
     n_missing = columns.n_missing.tolist()
     tell(
         lambda i: used[i] and n_missing[i] > 0, kept, lambda i: counted(n_missing[i], "row"), most=n_missing.__getitem__
+    )
+    tell(
+        lambda i: i in columns.codes and used[i],
+        "One number comes again and again, far from all others",
+        lambda i: str(columns.codes[i]),
+        " If it means “missing”, pass ",
+        Argument("na_values", list(dict.fromkeys(f"{code.value:.12g}" for code in columns.codes.values()))),
+        ".",
     )
     confused = {} if scale or missing == "impute" else columns.units
     tell(

@@ -7,12 +7,13 @@ table gives the same bits from CSV as from Parquet.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -55,6 +56,7 @@ MISSING_TEXTS = (
     "nan",
     "null",
 )
+_SPLIT_ALIKE = 2  # further lines that have a text in common, from which it is said to be split by a separator
 _TOLD_MARKS = frozenset(MISSING_TEXTS) - {""}
 #: A value in a column of texts; among numbers it can only mean that there is none.
 _NONE = "None"
@@ -313,7 +315,8 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
                     looks = sniff_separator(file, encoding) if chosen else None
                     if looks is not None and not any(looks in name for name in header):
                         looks = sep  # nothing else to be seen
-                    raise _ragged(file, reader.line_num, len(row), expected, sep, looks)
+                    line, more = reader.line_num, _ragged_too(reader, row, expected, sep)
+                    raise _ragged(file, f"{line}: {counted(len(row), 'field')}", expected, sep, looks, more)
                 open_end &= not row[-1].strip()
                 if not _TOLD_MARKS.isdisjoint(row):
                     marks.update((i, text) for i, text in enumerate(row) if text in _TOLD_MARKS)
@@ -347,18 +350,35 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
         raise TableError(f"{file} has a header and no rows. A table needs at least one row.{hint}")
     twice = repeated(name for name in header if name)
     if twice:
-        given = iter(distinct([name for name in header if name]))
+        given = iter(distinct([name for name in header if name], as_pandas=True))  # as files that it writes have them
         header = [next(given) if name else "" for name in header]
     if longer:
         header = [*header, ""] if open_end else ["", *header]
     return _Layout(named, header, twice, longer and not open_end, marks)
 
 
-def _ragged(file: TableFile, line: int, got: int, expected: int, sep: str, looks: str | None) -> TableError:
+def _ragged_too(reader: Iterator[list[str]], row: list[str], expected: int, sep: str) -> str:
+    """Say how many of the lines that follow have another number of fields too, and which text is split in all."""
+    n, pairs, longer = 0, set(itertools.pairwise(row)), len(row) == expected + 1
+    with contextlib.suppress(csv.Error, UnicodeError, EOFError, OSError):  # what else is wrong is said another time
+        for other in reader:
+            if other and len(other) != expected:
+                n += 1
+                pairs &= set(itertools.pairwise(other))
+                longer &= len(other) == expected + 1
+    if not n:
+        return ""
+    so = f"{n:,} more lines are so" if n > 1 else "1 more line is so"
+    first, second = max(pairs, key=lambda pair: len("".join(pair)), default=("", ""))
+    split = f", and all hold {f'{first}{sep}{second}'!r}" if longer and n >= _SPLIT_ALIKE and first and second else ""
+    return f"{so}{split}. "
+
+
+def _ragged(file: TableFile, got: str, expected: int, sep: str, looks: str | None, more: str) -> TableError:
     usual = file.name.lower().removesuffix(".gz").endswith(_USUAL)
     doubt = "" if usual else f" Is {file.name} a table at all? Its name does not look like one (.csv, .tsv)."
     name, option = _NAMES.get(sep, repr(sep)), Argument("sep", Word())
-    told = f"{file}, line {line}: {got} field{'s' * (got != 1)} where {expected} are expected. "
+    told = f"{file}, line {got} where {expected} are expected. {more}"
     mend = f"or mend the line (texts that hold the separator need quotation marks).{doubt}"
     if looks is None:
         taken = (f"The separator is taken to be {name}; pass ", option, " if it is another one,")

@@ -54,10 +54,10 @@ class Diagnosis:
         ``row_a`` and ``row_b``, the rows of both that are nearest in the map.
     map : dict
         ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
-        ``learned``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"), ``arrangement_p``,
-        ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``; of maps that were made again ``n_refits``,
-        ``solid_in_all`` (share of the rows that are solid in all of them), ``failed_refits`` (why some could not be
-        made) and ``nulls`` ("labels" and "columns": what the map and shuffled ones show).
+        ``learned``, ``learned_little``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"),
+        ``arrangement_p``, ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``; of maps that were made
+        again ``n_refits``, ``solid_in_all`` (share of the rows that are solid in all of them), ``failed_refits`` (why
+        some could not be made) and ``nulls`` ("labels" and "columns": what the map and shuffled ones show).
     findings : list
         At most five records with ``text``, ``rows`` and ``columns``, the worst first.
     Y : ndarray of shape (n, n_components)

@@ -43,7 +43,9 @@ _SURE, _DOUBT = 2.6, 1.64  # standard errors from which an excess is called, and
 _SEEN = 0.65  # agreement beyond chance, as a share of what is possible, that the test must be able to see
 _POWER = 0.84  # standard errors for seeing it in four cases of five
 _TWICE = np.sqrt(2.0)  # standard deviation where every agreement is counted twice
-_LITTLE = 0.1  # share of what is shown, beyond guessing, below which what was learned does not make it partly earned
+#: What was learned, as a share of what is shown beyond guessing, below which it does not make a map partly earned; and
+#: as a share of all that could be learned, below which it is called little.
+_LITTLE = 0.1
 
 
 class Signal(NamedTuple):
@@ -55,6 +57,7 @@ class Signal(NamedTuple):
     learned: float  # The same of the best of the guesses about rows that were left out
     reason: str  # Why, in one sentence
     classes: Mapping[Any, str]  # Class to its verdict, where it differs from "earned"
+    little: bool = False  # Whether what was learned is next to nothing, though more than chance
 
 
 class Evidence(NamedTuple):
@@ -167,7 +170,10 @@ def judge_signal(evidence: Evidence, alpha: float) -> Signal:
     tried = [_agreement(way.said, y, n_classes, evidence.groups) for way in evidence.held_out]
     p = float(min(1.0, len(tried) * _tail(max(tried) / _TWICE)))
     figures = (p, _score(shown, n_classes), _score(learned, n_classes))
-    if n < FEWEST or not _could_see(y, n_classes, n, alpha / 5 / len(tried)):
+    if n < FEWEST:
+        why = f"{n} {units} are too few to tell a target from a shuffled one: it takes {FEWEST}."
+        return Signal("cannot tell", *figures, why, {})
+    if not _could_see(y, n_classes, n, alpha / 5 / len(tried)):
         return Signal("cannot tell", *figures, f"{n} {units} are too few to tell a target from a shuffled one.", {})
     if p > alpha / 2:
         return Signal(
@@ -201,7 +207,9 @@ def judge_signal(evidence: Evidence, alpha: float) -> Signal:
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""
         told = f"The map shows {some}{more} apart, and on rows that were left out that cannot be told."
         return Signal("partly", *figures, told, failed)
-    return Signal("earned", *figures, f"{beside}: the map shows no more than was learned.", {})
+    little = _beyond_chance(evidence.held_out[best].said, y, n_classes) < _LITTLE
+    told = f"{beside}: the map shows no more than was learned" + ", which is little" * little
+    return Signal("earned", *figures, f"{told}.", {}, little)
 
 
 def _beside(shown: float, learned: float, way: str, *, is_classes: bool) -> str:

@@ -268,6 +268,7 @@ def examine(
         "shown": None if signal is None else signal.shown,
         "learned": None if signal is None else signal.learned,
         "earned_reason": None if signal is None else signal.reason,
+        "learned_little": signal is not None and signal.little,
         "classes": {} if signal is None else {str(name): verdict for name, verdict in signal.classes.items()},
         "arrangement": arranged.verdict,
         "arrangement_p": arranged.p,
@@ -347,7 +348,8 @@ def _signal(
     assert part.y is not None
     known = ~pd.isna(part.y)
     if known.sum() < FEWEST or len({str(value) for value in part.y[known]}) < 2:
-        why = f"{int(known.sum())} rows with a label are too few to tell a target from a shuffled one."
+        n = int(known.sum())
+        why = f"{n} rows with a label are too few to tell a target from a shuffled one: it takes {FEWEST}."
         if known.sum() >= FEWEST:
             why = "All rows have the same label."
         return Signal("cannot tell", float("nan"), float("nan"), float("nan"), why, {})

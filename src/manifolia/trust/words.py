@@ -198,6 +198,7 @@ def chip(about: dict[str, Any], clusters: pd.DataFrame, gaps: pd.DataFrame, find
     if about["earned"] is not None:
         parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(
             about["earned"], f"target {about['earned']}"))  # fmt: skip
+        parts[-1] += ", but little was learned of it" if about.get("learned_little") else ""
     if about.get("solid_in_all") is not None:
         parts.append(f"{round(100 * about['solid_in_all'])}% in {about['n_refits']} other maps too")
     telling = [name for finding in findings for name in finding.columns]  # columns that tell the target alone

@@ -172,6 +172,7 @@ def study_dict(tuner: Any, metrics: Sequence[tuple[str, str]], parameters: Seque
     return {
         "metrics": [{"name": name, "direction": direction} for name, direction in metrics],
         "parameters": list(parameters),
+        "n_rows": len(tuner.rows_),
         "trials": _plain(tuner.trials_),
         "best_params": {name: _native(value) for name, value in tuner.best_params_.items()},
         "best_setting": {name: _native(value) for name, value in tuner.best_setting_.items()},

@@ -28,8 +28,9 @@ _FEWEST = 13  # rows that have neighbours to compare
 #: What a verdict means, with places for the figures of a row.
 _MEANINGS = {
     "not judged": "This row was not judged.",
-    "solid": "At least {kept}% of its nearest rows in the map are among three times as many rows nearest {where}, and "
-    "the other way round; a random place would keep {chance}%.",
+    "solid": "At least {kept}% of its nearest rows in the map are near it {where} too, and at least {kept}% of its "
+    "nearest rows {where} are near it in the map (near: among three times as many); a random place would keep "
+    "{chance}%.",
     "torn": "{far}% of its nearest rows {where}, the nearest counting most, lie far away from it in the map.",
     "chance": "Its place is one that chance could have given: it has {kept}% of its nearest rows in common with those "
     "{where}, and a random place would keep {chance}%.",
@@ -126,4 +127,5 @@ def trust_findings(context: Context) -> tuple[list[Finding], list[Finding]]:
         alarms += [one for one in found.findings if found.map["earned_reason"] in one.text]
     if set(found.counts()) == {CANNOT_TELL}:
         return alarms, [Finding(f"Which rows can be trusted cannot be told. {found.rows['reason'].iloc[0]}")]
-    return alarms, [Finding(f"What may be trusted: {found.summary}.")]
+    why = f" {found.map['earned_reason']}" if found.map["earned"] == "cannot tell" else ""
+    return alarms, [Finding(f"What may be trusted: {found.summary}.{why}")]
