@@ -32,6 +32,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from manifolia._core import memory
 from manifolia._core.blocks import standard_project
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
@@ -349,6 +350,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._n_features_out, self.near_, self._known_rows = c, nearby, known_rows(X, checked, embedding)
         return self
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Make the map and return it.
 
@@ -366,6 +368,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self.fit(X, y).embedding_
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, which does not move; each alone: the same bits in any batch.
 
@@ -512,6 +515,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         values: Any = self._Z[points][:, columns]
         return np.asarray(values.toarray() if sp.issparse(values) else values)
 
+    @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how unlike the rows of ``fit`` rows are, by the distance to their fifth neighbour among these.
 
