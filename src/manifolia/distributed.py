@@ -239,7 +239,7 @@ def _set_aside(obj: Any, arrays: dict[str, Array]) -> str | None:
     about = f"{obj.dtype.descr}{obj.shape}{obj.flags.c_contiguous}{obj.flags.writeable}"
     rows = obj.T if obj.flags.f_contiguous and not obj.flags.c_contiguous else obj
     digest = hashlib.blake2b(about.encode())
-    digest.update(memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8)))
+    digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
     arrays[digest.hexdigest()] = obj
     return digest.hexdigest()
 
@@ -350,8 +350,8 @@ def _current_client() -> Any:
     """Return the client that would compute now, if one would."""
     import dask.base
 
-    owner = getattr(dask.base.get_scheduler(), "__self__", None)
-    return owner if hasattr(owner, "scatter") else None
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scatter") else None
 
 
 def _model_of(held: Any) -> Any:

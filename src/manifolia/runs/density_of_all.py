@@ -38,7 +38,7 @@ def with_all_rows(payload: Payload, files: Sequence[Path], axes: Sequence[str], 
         cell = np.minimum(((places - low) / span * side).astype(np.intp), side - 1)
         level = np.zeros(len(places), np.intp)
         if labels is not None:
-            found = pd.Index(levels).get_indexer(as_keys(labels))
+            found = pd.Index(levels).get_indexer(pd.Index(as_keys(labels)))
             cell, level = cell[found >= 0], found[found >= 0]
         totals += np.bincount(level, minlength=len(totals))
         np.add.at(counts, (level, cell[:, 1], cell[:, 0]), 1)
