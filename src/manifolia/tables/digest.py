@@ -197,7 +197,7 @@ class Digest:
     def survey(self, sample: Source, uniform: Array, given: dict[str, Any], max_levels: int = 30) -> Survey:
         """Decide on the columns of a table by what is known of all its rows; `sample` are some of them."""
         d = len(sample.names)
-        found = Survey(["drop"] * d, {}, np.full(d, np.nan), np.zeros(d, np.intp), np.zeros(d, bool), {})
+        found = Survey(["drop"] * d, {}, np.full(d, np.nan), np.zeros(d, np.intp), np.zeros(d, bool), {}, {})
         for i, name in enumerate(sample.names):
             column, role = self.columns[name], given.get(name)
             found.n_missing[i] = column.n_missing
