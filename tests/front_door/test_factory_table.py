@@ -205,7 +205,8 @@ def test_an_earned_map_of_little_says_so():
     assert found.little
     assert found.reason.endswith("the map shows no more than was learned, which is little.")
     about = {"share_solid": 0.5, "earned": "earned", "learned_little": True, "arrangement": "cannot tell"}
-    assert chip(about, pd.DataFrame({"size_verdict": []}), []).endswith("target earned, but little was learned of it")
+    empty = pd.DataFrame({"size_verdict": [], "verdict": []})
+    assert chip(about, empty, empty, []).endswith("target earned, but little was learned of it")
     few = judge_signal(Evidence(y % 2, ["a", "b"], said[:, :2], [HeldOut("the forest", said[:, :2])], y % 57), 0.05)
     assert few.reason == "57 groups are too few to tell a target from a shuffled one: it takes 60."
 
