@@ -7,14 +7,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
+
 from manifolia._cli.console import Console
+from manifolia._cli.map import FAILED
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import with_new_rows
 from manifolia.runs import open_run
 from manifolia.runs.folder import context_for, write_h5ad
 from manifolia.runs.new_rows import Placed, place_new, read_new
+from manifolia.runs.watching import watch, write_drift_page
 from manifolia.tables import write
 from manifolia.tables.writing import without_formulas, write_csv
+from manifolia.trust.drift import Drift
 
 
 def run_transform(
@@ -24,13 +29,15 @@ def run_transform(
     *,
     out: Path | None,
     page: Path | None,
+    report: Path | None,
+    fail_on: str | None,
     force: bool,
     escape_formulas: bool,
     **reading: Any,
 ) -> None:
     """Place new rows and write them."""
     folder = open_run(run)
-    for file in (out, page):
+    for file in (out, page, report):
         if file is not None and file.exists() and not force:
             raise FileExistsError(f"{file} is there already. Choose another name, or replace it with --force.")
     if out is None and sys.stdout is None:
@@ -50,10 +57,19 @@ def run_transform(
         write(placed.frame, out, escape_formulas=escape_formulas)
     if page is not None:
         write_page(with_new_rows(folder.payload, placed.new), page)
-    _tell(console, placed, out, page)
+    watched = None
+    if report is not None or fail_on == "drift":
+        watched = watch(folder, table)
+        if report is not None:
+            write_drift_page(watched, folder, f"{data}", report)
+    _tell(console, placed, out, page, watched, report)
+    if fail_on == "drift" and watched is not None and watched.alarm:
+        raise click.exceptions.Exit(FAILED)
 
 
-def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None) -> None:
+def _tell(
+    console: Console, placed: Placed, out: Path | None, page: Path | None, watched: Drift | None, report: Path | None
+) -> None:
     n = len(placed.frame)
     limit = placed.novel_from
     n_novel = None if limit is None else int((placed.frame["novelty"] >= limit).sum())
@@ -65,10 +81,14 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
             "rows_of_the_fit": placed.n_known,
             "out": None if out is None else str(out),
             "page": None if page is None else str(page),
+            **({} if watched is None else {"drift": watched.to_dict()}),
             **({"coordinates": placed.frame.to_dict("records")} if out is None else {}),
         }
     )
     if out is None or console.quiet:
+        if watched is not None:
+            for finding in watched.findings:
+                console.note(finding.text)
         return
     console.heading(f"{n:,} {'row' if n == 1 else 'rows'} placed: {out}")
     if n_novel is not None and limit is not None:
@@ -89,5 +109,11 @@ def _tell(console: Console, placed: Placed, out: Path | None, page: Path | None)
             rows = "row looks" if placed.n_known == 1 else "rows look"
             told = "to the forest exactly like rows of the fit, whose answers it has seen."
             console.result(f"  But {placed.n_known:,} {rows} {told}")
+    if watched is not None:
+        console.heading("Do they come from where the rows of the map came from?")
+        for finding in watched.findings:
+            console.result(f"- {finding.text}")
+    if report is not None:
+        console.heading(f"Open the report: {report}")
     if page is not None:
         console.heading(f"Open the page: {page}")
