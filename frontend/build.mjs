@@ -18,7 +18,11 @@ const shared = {
   outdir,
   logLevel: "warning",
 };
-// The page of a file, which makes no request; the page that is served; the frame around the page in a notebook.
-await build({ ...shared, entryPoints: { explorer: "src/main.ts", live: "src/served.ts" }, format: "iife" });
+// The page of a file, which makes no request; the page that is served; two maps side by side; the frame around the page in a notebook.
+await build({
+  ...shared,
+  entryPoints: { explorer: "src/main.ts", live: "src/served.ts", compare: "src/compare.ts" },
+  format: "iife",
+});
 await build({ ...shared, entryPoints: { widget: "src/widget.ts" }, format: "esm" });
-await build({ ...shared, entryPoints: { explorer: "src/page.css" } });
+await build({ ...shared, entryPoints: { explorer: "src/page.css", compare: "src/compare.css" } });

@@ -219,6 +219,14 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
                    "and shown nowhere), or low<middle<high.")  # fmt: skip
 @click.option("--set", "settings", multiple=True, callback=_settings, metavar="NAME=VALUE",
               help="Parameter of the method, such as n_trees=200; may be repeated.")  # fmt: skip
+@click.option(
+    "--near",
+    type=_PATH,
+    metavar="RUN",
+    help="Run of an earlier table: rows that it has too stay near where "
+    "they lie there. They are found by --key, or by equality.",
+)
+@click.option("--near-strength", default=1.0, show_default=True, help="How firmly they stay.")
 @click.option("--title", help="Heading of the page.")
 @click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same map.")
 @click.option("--jobs", "n_jobs", type=int, help="Threads.  [default: all cores]")
@@ -318,6 +326,13 @@ def tune_command() -> None:
 @click.option("-o", "--out", type=_PATH,
               help="File for the coordinates; its suffix chooses the format.  [default: CSV on stdout]")  # fmt: skip
 @click.option("--page", type=_PATH, help="Also write the page with the new rows on it.")
+@click.option(
+    "--report",
+    type=_PATH,
+    metavar="FILE.html",
+    help="Also ask whether they come from where the rows of the map came from, and write the answer as a page.",
+)
+@click.option("--fail-on", type=click.Choice(["drift"]), help="End with code 3 if they do not.")
 @click.option("-f", "--force", is_flag=True, help="Replace files that are there.")
 @_formulas
 @_reading
@@ -328,6 +343,20 @@ def transform_command() -> None:
 
     If NEW is a folder of Parquet, Arrow or CSV files, --out is a folder too, and gets one file for each. Killed and
     called again, it goes on.
+    """
+
+
+@main.command("compare")
+@click.argument("first", type=_PATH, metavar="A")
+@click.argument("second", type=_PATH, metavar="B")
+@click.option("-o", "--out", type=_PATH, help="Also write a page with both maps side by side.")
+@click.option("-f", "--force", is_flag=True, help="Replace a page that is there.")
+@_json
+@_common
+def compare_command() -> None:
+    """Print what the maps of two runs share and where they differ.
+
+    Rows are the same if they have the same name: the key, or the number of the row.
     """
 
 

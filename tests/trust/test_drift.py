@@ -119,6 +119,12 @@ def test_targets_take_part(fitted, rng):
     assert found.alarm
     assert "4 rows have classes that the map does not know: sideways" in found.findings[1].text
     assert not found.classes.set_index("label").loc["sideways", "known"]
+    one = y_new.astype(object)
+    one[0] = "sideways"  # too few for an alarm, and said all the same
+    told = mf.drift(model, X_new, one)
+    assert [finding.text for finding in told.findings[1:]] == [
+        "1 row has a class that the map does not know: sideways."
+    ]
     wrong = np.where(rng.random(200) < 0.5, "up", "down")
     told = mf.drift(model, X_new, wrong).findings[1].text
     assert told.startswith("Of the predictions")

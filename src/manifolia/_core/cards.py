@@ -186,6 +186,11 @@ class Card:
         return self.is_ours and "groups" in inspect.signature(self.load().fit).parameters
 
     @property
+    def takes_near(self) -> bool:
+        """Whether its ``fit`` may be told to stay near an earlier map (``near=``)."""
+        return self.is_ours and "near" in inspect.signature(self.load().fit).parameters
+
+    @property
     def root(self) -> str:
         """Name of the package that defines it."""
         return self.path.partition(":")[0].partition(".")[0]

@@ -24,8 +24,8 @@ def page_html(payload: Payload) -> str:
     policy = "; ".join(
         [
             "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
+            f"script-src '{hash_of(script)}'",
+            f"style-src '{hash_of(style)}'",
             "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -92,5 +92,6 @@ def static(name: str) -> str:
     return resources.files("manifolia.explorer").joinpath("static", name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Name a script or a style in a policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")

@@ -66,6 +66,8 @@ class Request:
     images: tuple[int, ...] | None = None  # Height and width, and channels, if the rows are pictures
     reading: Mapping[str, Any] = field(default_factory=dict)  # How the table was read; new rows are read so too
     study: Any = None  # The study that chose the settings
+    near: Any = None  # The run, or its folder, that the map is to lie near to
+    near_strength: float = 1.0  # How firmly its rows are held
     max_mb: float = 25.0  # Size of the page above which parts and columns are left out
     random_state: int = 0  # Seed
     n_jobs: int | None = None  # Threads
@@ -93,6 +95,7 @@ class Request:
                     f"{name} is both target and {role}. Choose another column for one of them.", parameter=role
                 )
         check_number(self.max_mb, "max_mb", low=0.0, open_low=True)
+        check_number(self.near_strength, "near_strength", low=0.0)
         check_number(self.random_state, "random_state", low=0, integer=True)
 
     @property
@@ -145,9 +148,10 @@ def map(
     **settings : object
         Parameters of the method, such as ``n_trees=200``; and what the command has options for: ``task``, ``guide``,
         ``roles``, ``random_state`` (0 unless it is given), ``n_jobs``, ``title``, ``importance``, ``keep_rows``,
-        ``images``, ``max_mb`` and ``parts`` (as of `manifolia.explore`), ``fit_rows`` (of a folder,
-        or of a file too large for memory: rows that the map is made of, while all are placed) and ``scheduler``
-        (address of a Dask cluster that reads and places them), how a file is read (``sep``, ``decimal``,
+        ``images``, ``max_mb`` and ``parts`` (as of `manifolia.explore`); ``near``, the run of an earlier table, or its
+        folder, near which rows that both have are to lie, and ``near_strength`` (1 unless it is given); ``fit_rows``
+        (of a folder, or of a file too large for memory: rows that the map is made of, while all are placed) and
+        ``scheduler`` (address of a Dask cluster that reads and places them); how a file is read (``sep``, ``decimal``,
         ``na_values`` and the other options of `manifolia.tables.read`), how the folder is written (``force``,
         ``table_format``, ``escape_formulas``), and ``callback`` or ``verbose`` for progress.
 

@@ -27,6 +27,7 @@ from manifolia.explorer.parts.images import check_shape
 from manifolia.explorer.parts.trust import add_trust
 from manifolia.forest.targets import read_target, taken_as
 from manifolia.runs.folder import TEXTS, Run, columns_of_text
+from manifolia.runs.nearby import find_near
 from manifolia.runs.new_rows import kept_reading
 from manifolia.runs.report import coordinates_of, report_of, row_index
 from manifolia.runs.request import ASKED, KEPT_BYTES, OWN, READING, WRITING, Checked, Request
@@ -54,8 +55,9 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
     with collected_warnings() as warned:
         with stages.stage("prepare"):
             preparer, X = prepare(checked, card)
+            nearby, held = find_near(request, card, estimator, table, checked.features.source)
             table = _with_texts(table, leave=preparer.used_)
-        Y = _fit(estimator, X, labels, groups, card, stages)
+        Y = _fit(estimator, X, labels, groups, card, stages, nearby)
         model = Pipeline([("prepare", preparer), ("map", estimator)])
         known = _measure(model, X, Y, labels, groups, task, request, stages)
         importances, said = _importances(model, X, request, stages)
@@ -86,7 +88,7 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
     y = labels.y if card.supervised else None
     copies += empty_rows_note(table, preparer)
     copies += row_copies_note(table, preparer, X, y, None if groups is None else groups.codes)
-    notes = [*table.notes, *labels.notes, *preparer.notes_, *copies, *taken, *suspected, *said, *warned]
+    notes = [*table.notes, *labels.notes, *preparer.notes_, *held, *copies, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
         context.options = replace(context.options, notes=notes)
         payload = build_page(context)
@@ -95,6 +97,9 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
     report = report_of(table, context, task=known.task, **about)
     report["data"]["reading"] = kept_reading(request.reading)
     report[TEXTS] = columns_of_text(coordinates)
+    if nearby:
+        near = nearby["near"]
+        report["near"] = {"rows": near.n_shared, "found_by": near.found_by, "strength": near.strength}
     report["notes"], report["left_out_of_page"] = notes, list(payload.left_out)
     report["seconds"] = {name: round(value, 3) for name, value in stages.seconds.items()}
     small = is_sparse(X) or X.size * 8 <= KEPT_BYTES
@@ -217,8 +222,9 @@ def _of_groups(groups: RowGroups, card: registry.Card) -> list[str]:
 
 
 def _fit(
-    estimator: Any, X: Any, labels: Labels, groups: RowGroups | None, card: registry.Card, stages: Stages
-) -> FloatArray:
+    estimator: Any, X: Any, labels: Labels, groups: RowGroups | None, card: registry.Card, stages: Stages,
+    nearby: dict[str, Any],
+) -> FloatArray:  # fmt: skip
     more = {} if groups is None or groups.codes is None or not card.takes_groups else {"groups": groups.codes}
     if "callback" not in estimator.get_params():
         with stages.stage("map"), _said_by(card):
@@ -227,6 +233,8 @@ def _fit(
     try:
         with warnings.catch_warnings():  # the preparer's notes name the columns that the method knows by number
             warnings.filterwarnings("ignore", message="single precision, in which trees compare")
+            if nearby:
+                return np.asarray(estimator.fit(X, labels.y, **more, **nearby).embedding_)
             return np.asarray(estimator.fit_transform(X, labels.y, **more))
     finally:
         estimator.set_params(callback=None)

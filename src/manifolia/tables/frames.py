@@ -246,6 +246,6 @@ def open_source(X: Any) -> Source:
 def index_names(source: Any) -> np.ndarray | None:
     """Names of the rows of a frame as texts; None where its index numbers them, or does not tell them apart."""
     index = getattr(source, "index", None)
-    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex) or not index.is_unique:
+    if not isinstance(index, pd.Index) or not index.is_unique or index.equals(pd.RangeIndex(len(index))):
         return None
     return np.array([str(name) for name in index], dtype=str)

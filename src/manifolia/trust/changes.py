@@ -47,6 +47,7 @@ _MOST = 0.7
 _RADIUS = 15  # the nearest row that is as far as a row's local radius
 _CLOSE = 0.02  # quantile of distances that says how wide a gap is
 _ENOUGH = 10  # rows of a part
+_SCATTERED = 20  # rows of a cluster of which it can be said that they lie all about
 
 
 class Change(NamedTuple):
@@ -177,7 +178,7 @@ def _lost(a: int, sides: Sides, limit: float) -> Change | None:
     if gone >= GONE:
         told = f"{n - len(rows):,} of its {n:,} rows are not in the second map."
         return Change(VANISHED, (a,), (), limit * (1.0 + gone), n, told)
-    if len(rows) < _ENOUGH:
+    if len(rows) < _SCATTERED:
         return None
     wide = _spread(sides.second[rows]) / _spread(sides.first[rows])
     if wide < limit:

@@ -40,6 +40,8 @@ _SAMPLE = 5_000  # rows by which structure is measured
 _FEWEST = 5  # shared rows
 _MOST_FINDINGS = 6
 _NAMED = 3
+_CLEAR = 2.6  # standard errors from which one map is said to show more
+_SLACK = 0.02  # of AUC, besides
 _ABOVE = 1.1  # times what further seeds show, from which a change is said
 
 
@@ -65,7 +67,8 @@ class Comparison:
         some.
     clusters : DataFrame
         What became of each cluster: ``change`` ("stayed", "moved", "split", "merged", "appeared" or "vanished"),
-        ``clusters_a`` and ``clusters_b`` (its names in each map), ``n_rows``, ``evidence`` and ``reason``.
+        ``clusters_a`` and ``clusters_b`` (its names in each map), ``n_rows``, ``evidence``, ``reason``, and ``codes_a``
+        and ``codes_b`` (its numbers in ``rows``).
     map : dict
         ``n_a``, ``n_b``, ``n_shared``, ``matched_by``, ``size`` (by how much the second map was resized),
         ``mirrored``, ``moved`` and ``kept`` (of the median row), ``auc_r_nx`` (structure that both share, from 0 to 1),
@@ -206,9 +209,10 @@ def compare(
         Y_a, Y_b = own.first[place], own.second[place]
         shared = float(auc_r_nx(Y_a, Y_b))
         usual = [float(auc_r_nx(first.Y[sample], Y[sample])) for Y in further]
-        scores = _scores(Y_a, Y_b, None if data is None else data[sample], None if target is None else target[sample])
         if data is not None:
             _add_data_neighbors(table, own, data[rows_a])
+        rows, labels = (None if values is None else values[sample] for values in (data, target))
+        scores = _scores(Y_a, Y_b, rows, labels, table, [Y[sample] for Y in further])
     about: dict[str, Any] = {
         "n_a": len(first.Y), "n_b": len(second.Y), "n_shared": len(rows_a), "matched_by": matched_by,
         "size": own.motion.size, "mirrored": bool(np.linalg.det(own.motion.turn) < 0.0),
@@ -217,7 +221,7 @@ def compare(
     }  # fmt: skip
     titles = _titles(own.clusters_a, first.Y, target), _titles(own.clusters_b, second.Y, _over(target, own))
     lines = [_line(change, titles) for change in changes]
-    columns = ["change", "clusters_a", "clusters_b", "n_rows", "evidence", "reason"]
+    columns = ["change", "clusters_a", "clusters_b", "n_rows", "evidence", "reason", "codes_a", "codes_b"]
     clusters = pd.DataFrame(lines, columns=columns)
     noisy = [float(pair.rows_table(None)["moved"].median()) for pair in noise]
     findings = _findings(about, changes, titles, table, noisy)
@@ -338,18 +342,32 @@ def _add_data_neighbors(table: pd.DataFrame, pair: _Pair, data: FloatArray) -> N
         table[f"kept_of_data_{side}"] = _common(near, nearest(Y, k).indices)
 
 
-def _scores(Y_a: FloatArray, Y_b: FloatArray, X: FloatArray | None, y: Array | None) -> list[dict[str, Any]]:
-    """Scores of both maps on the shared rows; one is better only if its lead is beyond the noise of the rows."""
-    found = []
+def _scores(
+    Y_a: FloatArray, Y_b: FloatArray, X: FloatArray | None, y: Array | None, table: pd.DataFrame,
+    further: list[FloatArray],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Scores of both maps on the shared rows; one is better only if its lead is beyond the noise of rows and seeds."""
+    found: list[tuple[str, float, float, float]] = []
     if X is not None:
-        found.append(("auc_r_nx", float(auc_r_nx(X, Y_a)), float(auc_r_nx(X, Y_b)), 0.02))
+        shown = [float(auc_r_nx(X, Y)) for Y in (Y_a, Y_b)]
+        lead = (table["kept_of_data_a"] - table["kept_of_data_b"]).to_numpy()
+        clear = (
+            abs(lead.mean()) > _CLEAR * lead.std() / math.sqrt(len(lead)) and lead.mean() * (shown[0] - shown[1]) > 0
+        )
+        usual = [abs(float(auc_r_nx(X, Y)) - shown[0]) for Y in further]
+        found.append(
+            ("auc_r_nx", shown[0], shown[1], max([_SLACK, *(_ABOVE * one for one in usual)]) if clear else math.inf)
+        )
     if y is not None:
         known = ~pd.isna(y)
         labels = y[known].astype(str)
         if known.sum() > _NEIGHBORS and 1 < len(set(labels)) <= known.sum() // 5:
             shown = [float(knn_accuracy(Y[known], labels, 10)) for Y in (Y_a, Y_b)]
             error = math.sqrt(sum(p * (1.0 - p) for p in shown) / known.sum())
-            found.append(("knn_accuracy", shown[0], shown[1], max(2.6 * error, 0.005)))
+            usual = [abs(float(knn_accuracy(Y[known], labels, 10)) - shown[0]) for Y in further]
+            found.append(
+                ("knn_accuracy", shown[0], shown[1], max([_CLEAR * error, 0.005, *(_ABOVE * one for one in usual)]))
+            )
     return [
         {"score": name, "a": one, "b": two, "better": None if abs(one - two) <= slack else "a" if one > two else "b"}
         for name, one, two, slack in found
@@ -386,7 +404,7 @@ def _titles(clusters: Clusters, Y: FloatArray, target: Array | None) -> list[str
 def _line(change: Change, titles: tuple[list[str], list[str]]) -> tuple[Any, ...]:
     names = [", ".join(titles[side][code].removeprefix("the ") for code in codes)
              for side, codes in enumerate((change.before, change.after))]  # fmt: skip
-    return change.word, *names, change.n_rows, change.evidence, change.reason
+    return change.word, *names, change.n_rows, change.evidence, change.reason, change.before, change.after
 
 
 _TOLD = {

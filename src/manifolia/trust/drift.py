@@ -371,11 +371,16 @@ def _findings(
     p: float, alpha: float, evidence: Evidence, table: pd.DataFrame, region: dict[str, Any], m: int
 ) -> list[Finding]:  # fmt: skip
     chance = f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
+    strange = not evidence.classes.empty and not evidence.classes["known"].all()
     if p > alpha:
-        return [Finding(f"Nothing says that these {m:,} rows come from elsewhere than those of the map ({chance}).")]
+        quiet = Finding(f"Nothing says that these {m:,} rows come from elsewhere than those of the map ({chance}).")
+        return [quiet, Finding(evidence.target_reasons[0][1])] if strange else [quiet]
     found = [Finding(f"These {m:,} rows do not come from where those of the map came from ({chance}).")]
     total = sum(_SHARES[kind] for kind, value in evidence.p.items() if value is not None)
     clear = {kind: value is not None and value * total / _SHARES[kind] <= alpha for kind, value in evidence.p.items()}
+    for i, (one, reason) in enumerate(evidence.target_reasons):
+        if one * total / _SHARES["target"] <= alpha or (i == 0 and strange):
+            found.append(Finding(reason))
     if clear["columns"]:
         said = evidence.columns[evidence.columns["p_value"] * total / _SHARES["columns"] <= alpha]
         for _, line in said.head(_NAMED).iterrows():
@@ -384,8 +389,6 @@ def _findings(
             found[-1] = found[-1]._replace(
                 text=f"{found[-1].text[:-1]}; {len(said) - _NAMED} more columns have changed."
             )
-    if clear["target"]:
-        found.insert(1, Finding(evidence.target_reason))
     if clear["joint"] and not clear["columns"]:
         found.append(
             Finding("No column has changed by itself, but what goes with what has: a forest tells them apart.")

@@ -52,17 +52,18 @@ class Evidence(NamedTuple):
     p: dict[str, float | None]
     columns: pd.DataFrame
     classes: pd.DataFrame
-    target_reason: str
+    target_reasons: list[tuple[float, str]]  # corrected chance within the kind, and the sentence; unknown classes first
 
 
 def weigh(batch: Batch, targets: Targets | None, generator: np.random.Generator) -> Evidence:
     """Ask all tests."""
     columns, p_columns = _test_columns(batch)
     joint = _test_joint(batch, generator)
-    p_target, classes, reason = (None, pd.DataFrame(columns=_CLASS_COLUMNS), "")
+    p_target, classes = None, pd.DataFrame(columns=_CLASS_COLUMNS)
+    reasons: list[tuple[float, str]] = []
     if targets is not None:
-        p_target, classes, reason = _test_target(targets)
-    return Evidence({"columns": p_columns, "joint": joint, "target": p_target}, columns, classes, reason)
+        p_target, classes, reasons = _test_target(targets)
+    return Evidence({"columns": p_columns, "joint": joint, "target": p_target}, columns, classes, reasons)
 
 
 def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
@@ -217,7 +218,7 @@ def _test_joint(batch: Batch, generator: np.random.Generator) -> float | None:
     return min(1.0, 2.0 * min(chances))
 
 
-def _test_target(targets: Targets) -> tuple[float, pd.DataFrame, str]:
+def _test_target(targets: Targets) -> tuple[float, pd.DataFrame, list[tuple[float, str]]]:
     """Compare the targets and the errors on them: the least chance of three tests, times three."""
     from scipy.stats import binom, mannwhitneyu
 
@@ -225,7 +226,7 @@ def _test_target(targets: Targets) -> tuple[float, pd.DataFrame, str]:
     told: list[tuple[float, str]] = []
     classes = pd.DataFrame(columns=_CLASS_COLUMNS)
     if not known[1].any():
-        return 1.0, classes, ""
+        return 1.0, classes, []
     if targets.is_classes:
         old, new = (as_keys(side[which]) for side, which in zip((targets.before, targets.now), known, strict=True))
         names, codes = np.unique(np.concatenate([old, new]), return_inverse=True)
@@ -259,9 +260,9 @@ def _test_target(targets: Targets) -> tuple[float, pd.DataFrame, str]:
             p = float(mannwhitneyu(two, one, alternative="greater").pvalue)
             told.append((p, f"The median error is {np.median(two):.3g}, of the map's rows {np.median(one):.3g}."))
     if not told:
-        return 1.0, classes, ""
-    p, reason = min(told)
-    return min(1.0, 3.0 * p), classes, reason
+        return 1.0, classes, []
+    corrected = [(min(1.0, 3.0 * p), reason) for p, reason in told]
+    return min(corrected)[0], classes, corrected
 
 
 def _more_wrong(k: int, n: int, l: int, m: int) -> float:  # noqa: E741
