@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         "leaks",
         "places",
         "refits",
+        "regions",
         "seen_clusters",
         "sides",
         "valleys",
