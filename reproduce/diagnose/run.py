@@ -16,7 +16,7 @@ import platform
 import numpy as np
 from reproduce._shared.markdown import table
 from reproduce._shared.store import Store
-from reproduce.diagnose import maps, plants
+from reproduce.diagnose import gap_plants, maps, plants
 
 import manifolia
 
@@ -190,6 +190,63 @@ def small_lines(runs):
     return lines
 
 
+def _words(found, kind=None):
+    """Shares of the verdicts on gaps."""
+    counts = {word: sum((one if kind is None else one[kind])[word] for one in found) for word in gap_plants.WORDS}
+    n = sum(counts.values())
+    return (n, *(f"{counts[word] / n:.1%}" if n else "" for word in gap_plants.WORDS))
+
+
+def gap_lines(runs):
+    """Islands of a cloud, real gaps, and true classes."""
+    lines = []
+    for kind in ("Gaussian 2", "Gaussian 10", "strip", "ring"):
+        for name in gap_plants.MAPS:
+            found = runs.over(f"fragments-{kind}-{name}", gap_plants.fragments, kind, name)
+            if found:
+                lines.append((f"{kind}, {name}: raw islands", len(found), *_words(found, "raw")))
+                lines.append((f"{kind}, {name}: islands merged", len(found), *_words(found, "merged")))
+    for shape in ("round", "long", "tight and wide", "moons"):
+        for name in gap_plants.MAPS:
+            found = runs.over(f"real-{shape}-{name}", gap_plants.real, shape, name)
+            if found:
+                lines.append((f"real gaps, {shape}, {name}", len(found), *_words(found)))
+    for source in ("optdigits", "mnist", "pbmc"):
+        for name in gap_plants.MAPS:
+            found = runs.over(f"classes-{source}-{name}", gap_plants.classes, source, name, seeds=min(5, runs.seeds))
+            if found:
+                lines.append((f"classes of {source}, {name}", len(found), *_words(found, "labels")))
+                lines.append((f"islands of other classes, {source}, {name}", len(found), *_words(found, "islands")))
+    return lines
+
+
+def restless_lines(runs):
+    """Rows between clusters."""
+    found = runs.over("ambiguous", gap_plants.ambiguous, seeds=min(5, runs.seeds))
+    if not found:
+        return []
+    total = {key: sum(one[key] for one in found) for key in ("called", "of", "others", "n_others")}
+    return [(
+        "rows between two of four clusters, t-SNE", len(found), f"{np.mean([one['planted'] for one in found]):.3f}",
+        f"{np.mean([one['many'] for one in found]):.3f}", f"{min(one['many'] for one in found):.3f}",
+        f"{total['called']} of {total['of']}", f"{total['others']} of {total['n_others']}",
+    )]  # fmt: skip
+
+
+def region_lines(runs):
+    """Regions of two seeds and of two halves."""
+    lines = []
+    for source in ("wine", "optdigits", "pbmc", "noise 2", "noise 10"):
+        found = runs.over(
+            f"regions-{source}", gap_plants.regions, source, seeds=min(runs.seeds, 5 if source == "pbmc" else 20)
+        )
+        if found:
+            lines.append((source, len(found), f"{np.mean([one['n'] for one in found]):.1f}",
+                          *(f"{np.mean([one[k] for one in found]):.2f} ({min(one[k] for one in found):.2f})"
+                            for k in ("seeds", "halves"))))  # fmt: skip
+    return lines
+
+
 PARTS = {
     "labels": ("Shuffled labels", labels_lines,
                ("map", "shuffled: not earned", "shuffled: cannot tell", "true: not earned", "true: partly",
@@ -201,6 +258,12 @@ PARTS = {
     "roll": ("A torn Swiss roll", roll_lines, ("score", "seeds", "AUROC", "least AUROC", "precision at recall .8")),
     "clusters": ("Sizes and arrangement", cluster_lines, ("plant", "found", "alarms where there is no fault")),
     "foreign": ("Rows of another table", foreign_lines, ("plant", "AUROC", "least AUROC", "called foreign")),
+    "gaps": ("Gaps", gap_lines, ("plant", "seeds", "pairs", "in the data", "made by the map", "cannot tell")),
+    "restless": ("Other runs", restless_lines,
+                 ("plant", "seeds", "AUROC for the planted rows", "AUROC for rows restless in 200 maps", "least",
+                  "planted rows called", "others called")),
+    "regions": ("Regions", region_lines,
+                ("table", "seeds", "regions", "two seeds: Rand index (least)", "two halves: Rand index (least)")),
     "clean": ("Clean maps", clean_lines, ("map", "seeds", "doubted", "chance", "torn", "foreign", "cannot tell")),
 }  # fmt: skip
 

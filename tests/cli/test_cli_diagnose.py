@@ -70,7 +70,7 @@ def test_json(own_run, manifolia):
     done = manifolia("diagnose", own_run, "--json")
     told = json.loads(done.stdout)
     assert told["map"]["level"] == "quick"
-    assert set(told) == {"summary", "map", "verdicts", "clusters", "gaps", "findings", "rows"}
+    assert set(told) == {"summary", "map", "verdicts", "clusters", "gaps", "regions", "findings", "rows"}
     assert len(told["rows"]) <= 10
 
 

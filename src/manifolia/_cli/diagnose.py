@@ -96,6 +96,15 @@ def _tell(console: Console, found: Diagnosis, names: list[str], labels: pd.Serie
             rest = found.gaps[~told]
             why = f" {rest['reason'].iloc[0]}" if rest["reason"].nunique() == 1 else ""
             console.result(f"  Cannot tell: {len(rest)} of {len(found.gaps)}.{why}")
+    if len(found.regions):
+        console.heading("Regions")
+        for _, line in found.regions.head(_MOST).iterrows():
+            inside = "  " * int(line["level"])
+            console.result(
+                f"  {inside}{line['name']}: {line['n_rows']:,d} rows, in {line['returned']:.0%} of the halves"
+            )
+        if len(found.regions) > _MOST:
+            console.result(f"  and {len(found.regions) - _MOST} more")
     worst = _worst(found, names)
     if worst:
         console.heading("Rows to look at")

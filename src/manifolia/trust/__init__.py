@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = attach(
         "leaks",
         "places",
         "refits",
+        "regions",
         "seen_clusters",
         "sides",
         "two_samples",

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from manifolia._core.types import FloatArray, IntArray
+from manifolia._core.random import as_generator
+from manifolia._core.types import FloatArray, IntArray, RandomState
 
 #: Sizes of samples, shares of samples that exceed a value, and √n times the values, from 200,000 samples of each size.
 SIZES = (4, 6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
@@ -175,3 +176,13 @@ def single_hump(way: Way, groups: IntArray | None, generator: np.random.Generato
         drawn = np.concatenate([by_side[0][:fewest], by_side[1][:fewest], by_side[2]])
         found.append(dip_test(way.along[drawn]).p)
     return float(np.median(found))
+
+
+def hump_between(
+    X: FloatArray, first: IntArray, second: IntArray, groups: IntArray | None, random_state: RandomState
+) -> float:
+    """p of a single hump along the way between some rows and others; 1 where there is no way."""
+    generator = as_generator(random_state)
+    others = np.setdiff1d(np.arange(len(X)), np.concatenate([first, second]))
+    way = measure_way(X, [first, second], others, groups, generator)
+    return 1.0 if way is None else single_hump(way, groups, generator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,33 @@ import pandas as pd
 
 from manifolia._core.files import draft, load_arrays, parse_json
 from manifolia._core.messages import Finding
-from manifolia._core.types import Array, FloatArray
+from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.exceptions import ModelFileError
 from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
 
 _FORMAT = 2
-_ARRAYS = ("Y", "labels", "densities", "other_places")
-_WHOLE = {"clusters": ("cluster", "n_rows", "islands"), "gaps": ("row_a", "row_b")}
-_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason", "a", "b"}
+_ARRAYS = ("Y", "labels", "densities", "other_places", "region_labels")
+_WHOLE = {
+    "clusters": ("cluster", "n_rows", "islands"),
+    "regions": ("region", "n_rows", "level", "parent"),
+    "gaps": ("row_a", "row_b"),
+}
+_TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason", "a", "b", ("clusters", "region")}
 #: Columns of the tables, in order, and what they hold.
 COLUMNS = {
     "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"),
-    "clusters": ("cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid", "size_reason", "islands"),
+    "clusters": (
+        "cluster",
+        "name",
+        "n_rows",
+        "size_verdict",
+        "stretch",
+        "share_solid",
+        "size_reason",
+        "islands",
+        "region",
+    ),
+    "regions": ("region", "name", "n_rows", "level", "parent", "returned"),
     "gaps": ("a", "b", "verdict", "ratio", "p_dip", "reason", "row_a", "row_b"),
 }
 
@@ -46,7 +62,8 @@ class Diagnosis:
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
         "squeezed" or "cannot tell"), ``stretch``, ``share_solid``, ``size_reason`` and ``islands`` (of which it was
-        joined, because one sees no gap between them in the map; 1 for clusters that were given).
+        joined, because one sees no gap between them in the map; 1 for clusters that were given) and ``region`` (name of
+        the region that it shows; empty if none).
     gaps : DataFrame
         One row per pair of neighbouring clusters: ``a`` and ``b`` (names), ``verdict`` ("in the data", "made by the
         map" or "cannot tell"), ``ratio`` (links of nearest rows across the gap, for each through the middle of a
@@ -69,6 +86,12 @@ class Diagnosis:
         ``b``.
     other_places : ndarray of shape (n_refits, n, n_components)
         Where the rows lie in maps of halves of them, each turned onto this one; NaN where they do not.
+    region_labels : ndarray of shape (n,)
+        The innermost region of each row, as in ``regions``; −1 is none.
+    regions : DataFrame
+        Empty at level "quick"; else one row per region, a cluster of the data that returns in halves of it: ``region``,
+        ``name`` (the columns that tell it from the rest, such as "proline high, hue low"), ``n_rows``, ``level`` (0 to
+        2, the number of regions around it), ``parent`` (−1 is none) and ``returned`` (share of the halves).
 
     Examples
     --------
@@ -90,6 +113,8 @@ class Diagnosis:
     labels: Array
     densities: FloatArray
     other_places: FloatArray
+    region_labels: IntArray
+    regions: pd.DataFrame
 
     def __repr__(self) -> str:
         return f"Diagnosis({self.summary})"
@@ -122,8 +147,8 @@ class Diagnosis:
         Returns
         -------
         dict
-            ``summary``, ``map``, ``verdicts`` (number of rows by verdict), ``clusters``, ``gaps`` and ``findings``
-            (lists of records) and ``rows`` (column to its values). Missing numbers are None.
+            ``summary``, ``map``, ``verdicts`` (number of rows by verdict), ``clusters``, ``gaps``, ``regions`` and
+            ``findings`` (lists of records) and ``rows`` (column to its values). Missing numbers are None.
         """
         return {
             **self.to_report(),
@@ -144,6 +169,7 @@ class Diagnosis:
             "verdicts": self.counts(),
             "clusters": records(self.clusters),
             "gaps": records(self.gaps),
+            "regions": records(self.regions),
             "findings": [{**finding._asdict(), "rows": list(finding.rows), "columns": list(finding.columns)}
                          for finding in self.findings],
         }  # fmt: skip
@@ -181,7 +207,9 @@ class Diagnosis:
         for table, columns in COLUMNS.items():
             frame = getattr(self, table)
             for name in columns:
-                arrays[f"{table}.{name}"] = frame[name].to_numpy(dtype=str if name in _TEXT else np.float64)
+                arrays[f"{table}.{name}"] = frame[name].to_numpy(
+                    dtype=str if name in _TEXT or (table, name) in _TEXT else np.float64
+                )
         about = {"format": _FORMAT, "map": self.to_report()["map"], "findings": self.to_report()["findings"]}
         arrays["about"] = np.frombuffer(json.dumps(about, allow_nan=False).encode(), dtype=np.uint8)
         with draft(path) as beside, beside.open("wb") as stream:
@@ -226,12 +254,18 @@ class Diagnosis:
             n = len(frames["rows"])
             if len(arrays["Y"]) != n or len(arrays["labels"]) != n or len(arrays["densities"]) != len(frames["gaps"]):
                 raise ValueError("its tables have different lengths")
-            rows, clusters, gaps = (frames[table] for table in COLUMNS)
-            return cls(rows, clusters, gaps, dict(about["map"]), findings, *(arrays[name] for name in _ARRAYS))
+            about_map, own = dict(about["map"]), {name: arrays[name] for name in _ARRAYS}
+            return cls(map=about_map, findings=findings, **frames, **own)  # type: ignore[arg-type]
         except FileNotFoundError:
             raise
         except (ValueError, LookupError, TypeError) as error:
             raise ModelFileError(f"{path} does not hold a diagnosis of manifolia: {error}.") from error
+
+
+def frame_of(table: str, lines: Sequence[tuple[object, ...]]) -> pd.DataFrame:
+    """A table of a diagnosis, which may have no lines."""
+    names = list(COLUMNS[table])
+    return pd.DataFrame(lines, columns=names) if lines else pd.DataFrame({name: [] for name in names})
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

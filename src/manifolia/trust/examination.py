@@ -50,6 +50,7 @@ from manifolia.trust.places import (
     torn_limit,
 )
 from manifolia.trust.refits import RESTLESS, Again, Refit, Remake, about_refits, make_again, other_places, robust_z
+from manifolia.trust.regions import Region, find_regions, labels_of, region_table, space_of
 from manifolia.trust.seen_clusters import cluster_table, densities, gap_table, see_clusters
 from manifolia.trust.sides import MOST_PROXIMITIES, Profiles, Side, profiles_of
 from manifolia.trust.words import (
@@ -212,7 +213,7 @@ def examine(
     reporter = Reporter() if reporter is None else reporter
     n, seeds = (
         len(case.Y),
-        spawn_seeds(random_state, 6),
+        spawn_seeds(random_state, 7),
     )  # of the sample, what is learned, sizes, exchanges, gaps, refits
     if is_sparse(case.plain) and case.plain.shape[1]:  # as many rows as may be filled in
         sample = min(n if sample is None else sample, max(FEWEST, _DENSE_CELLS // case.plain.shape[1]))
@@ -255,11 +256,14 @@ def examine(
             seed=seeds[5],
             reporter=reporter,
         )
+    regions = [] if level == "quick" else _regions(part, side, plain, alpha, seeds[6], reporter)
     rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha, again)
-    table = cluster_table(seen, rows["verdict"].to_numpy()[judged])
+    table = cluster_table(seen, rows["verdict"].to_numpy()[judged], regions)
     gaps = gap_table(seen.gaps, judged)
     labels = np.full(n, NOISE, dtype=np.int64)
     labels[judged] = clusters.codes
+    region_labels = np.full(n, NOISE, dtype=np.int64)
+    region_labels[judged] = labels_of(regions, len(judged))
     verdicts = rows["verdict"].to_numpy()[judged]
     told = verdicts[verdicts != CANNOT_TELL]
     about = {
@@ -300,7 +304,7 @@ def examine(
     )
     return Diagnosis(
         rows, table, gaps, about, findings, np.asarray(case.Y), labels, densities(seen.gaps),
-        other_places(again, case.Y, judged),
+        other_places(again, case.Y, judged), region_labels, region_table(regions),
     )  # fmt: skip
 
 
@@ -404,6 +408,14 @@ def _own_votes(case: Case, whole: Array, n_classes: int, rows: IntArray) -> Held
     outputs = outputs_of(np.where(known, whole, 0), n_classes)
     weight = np.where(known, 1.0 if held.weight is None else held.weight, 0.0)
     return HeldOut("the forest", votes_out_of_bag(held.table, outputs, weight)[rows])
+
+
+def _regions(part: Case, side: Side, plain: FloatArray, alpha: float, seed: int, reporter: Reporter) -> list[Region]:
+    """Find regions where rows are compared as the map compares them."""
+    reporter.step("regions", 0, 1)
+    found = find_regions(space_of(side, plain, part.metric), part.columns, part.groups, alpha=alpha, random_state=seed)
+    reporter.step("regions", 1, 1)
+    return found
 
 
 def _rows(

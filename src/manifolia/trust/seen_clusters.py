@@ -18,7 +18,8 @@ from manifolia.trust.clusters import (
     judge_arrangement,
     judge_sizes,
 )
-from manifolia.trust.diagnosis import COLUMNS
+from manifolia.trust.diagnosis import frame_of
+from manifolia.trust.regions import Region, region_of_clusters
 from manifolia.trust.valleys import N_BINS, Gap, judge_gaps, merge_islands, untold_gaps
 from manifolia.trust.words import SOLID
 
@@ -55,15 +56,15 @@ def see_clusters(part: Case, plain: FloatArray, alpha: float, seeds: Sequence[in
     return SeenClusters(clusters, islands, sizes, arranged, gaps)
 
 
-def cluster_table(seen: SeenClusters, verdicts: Array) -> pd.DataFrame:
+def cluster_table(seen: SeenClusters, verdicts: Array, regions: Sequence[Region]) -> pd.DataFrame:
     """One line per cluster; `verdicts` are those of its rows."""
-    lines = []
+    lines, shown = [], region_of_clusters(regions, seen.clusters)
     for code, (name, size) in enumerate(zip(seen.clusters.names, seen.sizes, strict=True)):
         own = seen.clusters.codes == code
         solid = float((verdicts[own] == SOLID).mean()) if own.any() else np.nan
         about = (code, str(name), int(own.sum()), size.verdict, float(size.stretch), solid, size.reason)
-        lines.append((*about, seen.islands[code]))
-    return _frame("clusters", lines)
+        lines.append((*about, seen.islands[code], shown[code]))
+    return frame_of("clusters", lines)
 
 
 def gap_table(gaps: Sequence[Gap], judged: IntArray) -> pd.DataFrame:
@@ -72,14 +73,9 @@ def gap_table(gaps: Sequence[Gap], judged: IntArray) -> pd.DataFrame:
         (str(gap.a), str(gap.b), gap.verdict, gap.ratio, gap.p_dip, gap.reason, *(int(judged[i]) for i in gap.rows))
         for gap in gaps
     ]
-    return _frame("gaps", lines)
+    return frame_of("gaps", lines)
 
 
 def densities(gaps: Sequence[Gap]) -> FloatArray:
     """Rows along the way across each gap."""
     return np.array([gap.density for gap in gaps], dtype=np.float64).reshape(len(gaps), N_BINS)
-
-
-def _frame(table: str, lines: Sequence[tuple[object, ...]]) -> pd.DataFrame:
-    names = list(COLUMNS[table])
-    return pd.DataFrame(lines, columns=names) if lines else pd.DataFrame({name: [] for name in names})
