@@ -725,7 +725,7 @@ class EntropyDisplay(Display):
         """
         last = last_step(estimator)
         check_is_fitted(last, ("entropy_", "t_"))
-        rule = getattr(last, "t_rule", "slowdown")
+        rule = last.get_params(deep=False).get("t_rule", "slowdown")
         chosen_by_curve = last.t == "auto"
         return cls(last.entropy_, int(last.t_), knee=choose_t(last.entropy_, rule=rule) if chosen_by_curve else None)
 
