@@ -189,15 +189,20 @@ def _table(found, methods, figure):
 
 
 def beside(found, ours, peer, figure="right"):
-    """On how many tables ours is ahead of a peer, level and behind, by one standard error of the difference."""
+    """On how many tables ours is ahead of a peer, level and behind, by one standard error of the difference.
+
+    Of one seed there is no error, and three digits decide. Where ours is refused it is behind; where the peer alone is
+    refused nothing is compared.
+    """
     counts = [0, 0, 0]
     for table in found:
         pair = [_values(found, table, method, figure) for method in (ours, peer)]
-        if min(map(len, pair)) < 2:
-            counts[2 if not len(pair[0]) else 0] += 1
+        if not len(pair[0]) or not len(pair[1]):
+            counts[2] += not len(pair[0])
             continue
-        apart = pair[0].mean() - pair[1].mean()
-        error = np.sqrt(sum(np.var(one, ddof=1) / len(one) for one in pair))
+        apart = round(float(pair[0].mean() - pair[1].mean()), 3)
+        several = min(map(len, pair)) > 1
+        error = np.sqrt(sum(np.var(one, ddof=1) / len(one) for one in pair)) if several else 0.0
         counts[0 if apart > error else 2 if apart < -error else 1] += 1
     return counts
 
@@ -206,9 +211,10 @@ def page(found):
     """The whole page."""
     n_seeds = max(len(runs) for runs in found.values())
     lines = ["# Untouched tables", ""]
+    of = f"{n_seeds} seed{'' if n_seeds == 1 else 's'}"
     lines.append(
-        f"{len(found)} tables that no default was chosen on, {n_seeds} seeds, every method by its defaults: what maps "
-        "tell of rows that they have not seen."
+        f"{len(found)} tables that no default was chosen on, {of}, every method by its defaults: what maps tell of "
+        "rows that they have not seen."
     )
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("umap-learn", "scikit-learn"))
     stamp = (

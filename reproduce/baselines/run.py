@@ -227,8 +227,8 @@ taken as V37 and not counted, it is first or second in 45 of 50 rows.
 Table 9 is a matter of the forest. All baselines but SNMF put training rows where their class says, whatever the columns
 say; petals follow the class, so that such a map has the error of the class mean, a ratio of 1, on any noise. RF-PHATE
 places each row by trees that have not seen its label, so that its forest has to find four columns among a thousand.
-With the usual square root of the columns at a split, 31 of 1,004, it learns 85 % of the flowers, and the map was first
-in five rows of twelve; 2,000 such trees are first in ten, and 5,000, on three noise sets, in eleven. With a tenth or a
+With the usual square root of the columns at a split, 31 of 1,004, it learns 85 % of the flowers, and the map is first
+in six rows of twelve; 2,000 such trees are first in ten, and 5,000, on three noise sets, in eleven. With a tenth or a
 third of the columns at a split 500 trees learn 94 to 95 % and are first in all. The forest that `RFPHATE` builds for
 classes and more than 100 columns therefore chooses among these three shares by out-of-bag votes, for every set anew;
 that the wider two help was first seen on these noise sets. Larger leaves change nothing. Left where the layout put

@@ -43,10 +43,8 @@ On letter it fails, here as there. The pre-training tells it nothing: the first 
 by 0.037 (mean square, on a scale of 0 to 1), more than the columns' own variance of 0.024. Logistic units stand for
 values near 0 or 1, such as pixels (USPS: 0.020 of 0.118); letter's counts lie in between.
 
-Settings matter. With batches of 1,000 rows in place of the original's 5,000 (here: all rows at once) letter has 27.6
-and 31.6 %, and MNIST 82.6 and 69.4 %, in 0.6 of the time. The default rate of 0.01 was set after a first run with
-0.003, 200 steps and such batches, which lost letter (16.4 and 23.1 %); it was chosen by the cost of training rows, of
-letter and of scikit-learn's digits.
+The default rate was set after a first run that lost letter, by the cost of training rows of letter and of
+scikit-learn's digits.
 """,
     "mappings": """
 All maps of a set have the same training rows, layout and principal components. Bold is the best mean of a column. d is

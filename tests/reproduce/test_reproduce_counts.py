@@ -108,3 +108,22 @@ def test_the_summary_names_what_is_lost_and_what_is_missing(counts, tmp_path):
     assert "| kernel t-SNE | default | norb, train | not at hand |" in page
     shown = counts.text(counts.load(tmp_path))
     assert shown.splitlines()[1].split() == ["kernel", "t-SNE", "default", "0", "0", "1", "0", "%", "1"]
+
+
+def test_the_committed_summary_and_the_readme_are_made_of_the_committed_cells(counts, tmp_path):
+    folder = FOLDER / "docs" / "results"
+    cells = counts.load(folder)
+    assert cells
+    for entry in json.loads((folder / "counts.json").read_text("utf-8")):
+        one = counts.Cell(**{name: entry[name] for name in counts.Cell._fields})
+        assert counts.outcome(one) == entry["outcome"], entry
+    (tmp_path / "counts.json").write_text((folder / "counts.json").read_text("utf-8"), encoding="utf-8")
+    counts.write_summary(tmp_path)
+    assert (tmp_path / "summary.md").read_text("utf-8") == (folder / "summary.md").read_text("utf-8")
+    assert counts.sentence(cells) in " ".join((FOLDER / "README.md").read_text("utf-8").split())
+
+
+def test_no_cell_is_counted_twice(counts):
+    cells = counts.load(FOLDER / "docs" / "results")
+    names = [(one.paper, one.cell, one.setting) for one in cells]
+    assert len(set(names)) == len(names)

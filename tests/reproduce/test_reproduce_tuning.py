@@ -126,7 +126,10 @@ def test_tables_that_tell_nothing_are_called_so(module):
     [((0.5, 0.8), (0.0, 0.1), "won"), ((0.2, 0.8), (0.1, 0.3), "tied"), ((0, 0.1), (0.4, 1), "lost")],
 )
 def test_the_order_of_two_indices(module, own, other, said):
-    rows = [{**table(*own), "parameter": "n_neighbors"}, {**table(*other), "parameter": "min_dist"}]
+    rows = [
+        {**table(*ends), "parameter": name, "S1": np.mean(ends), "ST": np.mean(ends)}
+        for ends, name in ((own, "n_neighbors"), (other, "min_dist"))
+    ]
     tables = {"coil design": {"table": rows}, "coil:third design": {"refused": "too few trials."}}
     *_, first, total, refused, _ = (one[-1] for one in module("reproduce.tuning.page").sobol_verdicts(tables))
     outcome = module("reproduce._shared.counts").outcome

@@ -48,6 +48,12 @@ def test_the_page_compares_means_by_their_errors(module):
     assert module.beside(found, "GuidedMap", "LDA") == [1, 0, 0]
     assert module.beside(found, "RF-PHATE", "LDA") == [0, 1, 0]
     assert module.beside(found, "RF-PHATE", "GuidedMap") == [0, 0, 1]
+    one = {"ecoli": runs[:1]}
+    assert module.beside(one, "GuidedMap", "LDA") == [1, 0, 0]
+    assert module.beside(one, "UMAP", "LDA") == [0, 1, 0]
+    assert module.beside(one, "RF-PHATE", "LDA") == [0, 0, 1]
+    assert module.beside(one, "NCA", "LDA") == [0, 0, 1]  # refused is behind
+    assert module.beside(one, "LDA", "NCA") == [0, 0, 0]
     text = module.page(found)
     assert "| GuidedMap | LDA | 1 | 0 | 0 |" in text
     assert "| ecoli | **0.710 ± 0.006** | 0.500 ± 0.006 |" in text

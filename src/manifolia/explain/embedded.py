@@ -36,6 +36,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.random import spawn_seeds
 from manifolia._core.types import FloatArray, IntArray, RandomState, Sparse
 from manifolia.affinity.fuzzy import fuzzy_graph
+from manifolia.exceptions import ParameterError
 from manifolia.explain.pullback import Pullback, nearest_frame
 from manifolia.layout.edge_sgd import edge_layout
 from manifolia.layout.initialize import direction_start
@@ -63,6 +64,12 @@ def embedded_gauges(
 ) -> EmbeddedGauges:
     """Embed the tangent spaces by themselves (Eq. 5 to 11)."""
     n, c = spaces.indices.shape[0], n_components
+    if spaces.coordinates.shape[2] < c:
+        raise ParameterError(
+            f"gauge='embedded' needs at least n_components={c} neighbours per row, there are "
+            f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours.",
+            parameter="gauge",
+        )
     require(
         3.0 * 8.0 * n * X.shape[1] * c,
         step=f"embedding the tangent bases of {n} rows with {X.shape[1]} features",

@@ -306,12 +306,6 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             # 3, 4: alignment and embedding of the tangent spaces, Eq. (5) to (11), if asked for
             embedded = None
             if self.gauge == "embedded":
-                if spaces.coordinates.shape[2] < c:
-                    raise ParameterError(
-                        f"gauge='embedded' needs at least n_components={c} neighbours per row, there are "
-                        f"{spaces.indices.shape[1]}. Use gauge='regression', or more neighbours.",
-                        parameter="gauge",
-                    )
                 embedded = embedded_gauges(spaces, Z, graph.graph, c, random_state=gauge_seed)
 
             # 5: layout with anisotropic density, Eq. (12) to (16)
@@ -653,15 +647,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return self._spaces, None, self._pullback
         new = self._describe(self._check_new(X))
         spaces = tangent_spaces(
-            self._Z,
-            new.neighbors.indices,
-            new.weights,
-            query=new.Q,
-            center=self.center,
-            captured=self.captured,
-            max_dim=self._spaces.coordinates.shape[2],
-            dim=self.intrinsic_dim_,
-        )
+            self._Z, new.neighbors.indices, new.weights, query=new.Q, center=self.center, captured=self.captured,
+            max_dim=self._spaces.coordinates.shape[2], dim=self.intrinsic_dim_,
+        )  # fmt: skip
         back = pullback(spaces, self.embedding_, self.intrinsic_dim_)
         if self._embedded is not None:
             placed = place_gauges(self._embedded, self._spaces, spaces, self._Z, new.Q)
