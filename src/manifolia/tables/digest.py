@@ -18,11 +18,12 @@ import pandas as pd
 from manifolia._core.precision import confused_columns
 from manifolia._core.types import Array
 from manifolia.exceptions import TableError
+from manifolia.tables.among_numbers import Tally
 from manifolia.tables.columns import key_of, kind_of, plain_number
 from manifolia.tables.frames import Source
 from manifolia.tables.naming import place_of_row
 from manifolia.tables.number_formats import reads
-from manifolia.tables.roles import Tally, plan_column
+from manifolia.tables.roles import plan_column
 from manifolia.tables.stream import Batch, changed_kind
 from manifolia.tables.survey import Survey, looks_numbered, middle_of
 

@@ -22,7 +22,6 @@ role             found where                                                    
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,15 +30,22 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.messages import Argument, Message, Word
-from manifolia._core.types import BoolArray, IntArray
 from manifolia._core.validate import check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
+from manifolia.tables.among_numbers import (
+    MAYBE_LEVELS,
+    MIXED_SHARE,
+    Tally,
+    numbers_note,
+    offer_missing,
+    read_texts,
+    sign_and_reads,
+)
 from manifolia.tables.columns import (
     has_zone,
     is_iso_date,
     key_of,
     kind_of,
-    plain_number,
     to_booleans,
     to_days,
     to_keys,
@@ -47,20 +53,15 @@ from manifolia.tables.columns import (
     to_numbers,
     to_places,
     to_texts,
-    written_number,
 )
-from manifolia.tables.decimals import reads_as_comma_numbers, shows_decimal_comma
+from manifolia.tables.decimals import reads_as_comma_numbers
 from manifolia.tables.frames import is_text
-from manifolia.tables.naming import counted, listing, percent, place_of_row, repeated, unknown_name
+from manifolia.tables.naming import counted, listing, repeated, unknown_name
 from manifolia.tables.number_formats import (
     LIMITS,
     SPANS,
-    TIMES,
-    as_number,
     date_order,
     describe_writing,
-    number_sign,
-    reads,
 )
 from manifolia.tables.text_features import TextFeatures, is_prose, learn_texts
 
@@ -72,28 +73,6 @@ LEFT_OUT = ("identifier", "constant", "missing", "drop")
 _NAMING_SHARE = 0.5
 #: … and with more than this share it does so even if it has few rows.
 _SURE_SHARE = 0.9
-#: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
-_NUMBER_SHARE = 0.9
-#: The same for numbers with signs of percent or currency or with separated thousands, which are seldom anything else.
-_WRITTEN_SHARE = 0.8
-#: If this many different texts are all that is among the numbers, they are few words, and numbers need be no more …
-_FEW_TEXTS = 10
-#: … than this share of the values. With more different texts it may be a code: that is said, and not asked.
-_MIXED_SHARE = 0.5
-#: What people write among numbers and dates where there is no value. It is offered to be taken as missing, not taken:
-#: "none" may be a level.
-_PLACEHOLDERS = frozenset(
-    (
-        *(".", "..", "...", "-", "--", "---", "–", "—", "?", "??", "*", "/", "#", "_", "none", "unknown", "unk"),
-        *("missing", "empty", "blank", "nil", "void", "n.a.", "n.a", "n / a", "n/k", "na", "nan", "null", "x", "xx"),
-        *("tbd", "tba", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "not available", "not applicable"),
-        *("not known", "not recorded", "no data", "no value", "k.a.", "k. a.", "keine angabe", "unbekannt"),
-        *("inconnu", "desconocido", "sconosciuto"),
-    )
-)
-#: Of these, some are levels as well as anything: in a column that holds no numbers they are not offered.
-_MAYBE_LEVELS = frozenset(("none", "nil", "void", "empty", "blank", "x", "xx", "*", "/", "#", "_", "."))
-_TOLD_MARKS = 3  # of them in a sentence
 #: Two numbers in one cell, such as 136/87.
 _PAIR = re.compile(r"\d+(?:[.,]\d+)?\s*[/x×–-]\s*\d+(?:[.,]\d+)?", re.ASCII)
 _FEW_UNITS = 2.0  # that a length of time has at least, in the unit that is chosen for its column
@@ -113,20 +92,6 @@ class ColumnPlan(NamedTuple):
     writing: str = ""
     text: TextFeatures | None = None  # What was learned of free text
     offer: tuple[str, ...] = ()  # Texts among numbers that seem to mean "missing"
-
-
-class Tally(NamedTuple):
-    """How often each value of a column occurs in a table of which only the different values are at hand."""
-
-    counts: IntArray  # (n,): rows that each entry of the column stands for
-    places: Sequence[str]  # Where each is first, for messages
-    distinct: int  # Different values, of which the rarest may not be at hand
-    present: int  # Rows with a value, of which those with the rarest may not be counted
-
-    def of_present(self, column: pd.Series) -> pd.Series:
-        """Return how often each value occurs that is not missing."""
-        present = column.notna().to_numpy()
-        return pd.Series(self.counts[present], index=column[present].astype(object).to_list())
 
 
 class _Found(NamedTuple):
@@ -240,14 +205,14 @@ def _given_role(column: pd.Series, name: str, given: Any, tally: Tally | None) -
         return _Found("numeric" if given == "limits" else given)
     counts = _counts_of(column, tally)
     if given in ("numeric", "limits"):
-        among = _read_texts(column, counts, tally)
+        among = read_texts(column, counts, tally)
         if given == "limits":
             if among.marks:
                 raise among.ask(name)
             return _Found("numeric", among.limits_note(), LIMITS + among.sign)
         if among.numbers and (among.marks or among.limits):
             raise among.ask(name)
-        return _Found(given, _numbers_note(list(counts.index), among.sign) if among.sign else "", among.sign)
+        return _Found(given, numbers_note(list(counts.index), among.sign) if among.sign else "", among.sign)
     order = date_order([value for value in counts.index if not is_iso_date(value)])
     if order == "unclear":
         raise _unclear_dates(name, counts.index[0])
@@ -278,9 +243,9 @@ def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | Non
     counts = _counts_of(column, tally)
     values, n_present = list(counts.index), int(counts.sum())
     n_values, n_rows = (len(values), n_present) if tally is None else (tally.distinct, tally.present)
-    sign, reads = _sign_and_reads(values, counts.to_numpy())
+    sign, reads = sign_and_reads(values, counts.to_numpy())
     if reads.all():
-        return _Found("numeric", _numbers_note(values, sign), sign)
+        return _Found("numeric", numbers_note(values, sign), sign)
     if all(is_iso_date(value) for value in values):
         return _Found("date")
     if reads_as_comma_numbers(present.astype(str)):
@@ -299,19 +264,19 @@ def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | Non
         raise _unclear_dates(name, values[0])
     if order:
         return _Found("date", describe_writing(order).removeprefix("dates "), order)
-    among = _read_texts(column, counts, tally)
+    among = read_texts(column, counts, tally)
     marks, others = among.marks, [value for value in values if value not in among.marks]
     dated = bool(marks and others) and (all(map(is_iso_date, others)) or bool(date_order(others)))
     offered = bool(marks) and (dated or 0 < len(among.numbers) == len(others))
     if dated and not among.limits:
-        raise _offer_missing(name, "dates", among.in_rows(marks), marks)
+        raise offer_missing(name, "dates", among.in_rows(marks), marks)
     many = len(among.numbers) > max_levels
     naming = n_values / n_rows
     names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and n_values > max_levels)
     if among.are_numbers(many=many, names_rows=names_rows):
         raise among.ask(name)
     share, mixed = among.share, ""
-    if many and share >= _MIXED_SHARE:
+    if many and share >= MIXED_SHARE:
         mixed = f"{describe_writing(among.sign)} in {share:.0%} of its values, and texts such as {among.odd[0]!r}"
     if (names_rows or n_values > max_levels) and not mixed and is_prose(values):
         return _Found("text")
@@ -321,148 +286,9 @@ def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | Non
             why = f", each of two numbers such as {others[0]!r}: make two columns of it"
         about = "about " * (n_values > len(values))
         return _Found("identifier", f"{about}{n_values:,} different texts in {n_rows:,} rows{why}")
-    if offered or any(str(mark).strip().casefold() not in _MAYBE_LEVELS for mark in marks):
+    if offered or any(str(mark).strip().casefold() not in MAYBE_LEVELS for mark in marks):
         return _Found("categorical", among.in_rows(marks), offer=tuple(marks))
     return _Found("categorical", mixed)
-
-
-class _Among(NamedTuple):
-    """What the different texts of a column are that may hold numbers."""
-
-    column: pd.Series
-    counts: pd.Series  # Of each different value
-    tally: Tally | None
-    sign: str  # How its numbers are written
-    numbers: list[Any]
-    marks: list[Any]  # What people write where there is no value
-    limits: list[str]  # Such as <1
-    odd: list[Any]  # Everything else
-
-    def rows(self, values: list[Any]) -> int:
-        """In how many rows some of its values are."""
-        return int(self.counts.loc[values].sum()) if values else 0
-
-    @property
-    def share(self) -> float:
-        """Share of the values that are numbers, those that mean “missing” left aside."""
-        n_numbers = self.rows(self.numbers) + self.rows(self.limits)
-        return n_numbers / max(n_numbers + self.rows(self.odd), 1)
-
-    def are_numbers(self, *, many: bool, names_rows: bool) -> bool:
-        """Tell whether these were meant as numbers, so that the rest needs a decision."""
-        if self.sign.partition("|")[0] and self.share >= _WRITTEN_SHARE and (many or names_rows):
-            return True
-        return many and (self.share >= _NUMBER_SHARE or (self.share >= _MIXED_SHARE and len(self.odd) <= _FEW_TEXTS))
-
-    def in_rows(self, texts: Sequence[Any]) -> str:
-        """Say in how many rows some texts are: 'unknown' in 107 rows."""
-        shown = [f"{text!r} in {counted(self.rows([text]), 'row')}" for text in texts[:_TOLD_MARKS]]
-        if len(texts) > len(shown):
-            shown.append(f"{len(texts) - len(shown)} more")
-        return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-    def limits_note(self) -> str:
-        """Say how limits are read."""
-        first = self.limits[0] if self.limits else None
-        return "" if first is None else f"{first!r} as {written_number(first, LIMITS + self.sign):g}"
-
-    def ask(self, name: str) -> TableError:
-        """Make the error that asks what the texts among numbers mean."""
-        told, rest = describe_writing(self.sign), [*self.marks, *self.odd]
-        if not (self.odd or self.limits):
-            return _offer_missing(name, told, self.in_rows(rest), rest)
-        told += f" in {percent(self.rows(self.numbers) / int(self.counts.sum()))} of its rows"
-        categorical = Argument("roles", {name: "categorical"})
-        single = self.rows(self.odd) == len(rest)  # each once
-        if single or len(self.odd) > _FEW_TEXTS:
-            row = int(np.argmax((self.column == self.odd[0]).to_numpy(dtype=bool, na_value=False)))
-            which = "Correct it, name" if len(rest) == 1 else "Correct them, name"
-            place = place_of_row(row) if self.tally is None else self.tally.places[row]
-            told += f", and {place} has {self.odd[0]!r}. {which} the texts that mean “missing” when the "
-            way = Message("table is read (", Argument("na_values", self.odd[:1]), "), or pass ", categorical)
-            return TableError(Message(f"column {name!r} holds {told}", way, " or 'drop'."))
-        way = Message(categorical, " takes every value as a category, 'drop' leaves the column out.")
-        if self.limits:
-            first = f"{self.limits[0]!r} as {written_number(self.limits[0], LIMITS + self.sign):g}"
-            way = Message(Argument("roles", {name: "limits"}), f" reads {first}; ", way)
-        if rest:
-            takes = "takes it" if len(rest) == 1 else "take them"
-            way = Message(Argument("na_values", rest), f" {takes} as missing when the table is read; ", way)
-        return TableError(Message(f"column {name!r} holds {told}, but {self.in_rows([*rest, *self.limits])}. ", way))
-
-
-def _read_texts(column: pd.Series, counts: pd.Series, tally: Tally | None) -> _Among:
-    """Sort the different values of a column into numbers, words for “missing”, limits and others."""
-    values = list(counts.index)
-    sign, good = _sign_and_reads(values, counts.to_numpy(), mixed=True)
-    numbers = [value for value, is_number in zip(values, good, strict=True) if is_number]
-    rest = [value for value, is_number in zip(values, good, strict=True) if not is_number]
-    marks = [value for value in rest if _is_placeholder(value)]
-    limits = [value for value in rest if value not in marks and reads(written_number, value, LIMITS + sign)]
-    return _Among(
-        column, counts, tally, sign, numbers, marks, limits, [one for one in rest if one not in {*marks, *limits}]
-    )
-
-
-def _is_placeholder(value: object) -> bool:
-    return isinstance(value, str) and value.strip().casefold() in _PLACEHOLDERS
-
-
-def _offer_missing(name: str, wanted: str, told: str, marks: list[str]) -> TableError:
-    """Make the error that offers to take texts among numbers or dates as missing."""
-    takes = "takes it" if len(marks) == 1 else "take them"
-    return TableError(
-        Message(
-            f"column {name!r} holds {wanted}, but {told}. ",
-            Argument("na_values", list(marks)),
-            f" {takes} as missing when the table is read; ",
-            Argument("roles", {name: "categorical"}),
-            " takes every value as a category, 'drop' leaves the column out.",
-        )
-    )
-
-
-def _sign_and_reads(values: list[Any], counts: IntArray, *, mixed: bool = False) -> tuple[str, BoolArray]:
-    """Return how numbers are written, and which of the different values can be read so; plainly if that reads more."""
-    plain = np.array([_reads_as_number(value) for value in values])
-    if plain.all():
-        return "", plain
-    ways = [way for way in (number_sign(values, counts), *TIMES) if way]
-    if mixed and shows_decimal_comma(values):  # among other texts, which kept the file's reader from reading them
-        ways.append("|,")
-    written = {way: np.array([_reads_as_written(value, way) for value in values]) for way in ways}
-    best = max(ways, key=lambda way: counts[written[way]].sum())
-    return (best, written[best]) if counts[written[best]].sum() >= max(1, counts[plain].sum()) else ("", plain)
-
-
-def _reads_as_written(value: object, way: str) -> bool:
-    if way in TIMES:
-        return isinstance(value, (str, datetime.time)) and reads(as_number, str(value), way)
-    if not isinstance(value, str):
-        return way != "%" or value == 0  # 0.613 beside 61.3% may be a share
-    lenient = way != "%" and not way.endswith("|,")
-    return reads(as_number, value, way) or (lenient and _reads_as_number(value))
-
-
-def _numbers_note(values: list[Any], sign: str) -> str:
-    if not sign:
-        return "text that reads as numbers"
-    own = sign.partition("|")[0]
-    texts = [value if isinstance(value, str) else str(value) for value in values]
-    signed = (text for text in texts if sign in TIMES or number_sign([text], [1]).partition("|")[0] == own)
-    example = next(signed, texts[0])
-    told = f"{describe_writing(sign)} such as {example!r}"
-    more = {"%": ", as the number before the sign", "clock": ", as hours"}
-    return told + (", as a negative number" if own == "(" else more.get(own, ""))
-
-
-def _reads_as_number(value: object) -> bool:
-    if not isinstance(value, str):
-        return not isinstance(value, datetime.time)  # a number beside texts
-    unsigned = value.strip().lstrip("+-")
-    if len(unsigned) > 1 and unsigned[0] == "0" and unsigned.isdigit():
-        return False  # 01234 is a code: the zero would be lost
-    return reads(plain_number, value)
 
 
 def _plan_text(column: pd.Series, name: str) -> ColumnPlan:
