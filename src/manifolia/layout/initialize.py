@@ -17,7 +17,7 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import map_blocks, threads
 from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState, Sparse
-from manifolia._core.validate import check_matrix, check_number, is_sparse, to_csr
+from manifolia._core.validate import check_map, check_matrix, check_number, is_sparse, to_csr
 from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.layout.classical_mds import fix_signs
 
@@ -30,6 +30,15 @@ _DENSE = 400  # points below which LAPACK finds the eigenvectors of a part of th
 _TOLERANCE = 1e-4  # of the eigenvectors: a start
 _WIDE = 40  # exponent of 2 beyond which numbers are brought near 1
 _MAX_ITER = 100  # restarts of Lanczos per eigenvector
+
+
+def start_of(init: Any, X: Any, graph: Sparse, n_components: int, *, random_state: RandomState = None) -> FloatArray:
+    """Return where a descent begins: a map that is given, or what a word says."""
+    if not isinstance(init, str):
+        return check_map(init, name="init")
+    if init == "spectral":
+        return spectral_start(graph, n_components, random_state=random_state)
+    return pca_start(X, n_components, random_state=random_state)
 
 
 def pca_start(

@@ -60,7 +60,7 @@ from manifolia.layout.anchors import arranged_edges
 from manifolia.layout.coarse import arranged_layout
 from manifolia.layout.density import DensityReport, DensityTerm
 from manifolia.layout.forces import forces_need
-from manifolia.layout.initialize import pca_start, spectral_start
+from manifolia.layout.initialize import start_of
 from manifolia.methods._near import anchored, known_rows, read_near
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.exact import search_need
@@ -310,7 +310,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
             # 5: layout with anisotropic density, Eq. (12) to (16)
             shapes = (spaces.indices, spaces.coordinates, spaces.weights, spaces.singular_values**2)
-            start = self._start(Z, graph.graph, start_seed)
+            start = start_of(self.init, Z, graph.graph, self.n_components, random_state=start_seed)
             along = None if embedded is None else embedded_directions(embedded)
             term = DensityTerm(*shapes, weight=self.density_weight, fraction=self.density_fraction, gauges=along)
             how = {"density": term, "callback": reporter, **anchored(nearby)}
@@ -624,14 +624,6 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             field = self._field = map_field(self.embedding_)
         return place_in_field(field, indices, weights)[:, : self.embedding_.shape[1]]
 
-    def _start(self, Z: Any, graph: Any, seed: int) -> FloatArray:
-        """Where the descent begins."""
-        if not isinstance(self.init, str):
-            return check_map(self.init, name="init")
-        if self.init == "spectral":
-            return spectral_start(graph, self.n_components, random_state=seed)
-        return pca_start(Z, self.n_components, random_state=seed)
-
     def _remoteness(self, X: Any, Z: Any, distances: FloatArray, projection: Projection | None) -> FloatArray:
         """Distance to the fifth neighbour and, where distances are Euclidean, to the principal components."""
         near = distances[:, min(_REMOTE, distances.shape[1]) - 1].astype(np.float64)
@@ -708,15 +700,11 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return
         n, c = self.embedding_.shape
         spaces, Z = self._spaces, self._Z
-        k, m = spaces.coordinates.shape[1:]
         width = self.n_features_in_ if self._projection is None else self._projection.components.shape[0]
         fits = self.layout_ == "edges" or (self.layout_ == "grid" and c <= _MOST_GRID)
         fits = fits and Z.shape == (n, width) and Z.dtype in (np.float32, np.float64)
         fits = fits and self.embedding_.dtype.kind == "f"
-        fits = fits and spaces.indices.shape == spaces.weights.shape == (n, k) and spaces.dims.shape == (n,)
-        fits = fits and spaces.coordinates.shape == (n, k, m) and spaces.singular_values.shape == (n, m)
-        fits = fits and spaces.indices.dtype == np.intp and spaces.indices.min() >= 0 and spaces.indices.max() < n
-        fits = fits and 1 <= self.intrinsic_dim_ <= m and k < n
+        fits = fits and spaces.fit_together(n) and 1 <= self.intrinsic_dim_ <= spaces.coordinates.shape[2]
         fits = fits and self._pullback.B.shape[:2] == (n, c) and self._pullback.reliability.shape == (n,)
         fits = fits and self._yardstick.shape == (n,)
         if self._projection is not None:

@@ -60,6 +60,13 @@ class TangentSpaces(NamedTuple):
     dims: IntArray
     dim: int  # d: the median of d_i, at least 1
 
+    def fit_together(self, n: int) -> bool:
+        """Tell whether arrays that came from a file fit together, of n points among themselves."""
+        k, m = self.coordinates.shape[1:]
+        shapes = self.indices.shape == self.weights.shape == (n, k) and self.dims.shape == (n,)
+        shapes = shapes and self.coordinates.shape == (n, k, m) and self.singular_values.shape == (n, m) and k < n
+        return bool(shapes and self.indices.dtype == np.intp and self.indices.min() >= 0 and self.indices.max() < n)
+
 
 def tangent_spaces(
     X: Any,
