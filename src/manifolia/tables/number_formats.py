@@ -10,8 +10,8 @@ model, so that ``transform`` reads a value the same way in any batch:
 ``,``         numbers in which commas, blanks or ' separate thousands
 ``(``         numbers of which those in parentheses are negative, as accountants write them
 ``clock``     09:11, 9:11 PM, 12:05:30: hours, minutes and seconds, as hours
-``duration``  1h 30m, 3 days 04:05:06, PT1H30M: as days; also ``hours``, ``minutes`` and ``seconds``, the unit that
-              most values have at least two of
+``duration``  1h 30m, 3 days 04:05:06, PT1H30M: as days; also ``hours``, ``minutes`` and ``seconds``, the largest
+              that the longest has at least two of
 ``dmy``       dates with the day first, because a first number beyond 12 shows it
 ``mdy``       dates with the month first, because a second number beyond 12 shows it
 ``ymd``       dates with the year first

@@ -75,7 +75,7 @@ _NAMING_SHARE = 0.5
 _SURE_SHARE = 0.9
 #: Two numbers in one cell, such as 136/87.
 _PAIR = re.compile(r"\d+(?:[.,]\d+)?\s*[/x×–-]\s*\d+(?:[.,]\d+)?", re.ASCII)
-_FEW_UNITS = 2.0  # that a length of time has at least, in the unit that is chosen for its column
+_FEW_UNITS = 2.0  # that the longest length of time has at least, in the unit that is chosen for its column
 
 
 class ColumnPlan(NamedTuple):
@@ -183,9 +183,9 @@ def as_read(column: pd.Series, name: str, preparer: Any = None) -> pd.Series | N
 
 
 def _span_unit(column: pd.Series, name: str) -> str:
-    """Choose the largest unit that the middle one of a column's lengths of time has at least two of."""
-    middle = float(np.nanmedian(np.abs(to_numbers(column, name, "duration"))))
-    return next((unit for unit, per_day in SPANS.items() if middle * per_day >= _FEW_UNITS), "seconds")
+    """Choose the largest unit that the longest of a column's lengths of time, known of a stream too, has two of."""
+    longest = float(np.nanmax(np.abs(to_numbers(column, name, "duration"))))
+    return next((unit for unit, per_day in SPANS.items() if longest * per_day >= _FEW_UNITS), "seconds")
 
 
 def _is_constant(values: Any) -> bool:
