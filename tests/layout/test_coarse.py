@@ -66,6 +66,17 @@ def test_its_strength_falls_with_the_exaggeration(rng):
     assert whole / np.abs(made(0, 1.0, Y)).max() == pytest.approx(100.0, rel=1e-4)
 
 
+def test_it_is_weaker_at_the_end_in_the_wide_maps_of_many_rows(rng):
+    """From 11,000 rows on, by the root of their number: ten times as many feel a root of ten less."""
+    places = rng.normal(size=(50, 2))
+    pulls = []
+    for times in (100, 220, 2200):
+        X = np.repeat(np.c_[places, places[:, :1]], times, axis=0)
+        pulls.append(np.abs(CoarseForce(X)(0, 1.0, np.repeat(places, times, axis=0))).max())
+    assert pulls[1] == pytest.approx(pulls[0], rel=1e-3)
+    assert pulls[1] / pulls[2] == pytest.approx(np.sqrt(10.0), rel=1e-3)
+
+
 def test_cells_are_cut_from_the_start_and_once_more_and_duplicates_are_no_harm(rng):
     X = np.repeat(rng.normal(size=(10, 3)), 20, axis=0)
     made = CoarseForce(X, again=7)
