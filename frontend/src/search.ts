@@ -20,7 +20,7 @@ export function makeSearch(actions: Actions): HTMLElement {
   const input = h("input", {
     type: "search",
     id: "search",
-    placeholder: "Find a column, class or row",
+    placeholder: matchMedia("(max-width: 480px)").matches ? "Find" : "Find a column, class or row",
     "aria-label": "Find a column, class or row",
     autocomplete: "off",
     spellcheck: "false",

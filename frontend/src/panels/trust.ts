@@ -7,6 +7,8 @@ import { partOf, type Trust } from "../parts.ts";
 
 /** A sign beside the words, so that nobody has to tell them by colour. */
 const SIGNS: Record<string, string> = { earned: "\u2713", "not earned": "\u2715" };
+/** Where many rows are not where they belong, a tick would promise too much, though the target earned the map. */
+const [FEW_SOLID, HALF] = [67, "\u25d0"];
 const MARKS: Record<string, string> = { solid: "\u25cf", torn: "\u25e8", chance: "\u25cb", foreign: "\u25c7" };
 /** Verdicts that a sentence on a selection counts, and what it says of the rows. */
 const COUNTED: [verdict: string, one: string, many?: string][] = [
@@ -20,7 +22,8 @@ const COUNTED: [verdict: string, one: string, many?: string][] = [
 export function trustChip({ data, store }: Actions): HTMLElement | null {
   const part = partOf(data, "trust");
   if (!part?.summary) return null;
-  const sign = SIGNS[part.earned ?? ""] ?? "?";
+  const few = Number.parseInt(part.summary, 10) < FEW_SOLID; // the summary begins with their share, where it is known
+  const sign = few && part.earned === "earned" ? HALF : (SIGNS[part.earned ?? ""] ?? "?");
   return h(
     "button",
     {
