@@ -7,7 +7,7 @@ import { makeHelp } from "./help.ts";
 import { makeKept } from "./kept.ts";
 import { MapView } from "./map.ts";
 import { makePanels } from "./panels/index.ts";
-import { trustChip } from "./panels/trust.ts";
+import { makeGapCard, trustChip } from "./panels/trust.ts";
 import { partOf } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { makeSearch } from "./search.ts";
@@ -43,6 +43,9 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     density: data.n >= DENSE,
     fade: partOf(data, "trust")?.fades ?? false,
     ...look(data.n, partOf(data, "stream") !== undefined),
+    bridges: true,
+    gap: -1,
+    regions: true,
     labels: true,
     showNew: true,
     theme: "auto",
@@ -66,6 +69,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     makeChips(actions),
     modes,
     makeZoom(actions),
+    makeGapCard(actions),
     makeTooltip(data, store, map),
     toast,
   );

@@ -78,8 +78,10 @@ export function listen(map: MapView): void {
       const chosen = join(store.state.selection, map.within(outline), outline.how);
       store.set({ selection: chosen.length ? chosen : null });
     } else if (pressed && !pressed.moved && !pointers.size) {
-      const found = map.pick(...local(event));
-      store.set(found >= 0 ? { pinned: found, panel: "row" } : { pinned: -1 });
+      const gap = map.bridge(...local(event));
+      const found = gap >= 0 ? -1 : map.pick(...local(event));
+      if (gap >= 0) store.set({ gap });
+      else store.set(found >= 0 ? { pinned: found, panel: "row" } : { pinned: -1 });
     }
     stopOutline();
     if (!pointers.size) pressed = null;

@@ -8,6 +8,7 @@ import { count } from "./format.ts";
 import { Grid } from "./grid.ts";
 import { listen } from "./gestures.ts";
 import { drawOverlay, labelsOf, type Crowd, type Ink, type Label, type Scene } from "./overlay.ts";
+import { bridgeAt, regionLabelsOf, type RegionLabel } from "./bridges.ts";
 import { loadNeighbors, loadReasons, loadTrust, type Neighbors, type Reasons, type Trust } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { betterRenderer, firstRenderer } from "./render/choose.ts";
@@ -62,7 +63,8 @@ export class MapView {
   private field: Field | null = null;
   private reasons: Reasons | null = null;
   neighbors: Neighbors | null = null;
-  private trust: Trust | null = null;
+  trust: Trust | null = null;
+  private regionLabels: RegionLabel[] = [];
   private lost = false;
   private all: AllRows | null = null;
 
@@ -97,7 +99,7 @@ export class MapView {
     store.on(["filter", "emphasis", "selection", "fade"], () => this.sift());
     store.on(["filter"], () => this.layUnder());
     store.on(["size", "opacity"], () => this.redraw());
-    store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
+    store.on(["hover", "pinned", "labels", "showNew", "bridges", "gap", "regions"], () => this.ask());
     store.on(["density"], ({ density }) => {
       if (density && this.renderer.name === "webgl2") this.fallBack();
       else this.upgrade();
@@ -119,7 +121,10 @@ export class MapView {
     }
     if (!this.all && (this.all = await AllRows.load(this.data))) this.layUnder();
     this.reasons ??= await loadReasons(this.data);
-    if (!this.trust && (this.trust = await loadTrust(this.data))) this.sift();
+    if (!this.trust && (this.trust = await loadTrust(this.data))) {
+      this.regionLabels = regionLabelsOf(this.data, this.trust);
+      this.sift();
+    }
     if (arrows !== null) this.field ??= await Field.load(this.data);
     if (links) this.neighbors ??= await loadNeighbors(this.data);
     this.ask();
@@ -259,7 +264,8 @@ export class MapView {
 
   /** What lies over the points, as it is now. */
   scene(): Scene {
-    const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors } = this;
+    const { camera, data, coloring, states, labels, outline, radius, field, reasons, neighbors, trust, regionLabels } =
+      this;
     // Points at one place of the flat map may lie apart when it is turned.
     const crowds = this.turner ? [] : this.crowds;
     const hurried = this.moving && this.late;
@@ -276,6 +282,8 @@ export class MapView {
       field,
       reasons,
       neighbors,
+      trust,
+      regionLabels,
       hurried,
       turned,
       state: this.store.state,
@@ -448,6 +456,13 @@ export class MapView {
     const { left, top } = this.over.getBoundingClientRect();
     const [x, y] = this.camera.screen(this.data.x[i], this.data.y[i]);
     return [left + x, top + y];
+  }
+
+  /** The bridge under a place, by its number among the gaps; −1 is none. */
+  bridge(sx: number, sy: number): number {
+    const { bridges, density } = this.store.state;
+    if (!this.trust || !bridges || density || this.turner?.turned) return -1;
+    return bridgeAt(this.trust, this.camera, sx, sy);
   }
 
   pick(sx: number, sy: number): number {

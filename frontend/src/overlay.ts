@@ -1,9 +1,10 @@
 // What lies over the points: names of classes, new rows, and rings around the chosen points.
 
 import { drawField, drawLinks, drawReasons, type Field } from "./arrows.ts";
+import { drawBridges, drawGhosts, levelsAt, type RegionLabel } from "./bridges.ts";
 import type { Camera } from "./camera.ts";
 import type { Coloring } from "./color.ts";
-import type { Neighbors, Reasons } from "./parts.ts";
+import type { Neighbors, Reasons, Trust } from "./parts.ts";
 import type { Data } from "./payload.ts";
 import { CHOSEN, DIMMED } from "./render/types.ts";
 import type { Outline } from "./selection.ts";
@@ -115,6 +116,8 @@ export interface Scene {
   field: Field | null;
   reasons: Reasons | null;
   neighbors: Neighbors | null;
+  trust: Trust | null;
+  regionLabels: RegionLabel[];
   /** Frames come late: only what is needed to find one's way. */
   hurried: boolean;
   /** Seen from another side than the one that arrows belong to. */
@@ -129,7 +132,11 @@ export function drawOverlay(pen: Pen, scene: Scene): void {
     if (scene.field && state.arrows !== null && !scene.turned) drawField(pen, scene, scene.field, state.arrows);
     if (scene.neighbors && state.links && asked >= 0) drawLinks(pen, scene, asked, scene.neighbors.of(asked));
   }
+  const flat = scene.trust && !scene.turned && !state.density;
+  if (flat && state.bridges) drawBridges(pen, scene, scene.trust!);
   if (state.showNew) drawNew(pen, scene);
+  if (flat && !scene.hurried && state.pinned >= 0 && state.pinned < scene.data.n)
+    drawGhosts(pen, scene, scene.trust!, state.pinned);
   drawLabels(pen, scene);
   if (state.pinned >= 0) ring(pen, scene, state.pinned, radius + 6, true);
   if (state.hover >= 0 && state.hover !== state.pinned) ring(pen, scene, state.hover, radius + 4, false);
@@ -196,7 +203,8 @@ function known({ column }: Coloring, i: number): boolean {
 }
 
 /** Names of classes, and how many rows share a place; where there is no room for a smaller one it is left out. */
-function drawLabels(pen: Pen, { camera, data, labels, crowds, state, ink, radius }: Scene): void {
+function drawLabels(pen: Pen, scene: Scene): void {
+  const { camera, data, labels, crowds, state, ink, radius } = scene;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.lineJoin = "round";
@@ -225,6 +233,12 @@ function drawLabels(pen: Pen, { camera, data, labels, crowds, state, ink, radius
     // A class that its name would cover has it above.
     const half = reach * camera.view.k;
     write(text, at, (middle) => (half < SMALL ? middle - half - radius - 12 : middle));
+  }
+  pen.font = `italic 600 12px ${FONT}`;
+  const levels = levelsAt(camera.zoom);
+  for (const { text, at, reach, level } of state.regions && !scene.turned ? scene.regionLabels : []) {
+    // Above the region, so that names of classes have its middle.
+    if (level < levels) write(text, at, (middle) => middle - Math.max(reach * camera.view.k, 8) - radius - 12);
   }
   pen.font = `600 11px ${FONT}`;
   if (!state.density) for (const { at, count } of crowds) write(`\u00d7${count}`, at, (middle) => middle + radius + 16);

@@ -103,6 +103,24 @@ export interface TrustPart {
   /** Whether rows that are not solid are drawn hollow when the map opens. */
   fades: boolean;
   n_judged: number;
+  gaps?: GapLine[];
+  /** Regions of the data, outer ones first. */
+  regions?: { name: string; n_rows: number; level: number; parent: number }[];
+  /** Where a row's places in other maps are counted from, in the units of the map; null without other maps. */
+  ghosts?: { low: [number, number]; step: [number, number] } | null;
+}
+
+/** A gap between two clusters. */
+export interface GapLine {
+  a: string;
+  b: string;
+  verdict: string;
+  made: boolean;
+  reason: string;
+  from: [number, number];
+  to: [number, number];
+  /** Rows along the way, from half a way before the middle of the first cluster to half a way behind the second. */
+  density: number[];
 }
 
 /** How many rows of all lie in each cell of the map, of which the points are a sample. */
@@ -340,6 +358,12 @@ export interface Trust {
   doubted(i: number): boolean;
   /** What its verdict means, with its figures. */
   meaning(i: number): string;
+  gaps: GapLine[];
+  regions: NonNullable<TrustPart["regions"]>;
+  /** The innermost region of a row; −1 is none. */
+  region(i: number): number;
+  /** Its places in maps of other halves of the rows. */
+  ghosts(i: number): [number, number][];
 }
 
 const JUDGED_SOLID = 1; // code of a solid row; below it are those that were not judged
@@ -349,7 +373,22 @@ export async function loadTrust(data: Data): Promise<Trust | null> {
   const wanted = ["verdict", "kept", "far"].map((key) => partArray(data, "trust", key));
   const [codes, kept, far] = await Promise.all(wanted);
   if (!part || !codes || !kept || !far) return null;
+  const [regions, ghosts] = await Promise.all(["region", "ghosts"].map((key) => partArray(data, "trust", key)));
+  const wide = ghosts ? ghosts.length / codes.length : 0;
   return {
+    gaps: (part.gaps ?? []).map((gap) => ({ ...gap, from: data.place(...gap.from), to: data.place(...gap.to) })),
+    regions: part.regions ?? [],
+    region: (i) => (regions ? regions[i] - 1 : -1),
+    ghosts: (i) => {
+      const found: [number, number][] = [];
+      for (let k = i * wide; part.ghosts && k < (i + 1) * wide; k += 2) {
+        const { low, step } = part.ghosts;
+        // 0 is no place.
+        if (ghosts![k])
+          found.push(data.place(low[0] + (ghosts![k] - 1) * step[0], low[1] + (ghosts![k + 1] - 1) * step[1]));
+      }
+      return found;
+    },
     verdict: (i) => part.verdicts[codes[i]],
     doubted: (i) => codes[i] > JUDGED_SOLID,
     meaning: (i) => part.meanings[codes[i]].replaceAll("{kept}", String(kept[i])).replaceAll("{far}", String(far[i])),

@@ -213,6 +213,12 @@ export class Data {
     return Math.max(this.meta.coordinates.x.scale, this.meta.coordinates.y.scale) || 1;
   }
 
+  /** A place in the units of the map, as it is in `x` and `y`. */
+  place(x: number, y: number): [number, number] {
+    const { x: sx, y: sy } = this.meta.coordinates;
+    return [(x - sx.offset) / this.unit, (y - sy.offset) / this.unit];
+  }
+
   async array(name: string): Promise<Numbers> {
     const { dtype, length } = this.meta.arrays[name];
     const values = new TYPES[dtype](await this.source.bytes(name));

@@ -42,6 +42,11 @@ export interface State {
   density: boolean;
   /** Whether rows that are not solid are drawn hollow. */
   fade: boolean;
+  /** Whether bridges over gaps that the map made are drawn, and which gap is open. */
+  bridges: boolean;
+  gap: number;
+  /** Whether regions are named. */
+  regions: boolean;
   size: number;
   opacity: number;
   labels: boolean;

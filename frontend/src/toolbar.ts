@@ -58,6 +58,17 @@ function makeLayers(actions: Actions): HTMLElement | null {
     store.on(["fade"], () => (box.checked = store.state.fade));
     layers.append(h("label", { class: "entry check" }, box, h("span", { class: "name" }, "Fade what is not solid")));
   }
+  const toggle = (id: "bridges" | "regions", text: string): void => {
+    const box = h("input", {
+      type: "checkbox",
+      id,
+      checked: store.state[id],
+      onchange: () => store.set({ [id]: box.checked }),
+    });
+    layers.append(h("label", { class: "entry check" }, box, h("span", { class: "name" }, text)));
+  };
+  if (trust?.gaps?.some(({ made }) => made)) toggle("bridges", "Gaps made by the map");
+  if (trust?.regions?.length) toggle("regions", "Names of regions");
   if (arrows) {
     const options = arrows.features.map((name, i) => h("option", { value: i, dir: "auto" }, name));
     const select = h(

@@ -1,12 +1,14 @@
 """What the map may be trusted for: a word for every row, and one line for the map.
 
 ``trust`` has verdict (u1: place in its ``verdicts``, 0 is not judged), and in per cent (u1) kept, the neighbours that
-map and data have in common, and far, the neighbours that lie far away.
+map and data have in common, and far, the neighbours that lie far away. If other maps were made also region (u1: 1 +
+place in its ``regions``, 0 is none) and ghosts (u1: x and y of a row in each of these maps, 1 + steps of a 254th of the
+map's extent and a margin; 0 is none).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +21,14 @@ from manifolia.tables.table import Table
 from manifolia.trust.cases import Case, guide_of
 from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.examination import examine
-from manifolia.trust.words import CANNOT_TELL, ROW_VERDICTS
+from manifolia.trust.words import BY_MAP, CANNOT_TELL, ROW_VERDICTS
 
 if TYPE_CHECKING:
     from manifolia.explorer.context import Context
 
+_MOST_REGIONS, _MOST_GAPS = 254, 200
+_MOST_HAUNTED = 20_000  # rows of a page that has their places in other maps
+_STEPS = 254
 _FEWEST = 13  # rows that have neighbours to compare
 #: What a verdict means, with places for the figures of a row.
 _MEANINGS = {
@@ -34,7 +39,7 @@ _MEANINGS = {
     "torn": "{far}% of its nearest rows {where}, the nearest counting most, lie far away from it in the map.",
     "chance": "Its place is one that chance could have given: it has {kept}% of its nearest rows in common with those "
     "{where}, and a random place would keep {chance}%.",
-    "restless": "Another sample puts it elsewhere.",
+    "restless": "In maps of other halves of the rows it lies farther from its nearest rows {where} than other rows do.",
     "foreign": "It is much farther from its nearest rows in the data than other rows are from theirs.",
     "cannot tell": "It has {kept}% of its nearest rows in common with those {where}, and {far}% of these, the "
     "nearest counting most, lie far away: too little to call it solid, and no proof that it is not.",
@@ -98,13 +103,13 @@ def _columns(table: Table | None, hidden: set[str]) -> list[tuple[str, Array]]:
 def part_of(diagnosis: Diagnosis) -> Part:
     """Write a diagnosis as the page takes it."""
     code = {verdict: i for i, verdict in enumerate(ROW_VERDICTS)}
-    rows = {"verdict": diagnosis.rows["verdict"].map(code).to_numpy(dtype=np.uint8)}
+    rows: dict[str, Array] = {"verdict": diagnosis.rows["verdict"].map(code).to_numpy(dtype=np.uint8)}
     for name, column in (("kept", "evidence"), ("far", "torn_share")):
         rows[name] = np.rint(100.0 * diagnosis.rows[column].fillna(0.0).to_numpy()).astype(np.uint8)
     about = diagnosis.map
     chance = f"{about['chance']:.0%}".rstrip("%")
     texts = {name: text.replace("{where}", about["compared_with"]) for name, text in _MEANINGS.items()}
-    told = bool((diagnosis.rows["verdict"].isin(["solid", "torn", "chance", "foreign"])).any())
+    told = bool((diagnosis.rows["verdict"].isin(["solid", "torn", "chance", "restless", "foreign"])).any())
     meta = {
         "summary": diagnosis.summary,
         "verdicts": list(ROW_VERDICTS),
@@ -113,8 +118,47 @@ def part_of(diagnosis: Diagnosis) -> Part:
         "reasons": [text for text in (about["earned_reason"], about["arrangement_reason"]) if text],
         "fades": told,
         "n_judged": about["n_judged"],
+        "gaps": _gaps(diagnosis),
+        "regions": [],
+        "ghosts": None,
     }
+    if len(diagnosis.regions):
+        meta["regions"] = diagnosis.regions.head(_MOST_REGIONS)[["name", "n_rows", "level", "parent"]].to_dict(
+            "records"
+        )
+        inner = np.minimum(diagnosis.region_labels, _MOST_REGIONS - 1)
+        rows["region"] = (inner + 1).astype(np.uint8)
+    places = diagnosis.other_places[:, :, :2]
+    if len(places) and diagnosis.Y.shape[1] > 1 and len(diagnosis.Y) <= _MOST_HAUNTED:
+        low, step = _frame(diagnosis.Y[:, :2])
+        steps = np.clip(np.rint((places - low) / step), 0, _STEPS)
+        known = np.isfinite(places).all(axis=2, keepdims=True)
+        codes = np.where(known, 1.0 + np.nan_to_num(steps), 0.0).astype(np.uint8)
+        rows["ghosts"] = codes.transpose(1, 0, 2).reshape(len(diagnosis.Y), -1)
+        meta["ghosts"] = {"low": low.tolist(), "step": step.tolist()}
     return Part("trust", meta, rows=rows)
+
+
+def _frame(Y: Array) -> tuple[Array, Array]:
+    """Where ghosts are counted from, and their steps: a quarter of the map's extent is left around it."""
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    margin = 0.25 * np.maximum(high - low, 1e-12)
+    return (low - margin).astype(np.float64), ((high - low + 2.0 * margin) / _STEPS).astype(np.float64)
+
+
+def _gaps(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    """Gaps that were judged, in two dimensions."""
+    if diagnosis.Y.shape[1] < 2:
+        return []
+    lines = []
+    for line, density in zip(diagnosis.gaps.to_dict("records"), diagnosis.densities, strict=True):
+        if line["verdict"] == CANNOT_TELL:
+            continue
+        ends = [[float(value) for value in diagnosis.Y[int(line[end]), :2]] for end in ("row_a", "row_b")]
+        about = {name: str(line[name]) for name in ("a", "b", "verdict", "reason")}
+        lines.append({**about, "made": line["verdict"] == BY_MAP, "from": ends[0], "to": ends[1],
+                      "density": [int(count) for count in density]})  # fmt: skip
+    return lines[:_MOST_GAPS]
 
 
 def trust_findings(context: Context) -> tuple[list[Finding], list[Finding]]:
