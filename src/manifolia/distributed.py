@@ -8,9 +8,19 @@ without a cluster, provided that its machines compute alike (the same packages, 
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
+import hashlib
 import importlib.metadata
+import inspect
+import io
+import itertools
 import pickle
+import secrets
+import threading
+import warnings
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
@@ -18,8 +28,12 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 
+from manifolia._core.collections import is_lazy
 from manifolia._core.optional import import_extra
-from manifolia._core.parallel import use_executor
+from manifolia._core.parallel import run_alone, use_executor
+from manifolia._core.types import Array
+from manifolia._core.validate import is_sparse
+from manifolia._core.warnings import warn
 from manifolia._version import __version__
 
 Block = TypeVar("Block")
@@ -28,6 +42,10 @@ Result = TypeVar("Result")
 #: Tasks per thread of the cluster: several, so that a slow worker holds up few blocks; not one per block, which may be
 #: thousands of a millisecond each.
 _TASKS_PER_THREAD = 4
+#: Rows of a table that is computed later on which a model is fitted.
+FIT_ROWS = 100_000
+_MOST_MODELS = 4  # that a worker keeps
+_LARGE = 2**16  # bytes of an array that is sent apart
 #: How often a step is tried while workers come and go, and seconds to wait for a new one.
 _ATTEMPTS, _WAIT = 5, 60
 _DIED = (
@@ -40,7 +58,7 @@ _DIED = (
 def use(client: Any) -> Iterator[Any]:
     """Let a Dask cluster do the heavy parts of whatever runs inside the ``with`` block.
 
-    These go to the cluster: fitting the trees of forests (also those of scikit-learn, by joblib), the runs of a
+    These go to the cluster: growing the trees of forests (those of scikit-learn by joblib), the runs of a
     `Tuner`, exact search for neighbours, forest proximities, permutation importance, and the measures of
     `manifolia.metrics` that look at pairs of rows. What must share memory, such as the layout of a map, stays here.
     Results are the same to the bit as without it, if the workers have the same packages on the same kind of processor.
@@ -70,8 +88,12 @@ def use(client: Any) -> Iterator[Any]:
 
     Notes
     -----
-    Data go to every worker once for each step, so a cluster can help only where the work outweighs that: many trees,
-    many trials, very many rows. On one machine threads (``n_jobs``) are faster.
+    Rows go to every worker once for a fit, however many steps use them, and trees come back: a cluster helps where the
+    work outweighs that. On one machine threads (``n_jobs``) are faster. A worker that dies costs what it was at.
+
+    Arrays and frames of Dask need no such block: ``transform``, ``novelty``, ``predict`` and ``predict_proba`` of every
+    estimator answer them lazily, with the model sent to each worker once; ``fit`` takes up to 100,000 of their rows,
+    drawn on the workers as `manifolia.stream.sample` draws them, at least 200 of each class.
 
     Examples
     --------
@@ -114,47 +136,93 @@ def _check_workers(client: Any) -> None:
 
 
 class _Cluster:
-    """An executor whose blocks run on the workers of a cluster."""
+    """An executor whose blocks run on the workers of a cluster.
+
+    Arrays are sent apart from the functions that use them, to each worker once, and are known again by their content:
+    so the rows of a fit travel once however many steps use them. They are let go when the array here is.
+    """
 
     def __init__(self, client: Any, dask: Any) -> None:
         self._client = client
         self._dask = dask
+        self._gone = (dask.comm.CommClosedError, dask.client.CancelledError, concurrent.futures.CancelledError)
+        self._kept: dict[str, Any] = {}  # hash of an array to the future that holds it
 
     def map(self, function: Callable[[Block], Result], blocks: list[Block], /) -> list[Result]:
-        """Apply `function`, which is sent to each worker once with all that it holds, to each block."""
-        if not blocks:
-            return []
-        # A worker may go while it is sent something, or with what it holds. Blocks change nothing but their result, so
-        # they can run again; Dask itself gives up on work that kills one worker after the other.
-        gone = (self._dask.comm.CommClosedError, self._dask.client.CancelledError)
-        for left in reversed(range(_ATTEMPTS)):
+        """Apply `function` to each block; a task that a worker takes with it when it dies is done again."""
+        n_threads = max(1, sum(self._client.nthreads().values()))
+        groups = np.array_split(np.arange(len(blocks)), min(len(blocks), _TASKS_PER_THREAD * n_threads) or 1)
+        pieces = [[blocks[i] for i in group] for group in groups if len(group)]
+        done = dict(self._tasks(function, pieces))
+        return [result for i in range(len(pieces)) for result in done[i]]
+
+    def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
+        """Apply `function` to each block, one task each, and give number and result as they are done."""
+        for i, (result,) in self._tasks(function, [[block] for block in blocks]):
+            yield i, result
+
+    def again(self, work: Callable[[], Result], /) -> Result:
+        """Do work that joblib sends to the workers, and do it again if one of them died with what it was sent."""
+        for attempt in range(_ATTEMPTS):
             try:
-                return self._map(function, blocks)
+                return work()
             except self._dask.KilledWorker as error:
                 raise BrokenExecutor(_DIED) from error
-            except gone as error:
-                if left == 0:
+            except self._gone as error:
+                if attempt == _ATTEMPTS - 1:
                     raise BrokenExecutor(_DIED) from error
                 self._wait(error)
         raise AssertionError  # pragma: no cover
 
-    def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
-        """Apply `function` to each block, one task each, and give number and result as they are done."""
-        packed = self._client.scatter(self._pack(function), hash=False, broadcast=True)
-        waiting = {self._client.submit(_run, packed, [block], pure=False): i for i, block in enumerate(blocks)}
-        try:
-            for future, found in self._dask.as_completed(list(waiting), with_results=True):
-                yield waiting[future], found[0]
-        except self._dask.KilledWorker as error:
-            raise BrokenExecutor(_DIED) from error
-        finally:
-            self._client.cancel(list(waiting))
+    def _tasks(
+        self, function: Callable[[Block], Result], pieces: list[list[Block]]
+    ) -> Iterator[tuple[int, list[Result]]]:  # fmt: skip
+        """Run each piece as a task. Blocks change nothing but their result, so those that are lost can run again.
 
-    @staticmethod
-    def _pack(function: Callable[..., Any]) -> bytes:
+        Dask itself runs again what a worker was at when it died, and gives up on what kills one worker after the other;
+        what it cannot bring back is what was sent from here, so that is sent anew.
+        """
+        left = dict(enumerate(pieces))
+        for attempt in range(_ATTEMPTS):
+            if not left:
+                return
+            futures: dict[Any, int] = {}
+            try:
+                packed, arrays = self._pack(function)
+                sent = self._client.scatter(packed, hash=False, broadcast=True)
+                for i, piece in left.items():
+                    futures[self._client.submit(_run, sent, arrays, piece, pure=False)] = i
+                for future in self._dask.as_completed(list(futures)):
+                    i = futures[future]
+                    found = self._client.gather(future, direct=True)
+                    del left[i]
+                    yield i, found
+            except self._dask.KilledWorker as error:
+                raise BrokenExecutor(_DIED) from error
+            except self._gone as error:
+                if attempt == _ATTEMPTS - 1:
+                    raise BrokenExecutor(_DIED) from error
+                self._kept.clear()
+                self._wait(error)
+            finally:
+                self._client.cancel(list(futures))  # after an error or Ctrl-C the rest is not wanted
+
+    def _pack(self, function: Callable[..., Any]) -> tuple[bytes, dict[str, Any]]:
+        """Write a function down, and send the arrays that it holds to where they are not yet."""
         import cloudpickle  # comes with Dask; plain pickle knows no closures
 
-        return bytes(cloudpickle.dumps(function))
+        stream, arrays = io.BytesIO(), dict[str, Array]()
+        pickler = cloudpickle.Pickler(stream, protocol=5)
+        pickler.persistent_id = lambda obj: _set_aside(obj, arrays)
+        pickler.dump(function)
+        for token, array in arrays.items():
+            future = self._kept.get(token)
+            if future is None or future.status not in ("pending", "finished"):
+                # As bytes: what Dask unpacks itself may lie at odd addresses or be read-only. For such arrays kernels
+                # are compiled apart, and where the compiler may reorder sums the last bits are others.
+                self._kept[token] = self._client.scatter(pickle.dumps(array, protocol=5), hash=False, broadcast=True)
+                weakref.finalize(_owner(array), self._kept.pop, token, None)
+        return stream.getvalue(), {token: self._kept[token] for token in arrays}
 
     def _wait(self, error: BaseException) -> None:
         try:
@@ -164,24 +232,254 @@ class _Cluster:
                 f"The cluster has lost all its workers, and none came back within {_WAIT} seconds."
             ) from error
 
-    def _map(self, function: Callable[[Block], Result], blocks: list[Block]) -> list[Result]:
-        n_threads = max(1, sum(self._client.nthreads().values()))
-        groups = np.array_split(np.arange(len(blocks)), min(len(blocks), _TASKS_PER_THREAD * n_threads))
-        futures: list[Any] = []
-        try:
-            # As bytes: what Dask unpacks itself may lie at odd addresses or be read-only. For such arrays kernels are
-            # compiled apart, and where the compiler may reorder sums the last bits are others.
-            packed = self._pack(function)
-            sent = self._client.scatter(packed, hash=False, broadcast=True)
-            for group in groups:
-                mine = [blocks[i] for i in group]
-                futures.append(self._client.submit(_run, sent, mine, pure=False))
-            found = self._client.gather(futures)
-        finally:
-            self._client.cancel(futures)  # after an error or Ctrl-C the rest is not wanted
-        return [result for part in found for result in part]
+
+def _set_aside(obj: Any, arrays: dict[str, Array]) -> str | None:
+    """Give the hash of the content of a large array, and remember it; None for anything else."""
+    if type(obj) is not np.ndarray or obj.nbytes < _LARGE or obj.dtype.hasobject:
+        return None
+    about = f"{obj.dtype.descr}{obj.shape}{obj.flags.c_contiguous}{obj.flags.writeable}"
+    rows = obj.T if obj.flags.f_contiguous and not obj.flags.c_contiguous else obj
+    digest = hashlib.blake2b(about.encode())
+    digest.update(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+    arrays[digest.hexdigest()] = obj
+    return digest.hexdigest()
 
 
-def _run(packed: bytes, blocks: list[Any]) -> list[Any]:
-    function = pickle.loads(packed)
+def _owner(array: Array) -> Array:
+    """Return the array that holds the memory of one."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, packed: bytes, arrays: dict[str, bytes]) -> None:
+        super().__init__(io.BytesIO(packed))
+        self._arrays = arrays
+
+    def persistent_load(self, token: Any) -> Array:
+        """Return the array with a hash: the one that a task before has unpacked, if it is still there."""
+        with _unpacking:
+            array = _unpacked.get(token)
+            if array is None:
+                array = _unpacked[token] = pickle.loads(self._arrays[token])
+            return array
+
+
+#: Arrays that tasks in this process use now.
+_unpacked: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
+_unpacking = threading.Lock()
+
+
+def _run(packed: bytes, arrays: dict[str, bytes], blocks: list[Any]) -> list[Any]:
+    function = _Unpickler(packed, arrays).load()
     return [function(block) for block in blocks]
+
+
+# --- tables that are computed later ---
+
+
+class _Sent:
+    """A model as it is sent to workers, each of which reads it once."""
+
+    def __init__(self, token: str, content: bytes) -> None:
+        self.token, self.content = token, content
+
+
+class _Here:
+    """A model that stays in this process, for Dask's own threads."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __dask_tokenize__(self) -> str:
+        return f"manifolia-{id(self.model)}"
+
+
+#: Models that are with the workers of a client, by client and content; and those that this process was sent last.
+_sent_models: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
+_read_models: OrderedDict[str, Any] = OrderedDict()
+_reading = threading.Lock()
+
+
+def answer_lazily(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Ask a model about each row of a table of Dask's: as lazy as the table, block by block."""
+    import dask
+
+    if args or kwargs:
+        raise TypeError(f"{name} of a table that is computed later takes the table alone. Leave the rest out.")
+    held = _send(model)
+    frame = hasattr(X, "map_partitions") and hasattr(X, "columns")
+    if not frame and not hasattr(X, "map_blocks"):
+        raise TypeError(f"{name} takes Dask's arrays and frames, got {type(X).__name__}.")
+    if not frame and X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} takes one row for each thing.")
+    with warnings.catch_warnings(), dask.config.set(scheduler="synchronous"):
+        warnings.simplefilter("ignore")  # rows that are made up to see what comes back
+        made_up: Any = X._meta_nonempty if frame else np.zeros((2, X.shape[1]), dtype=X.dtype)
+        like = getattr(model, name)(made_up)
+    if isinstance(like, list):
+        raise TypeError(f"{name} gives a list for several targets, which cannot be computed later. Ask for each alone.")
+    if frame:
+        meta = _as_frame(like, made_up.index, model)
+        return X.map_partitions(_answer_frame, held, name, meta.iloc[:0], meta=meta.iloc[:0], align_dataframes=False)
+    rows = X.rechunk({1: X.shape[1]}) if X.numblocks[1] > 1 else X
+    if like.ndim == 1:
+        return rows.map_blocks(_answer, held, name, like[:0], drop_axis=1, dtype=like.dtype, meta=like[:0])
+    chunks = (rows.chunks[0], (like.shape[1],))
+    return rows.map_blocks(_answer, held, name, like[:0], chunks=chunks, dtype=like.dtype, meta=like[:0])
+
+
+def _send(model: Any) -> Any:
+    """Give a stand-in for a model in a graph: what the workers hold, or the model itself where there are none."""
+    from dask.delayed import Delayed
+
+    client = _current_client()
+    if client is None:
+        key = f"manifolia-{id(model)}-{secrets.token_hex(8)}"
+        return Delayed(key, {key: _Here(model)})
+    content = pickle.dumps(model, protocol=5)
+    token = hashlib.blake2b(content).hexdigest()
+    future = _sent_models.get((client.id, token))
+    if future is None or future.status not in ("pending", "finished"):
+        future = client.scatter(_Sent(token, content), hash=False, broadcast=True)
+        _sent_models[client.id, token] = future
+    return Delayed(future.key, {future.key: future})
+
+
+def _current_client() -> Any:
+    """Return the client that would compute now, if one would."""
+    import dask.base
+
+    computing = dask.base.get_scheduler()
+    if not inspect.ismethod(computing):  # a function of Dask's, for threads or processes of this machine
+        return None
+    import distributed
+
+    return computing.__self__ if isinstance(computing.__self__, distributed.Client) else None
+
+
+def _model_of(held: Any) -> Any:
+    if isinstance(held, _Here):
+        return held.model
+    with _reading:
+        if held.token not in _read_models:
+            _read_models[held.token] = pickle.loads(held.content)
+            if len(_read_models) > _MOST_MODELS:
+                _read_models.popitem(last=False)
+        _read_models.move_to_end(held.token)
+        return _read_models[held.token]
+
+
+def _answer(rows: Any, held: Any, name: str, none: Any) -> Any:
+    if not len(rows):
+        return none
+    return run_alone(getattr(_model_of(held), name), rows)
+
+
+def _answer_frame(rows: Any, held: Any, name: str, none: Any) -> Any:
+    if not len(rows):
+        return none
+    model = _model_of(held)
+    return _as_frame(run_alone(getattr(model, name), rows), rows.index, model)
+
+
+def _as_frame(answer: Any, index: Any, model: Any) -> Any:
+    """Give an answer the index of its rows, and the names of the map's axes."""
+    import pandas as pd
+
+    values = answer.toarray() if is_sparse(answer) else np.asarray(answer)
+    if values.ndim == 1:
+        return pd.Series(values, index=index)
+    with contextlib.suppress(AttributeError):
+        names = model.get_feature_names_out()
+        if len(names) == values.shape[1]:
+            return pd.DataFrame(values, index=index, columns=names)
+    return pd.DataFrame(values, index=index, columns=[str(i) for i in range(values.shape[1])])
+
+
+_TARGET, _GROUPS = "\x00target {}", "\x00groups"  # names that no column has
+
+
+def sample_rows(
+    X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:  # fmt: skip
+    """Draw the rows that a model is fitted on from a table of Dask's, on its workers, with their target and groups."""
+    from dask.delayed import delayed
+
+    from manifolia.tables.bottom_k import BottomK
+
+    known = {"y": args[0] if args else None, **kwargs}
+    groups = known.pop("groups", None)
+    y = known.pop("y")
+    if len(args) > 1 or any(one is not None for one in known.values()):
+        raise TypeError("fit of a table that is computed later takes y and groups. Leave the rest out.")
+    frame = hasattr(X, "map_partitions") and hasattr(X, "columns")
+    blocks = X.to_delayed() if frame else X.rechunk({1: X.shape[1]}).to_delayed().ravel()
+    columns: list[Any] = list(X.columns) if frame else list(range(X.shape[1]))
+    targets = [_blocks_like(y, X, len(blocks), "y")] if y is not None else []
+    belonging = _blocks_like(groups, X, len(blocks), "groups") if groups is not None else [None] * len(blocks)
+    width = 0 if y is None or getattr(y, "ndim", 1) == 1 else int(y.shape[1])
+    classes = tuple(_TARGET.format(k) for k in range(max(width, 1))) if y is not None else ()
+    empty = BottomK(FIT_ROWS, classes=classes, groups=None if groups is None else _GROUPS)
+    drawn = [
+        delayed(_draw)(empty, i, block, targets[0][i] if targets else None, belonging[i])
+        for i, block in enumerate(blocks)
+    ]
+    while len(drawn) > 1:  # where the rows are, so that no one gets more than two samples at a time
+        drawn = [delayed(_merge)(drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
+    sample = drawn[0].compute().finish()
+    if sample.n_rows > len(sample.frame):
+        warn(f"The fit is made of {len(sample.frame):,} of {sample.n_rows:,} rows; transform places all of them.")
+    own = sample.frame[[str(name) for name in columns]]
+    rows = own.set_axis(columns, axis=1) if frame else own.to_numpy(X.dtype)
+    labels = None
+    if y is not None:
+        cells = sample.frame[list(classes)]
+        labels = cells.to_numpy() if width else cells.iloc[:, 0].to_numpy()
+    more = {} if groups is None else {"groups": sample.frame[_GROUPS].to_numpy()}
+    return rows, () if y is None else (labels,), more
+
+
+def _blocks_like(values: Any, X: Any, n: int, name: str) -> Any:
+    """Cut what belongs to the rows of a table as the table is cut."""
+    if not is_lazy(values):
+        frame = hasattr(X, "columns")
+        sizes = [len(part) for part in X.partitions] if frame else list(X.chunks[0])
+        if sum(sizes) != len(values):
+            raise ValueError(f"X has {sum(sizes):,} rows and {name} has {len(values):,}.")
+        ends = np.cumsum([0, *sizes])
+        return [values[a:b] for a, b in itertools.pairwise(ends)]
+    found = values.to_delayed() if hasattr(values, "map_partitions") else values.to_delayed().reshape(n, -1)[:, 0]
+    if len(found) != n:
+        raise ValueError(f"X has {n:,} blocks of rows and {name} has {len(found):,}. Cut both at the same rows.")
+    return found
+
+
+def _draw(empty: Any, i: int, rows: Any, y: Any, groups: Any) -> Any:
+    """Draw rows of one block."""
+    import pandas as pd
+
+    from manifolia.tables.stream import Batch
+
+    sample = empty.empty()
+    frame = rows.set_axis([str(name) for name in rows.columns], axis=1) if hasattr(rows, "columns") else None
+    frame = pd.DataFrame(rows, columns=[str(k) for k in range(rows.shape[1])]) if frame is None else frame.copy()
+    if y is not None:
+        labels = np.asarray(y)
+        if len(labels) != len(frame):
+            raise ValueError(f"block {i} has {len(frame):,} rows of X and {len(labels):,} of y.")
+        for k, column in enumerate(labels.reshape(len(labels), -1).T):
+            frame[_TARGET.format(k)] = column
+    if groups is not None:
+        frame[_GROUPS] = np.asarray(groups)
+    sample.add(Batch(f"{i:09d}", 0, frame.reset_index(drop=True)))
+    return sample
+
+
+def _merge(samples: list[Any]) -> Any:
+    first, *others = samples
+    total = first.empty()
+    for sample in (first, *others):
+        total.merge(sample)
+    return total

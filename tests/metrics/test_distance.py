@@ -306,3 +306,20 @@ def test_equal_to_zadu(ours, options, module, key):
     peer = pytest.importorskip(f"zadu.measures.{module}", reason="zadu is not installed (extra 'peers')")
     X, Y = cloud(n=150)
     assert getattr(metrics, ours)(X, Y, **options) == pytest.approx(peer.measure(X, Y)[key], abs=1e-12)
+
+
+def test_pairs_of_wide_rows_are_measured_in_blocks(rng):
+    """Some thousands of columns, such as counts of genes, took 65,536 differences of rows at once: gigabytes."""
+    import tracemalloc
+
+    from manifolia.metrics._spaces import data_space
+
+    X = rng.normal(size=(60, 6000))
+    space = data_space(X)
+    a, b = rng.integers(0, 60, (2, 20_000))
+    tracemalloc.start()
+    found = space.pairs(a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000 * 6000 * 8 / 2
+    np.testing.assert_array_equal(found[:50], space.pairs(a[:50], b[:50]))

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from manifolia._core.collections import is_lazy, sampled
+
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
@@ -13,11 +15,16 @@ def all_or_nothing(fit: Fit) -> Fit:
     """Let ``fit`` work on a double of the estimator, which becomes the estimator if all of it succeeds.
 
     What the estimator holds is exchanged in one step, so that an error, Ctrl-C at any instant or a look from another
-    thread finds the old model or the new one, never some of each. ``fit`` must not change in place what it finds.
+    thread finds the old model or the new one, never some of each. ``fit`` must not change in place what it finds. Of a
+    table that is computed later it gets a sample.
     """
 
     @functools.wraps(fit)
     def run(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        X = args[0] if args else kwargs.get("X")
+        if is_lazy(X):
+            X, rest, kwargs = sampled(X, args[1:], {name: one for name, one in kwargs.items() if name != "X"})
+            args = (X, *rest)
         double = object.__new__(type(estimator))
         double.__dict__.update(vars(estimator))
         fit(double, *args, **kwargs)

@@ -45,6 +45,9 @@ class Executor(Protocol):
     def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
         """Apply `function` to each block, and give number and result of each as it is done."""
 
+    def again(self, work: Callable[[], Result], /) -> Result:
+        """Do work that a library sends elsewhere by itself, and do it again where a part of it was lost."""
+
 
 _n_jobs: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_n_jobs", default=None)
 _in_block: contextvars.ContextVar[bool] = contextvars.ContextVar("manifolia_in_block", default=False)
@@ -238,7 +241,7 @@ def map_blocks(
     pieces = list(blocks)
     executor = _executor.get() if anywhere else None
     if executor is not None:
-        return executor.map(functools.partial(_run_alone, function), pieces)
+        return executor.map(functools.partial(run_alone, function), pieces)
     with threads(n_jobs) as n_threads:
         n_workers = min(n_threads, len(pieces))
         if n_workers <= 1:
@@ -258,11 +261,17 @@ def as_done(
     if executor is None:
         yield from ((piece, function(piece)) for piece in pieces)
         return
-    for index, result in executor.as_done(functools.partial(_run_alone, function), pieces):
+    for index, result in executor.as_done(functools.partial(run_alone, function), pieces):
         yield pieces[index], result
 
 
-def _run_alone(function: Callable[[Block], Result], piece: Block) -> Result:
+def again(work: Callable[[], Result]) -> Result:
+    """Do work that can be done twice and that a library sends to the executor by itself."""
+    executor = _executor.get()
+    return work() if executor is None else executor.again(work)
+
+
+def run_alone(function: Callable[[Block], Result], piece: Block) -> Result:
     """Run one block with every library on one thread, wherever this is: a thread of ours, or a worker of Dask."""
 
     def run() -> Result:
@@ -297,7 +306,7 @@ def _on_threads(function: Callable[[Block], Result], pieces: list[Block], n_work
     context = contextvars.copy_context()  # the memory limit and NumPy's errstate go along
     with ThreadPoolExecutor(n_workers, thread_name_prefix="manifolia") as pool:
         try:
-            futures = [pool.submit(context.copy().run, _run_alone, take, i) for i in range(n_workers)]
+            futures = [pool.submit(context.copy().run, run_alone, take, i) for i in range(n_workers)]
             for future in futures:
                 future.result()
         finally:

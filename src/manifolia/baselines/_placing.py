@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from manifolia._core.collections import row_by_row
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, validate_data
 
@@ -30,6 +31,7 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 class TargetMap(PlacingMap):
     """A map made with a target, which places rows without it."""
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Make the map and return the places of its rows.
 

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray
@@ -131,6 +132,7 @@ class MLkNN(ClassifierMixin, BaseEstimator):
         n_labels = given.shape[1] if given.ndim == 2 else len(np.unique(given))
         return 8.0 * X.shape[0] * self.n_neighbors * (n_labels + 4)
 
+    @row_by_row
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Tell how likely each label is.
 
@@ -156,6 +158,7 @@ class MLkNN(ClassifierMixin, BaseEstimator):
         shares: FloatArray = has / (has + lacks)
         return shares if self._many else shares / shares.sum(axis=1, keepdims=True)
 
+    @row_by_row
     def predict(self, X: ArrayLike) -> Array:
         """Name the labels that are more likely than not, or the likeliest class.
 

@@ -27,6 +27,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -248,6 +249,7 @@ class ParametricTSNE(PlacingMap, BaseEstimator):
         self.loss_curve_ = np.array(losses)
         self.n_iter_ = len(losses)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 

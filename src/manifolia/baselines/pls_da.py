@@ -18,6 +18,7 @@ from sklearn.cross_decomposition import PLSRegression
 
 from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, BoolArray, FloatArray
@@ -125,6 +126,7 @@ class PLSDA(TargetMap, BaseEstimator):
         n, d = X.shape
         return 8.0 * n * (4 * d + 20)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 

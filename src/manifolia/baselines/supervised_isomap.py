@@ -23,6 +23,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
@@ -125,6 +126,7 @@ class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
         n, d = X.shape
         return 8.0 * n * (_SQUARE_ARRAYS * n + 2 * d)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 

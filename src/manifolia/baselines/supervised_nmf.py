@@ -23,6 +23,7 @@ from scipy.optimize import nnls
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import as_generator
@@ -179,6 +180,7 @@ class SupervisedNMF(ClassMap, BaseEstimator):
         n, d = X.shape
         return 8.0 * n * (3 * d + 10 * self.n_components)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 

@@ -29,6 +29,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from manifolia._core import memory
 from manifolia._core.blocks import fixed_gemm, map_rows
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import ArrayLike, FloatArray
@@ -131,6 +132,7 @@ class SupervisedPCA(TargetMap, BaseEstimator):
         is_enough = _directions(y, n, self.task, self.target_kernel) >= self.n_components
         return 8.0 * n * (d * (1 if is_enough else _LEFT_ARRAYS) + _FACTOR)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 
@@ -289,6 +291,7 @@ class KernelSupervisedPCA(TargetMap, BaseEstimator):
         is_enough = _directions(y, n, self.task, self.target_kernel) >= self.n_components
         return 8.0 * n * (n * (1 if is_enough else _LEFT_ARRAYS) + d + _FACTOR)
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows, each alone; a target plays no part.
 

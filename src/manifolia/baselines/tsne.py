@@ -12,6 +12,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -142,6 +143,7 @@ class TSNE(BaseEstimator):
             self.n_iter_ = layout.n_iterations
         return self
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Lay the rows out and return the map.
 

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.cells import as_array
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
@@ -225,6 +226,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self._n_features_out = self.places_.shape[1]
         return self
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the map, each alone: the same bits in any batch, in time linear in the rows.
 
@@ -265,6 +267,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 distances[rows] = near.distances[:, self._kth - 1]
         return out, distances
 
+    @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how far rows are from what the map knows.
 

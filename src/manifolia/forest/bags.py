@@ -57,6 +57,17 @@ def drawn_share(forest: Any, n_rows: int) -> float:
     return float(asked) if isinstance(asked, float) else (asked or n_rows) / n_rows
 
 
+_of_thread = threading.local()
+
+
+def seeded(seed: int) -> np.random.RandomState:
+    """Seed the generator of this thread: to make one takes longer than a small bag."""
+    if not hasattr(_of_thread, "generator"):
+        _of_thread.generator = np.random.RandomState()
+    _of_thread.generator.seed(seed)
+    return _of_thread.generator
+
+
 def bag_drawer(
     n_rows: int, *, groups: IntArray | None = None, share: float = 1.0, weight: FloatArray | None = None
 ) -> Callable[[int], IntArray]:
@@ -72,13 +83,9 @@ def bag_drawer(
         alive = np.flatnonzero(weight if groups is None else np.bincount(groups, weight))
     n_alive = n_units if alive is None else len(alive)
     n_draws = max(1, round(share * n_alive)) if n_alive else 0
-    of_thread = threading.local()  # a generator is made once per thread: that takes longer than a small bag
 
     def draw(seed: int) -> IntArray:
-        if not hasattr(of_thread, "generator"):
-            of_thread.generator = np.random.RandomState()
-        of_thread.generator.seed(seed)
-        drawn = of_thread.generator.randint(0, max(n_alive, 1), n_draws, dtype=np.int32)
+        drawn = seeded(seed).randint(0, max(n_alive, 1), n_draws, dtype=np.int32)
         counts = np.bincount(drawn if alive is None else alive[drawn], minlength=n_units)
         counts = counts.astype(_narrow(counts))
         return counts if groups is None else counts[groups]

@@ -20,8 +20,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import parallel_config
 
-from manifolia._core.parallel import current_n_jobs, map_blocks
+from manifolia._core.parallel import again, current_n_jobs, map_blocks
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
@@ -75,7 +76,7 @@ def can_grow(model: Any, X: Any, y: Array) -> bool:
 class _Goal(NamedTuple):
     """What trees are grown for."""
 
-    kernel: Callable[..., Any]
+    kernel: str  # a kernel that is sent somewhere would be compiled there, a name is looked up
     target: Array  # codes of classes, (n,), or outputs, (n, q)
     about: tuple[Any, ...]  # the number of classes, or what turns sums of squares or of classes into impurities
     width: int  # numbers that a kernel leaves for each node
@@ -84,8 +85,7 @@ class _Goal(NamedTuple):
 
 
 def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
-    from manifolia.kernels.grow_classes import grow_classes
-    from manifolia.kernels.grow_numbers import Entropy, grow_numbers
+    from manifolia.kernels.grow_numbers import Entropy
 
     outputs = y.reshape(len(y), -1)
     n_outputs = outputs.shape[1]
@@ -96,16 +96,16 @@ def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
         shift = np.round(numbers.mean(axis=0) / unit) * unit
         ones = np.ones(n_outputs, dtype=np.intp)
         plain = 1.0 / n_outputs, None
-        return _Goal(grow_numbers, numbers - shift, plain, n_outputs, ones, lambda v: (v + shift)[:, :, np.newaxis])
+        return _Goal("grow_numbers", numbers - shift, plain, n_outputs, ones, lambda v: (v + shift)[:, :, np.newaxis])
     coded = [np.unique(column, return_inverse=True) for column in outputs.T]
     n_classes = np.array([len(values) for values, _ in coded], dtype=np.intp)
     codes = np.column_stack([code.ravel() for _, code in coded])
     if n_outputs == 1 and not by_entropy:
         few, k = codes[:, 0].astype(np.uint16), int(n_classes[0])
-        return _Goal(grow_classes, few, (k,), k, n_classes, lambda v: v[:, np.newaxis, :])
+        return _Goal("grow_classes", few, (k,), k, n_classes, lambda v: v[:, np.newaxis, :])
     if (n_classes == 2).all() and not by_entropy:  # one column tells both; its error is half their Gini impurity
         return _Goal(
-            grow_numbers,
+            "grow_numbers",
             codes.astype(np.float64),
             (2.0 / n_outputs, None),
             n_outputs,
@@ -125,7 +125,16 @@ def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
     about: tuple[float, Entropy | None] = (1.0 / n_outputs, None)
     if by_entropy:  # scikit-learn counts it in bits
         about = 1.0 / (n_outputs * np.log(2.0)), Entropy(float(n_outputs), float(np.log(n_classes).sum()))
-    return _Goal(grow_numbers, flags, about, int(starts[-1]), n_classes, spread)
+    return _Goal("grow_numbers", flags, about, int(starts[-1]), n_classes, spread)
+
+
+def kernel_called(name: str) -> Callable[..., Any]:
+    """Find a kernel by its name, wherever this is."""
+    from manifolia.kernels.grow_classes import grow_classes
+    from manifolia.kernels.grow_numbers import grow_numbers
+
+    kernels: dict[str, Any] = {"grow_classes": grow_classes, "grow_numbers": grow_numbers}
+    return kernels[name]
 
 
 def n_tried(max_features: Any, d: int) -> int:
@@ -160,7 +169,7 @@ def fit_quietly(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=LOST_FILTERS, category=UserWarning)
-        return model.fit(X, y, sample_weight=sample_weight)
+        return again(lambda: model.fit(X, y, sample_weight=sample_weight))
 
 
 def begin(model: Any, X: Any, y: Array) -> Any:
@@ -174,7 +183,9 @@ def begin(model: Any, X: Any, y: Array) -> Any:
         "oob_score": False,
         "warm_start": False,
     }
-    with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds all values up to see whether any is missing
+    # One tree is not worth a journey: joblib would send it to a cluster, and the rows with it.
+    # scikit-learn adds all values up to see whether any is missing.
+    with parallel_config(backend="sequential"), np.errstate(over="ignore", invalid="ignore"):
         fit_quietly(model.set_params(**stump, random_state=as_seed(model.random_state)), X, y)
     model.set_params(**{name: asked[name] for name in stump})
     (tree,) = model.estimators_
@@ -214,7 +225,6 @@ def grow_trees(
     kind, dtype = type(stump.tree_), stump.tree_.__getstate__()["nodes"].dtype
     like = {**vars(stump), "max_features_": limits.n_tried}
     capacity = max(_FEWEST_NODES, n // 2)
-    of_thread = threading.local()  # room that one tree leaves to the next
 
     def one_tree(t: int) -> tuple[Any, IntArray]:
         counts = draw(seeds[t])
@@ -222,12 +232,10 @@ def grow_trees(
         if counts.dtype.itemsize > bag.dtype.itemsize:
             bag, weight = (counts > 0).astype(np.uint16), counts * (1.0 if weight is None else weight)
         held = np.empty(0) if weight is None else weight
-        if not hasattr(of_thread, "room"):
-            of_thread.room = np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, goal.width))
-        words, values, n_nodes, depth = goal.kernel(
-            table, goal.target, bag, held, *goal.about, limits, np.uint64(seed), t, *of_thread.room
+        words, values, n_nodes, depth = kernel_called(goal.kernel)(
+            table, goal.target, bag, held, *goal.about, limits, np.uint64(seed), t, *take_room(capacity, goal.width)
         )
-        of_thread.room = words, values  # a tree copies what it is given
+        leave_room((words, values))  # a tree copies what it is given
         state = {
             "max_depth": int(depth),
             "node_count": int(n_nodes),
@@ -246,12 +254,29 @@ def grow_trees(
     for start in range(first, n_trees, step):
         if report is not None:
             report(start, n_trees)
-        grown += map_blocks(one_tree, range(start, min(start + step, n_trees)))
+        grown += map_blocks(one_tree, range(start, min(start + step, n_trees)), anywhere=True)
+    leave_room()
     if report is not None:
         report(n_trees, n_trees)
     model.estimators_ = [*model.estimators_, *(tree for tree, _ in grown)]
     model.in_bag_counts_ = np.concatenate([model.in_bag_counts_, *(counts[np.newaxis] for _, counts in grown)])
     return model
+
+
+_rooms = threading.local()
+
+
+def take_room(capacity: int, width: int) -> tuple[IntArray, FloatArray]:
+    """Give the room that the last tree of this thread has left, or new room for a number of nodes."""
+    left: tuple[IntArray, FloatArray] | None = getattr(_rooms, "left", None)
+    if left is None or len(left[0]) < capacity or left[1].shape[1] != width:
+        return np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, width))
+    return left
+
+
+def leave_room(left: tuple[IntArray, FloatArray] | None = None) -> None:
+    """Leave room to the next tree of this thread; or none, after the last."""
+    _rooms.left = left
 
 
 def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[[IntArray], FloatArray | None]:

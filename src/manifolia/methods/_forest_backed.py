@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
+from manifolia._core.collections import row_by_row
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_bool, check_is_fitted, check_number, check_option
@@ -67,6 +68,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ) -> Self:
         """Grow the forest and make the map."""
 
+    @row_by_row
     def fit_transform(
         self,
         X: ArrayLike,
@@ -97,6 +99,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.
 
@@ -115,6 +118,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return self._fitted_forest.place_new(rows).astype(rows.dtype, copy=False)
 
     @available_if(_has_target)
+    @row_by_row
     def predict(self, X: ArrayLike) -> Array:
         """Predict the target of rows, each alone: the same bits in any batch.
 
@@ -134,6 +138,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return self._predict(rows)
 
     @available_if(_has_classes)
+    @row_by_row
     def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
         """Tell how likely each class is, of rows that are each asked about alone.
 
@@ -261,6 +266,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with threads(self.n_jobs):
             return self._fitted_forest.proximities(self.proximity, rows)
 
+    @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how unlike the training rows each row is, as a share of these that are less far out.
 

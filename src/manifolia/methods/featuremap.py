@@ -32,6 +32,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from manifolia._core import memory
 from manifolia._core.blocks import standard_project
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
@@ -341,6 +342,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._n_features_out = c
         return self
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Make the map and return it.
 
@@ -358,6 +360,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self.fit(X, y).embedding_
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, which does not move; each alone: the same bits in any batch.
 
@@ -504,6 +507,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         values: Any = self._Z[points][:, columns]
         return np.asarray(values.toarray() if sp.issparse(values) else values)
 
+    @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how unlike the rows of ``fit`` rows are, by the distance to their fifth neighbour among these.
 

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import draw_rows_by_groups, sub_groups
 from manifolia._core.parallel import threads
@@ -244,6 +245,7 @@ class ForestFeatures(TransformerMixin, BaseEstimator):
             self._had_missing = has_missing(rows)
         return self
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> Sparse:
         """Code rows by the nodes that they visit, each alone: the same bits in any batch.
 

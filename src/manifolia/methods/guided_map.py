@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -336,6 +337,7 @@ class GuidedMap(ForestBacked):
             return given_guide(votes, question, held.as_table(), reporter)
         return fit_guide(self.guide, question, held.as_table(), reporter)
 
+    @row_by_row
     def transform(self, X: ArrayLike, votes: ArrayLike | None = None) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.
 

@@ -29,6 +29,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core import memory
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import read_groups, sub_groups
 from manifolia._core.parallel import threads
@@ -75,6 +76,7 @@ _MANY_CLASSES = 64  # from this number on the work space of the distances does n
 class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What both methods check alike, and the answers of the subset map that they hold."""
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
         """Make the map and return it.
 
@@ -92,6 +94,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         return self.fit(X, y).embedding_
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> FloatArray:
         """Place rows on the finished map, each alone: the same bits in any batch.
 
@@ -110,6 +113,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         with threads(self.n_jobs):
             return self._subset.place(checked)
 
+    @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
         """Tell how far rows are from what the map knows, what PCA leaves of them included.
 
@@ -590,6 +594,7 @@ class FisherKernelTSNE(_KernelMethod):
         self.verbose = verbose
         self.callback = callback
 
+    @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> FloatArray:
         """Make the map and return it.
 

@@ -42,7 +42,7 @@ _FAR_EXPONENT = 400
 #: How far, as a share of the greatest distance, the two entries of a pair may differ and an entry may be below 0: more
 #: than rounding leaves, less than a mistake would.
 _ROUNDING = 1e-8
-_CHUNK = 65_536  # pairs measured at once
+_CHUNK, _CHUNK_CELLS = 65_536, 2**23  # pairs measured at once, and numbers of these: 64 MiB
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ class Space:
         if self.kind == "precomputed":
             return np.maximum(self.store[a, b], 0.0, dtype=np.float64)
         out = np.empty(a.shape[0])
-        for part in row_blocks(a.shape[0], _CHUNK):
+        width = self.points(a[:1]).shape[1]
+        for part in row_blocks(a.shape[0], min(_CHUNK, max(1, _CHUNK_CELLS // max(width, 1)))):
             difference = self.points(a[part]) - self.points(b[part])
             if self.kind == "manhattan":
                 out[part] = np.abs(difference).sum(axis=1)

@@ -9,6 +9,7 @@ from manifolia._core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     submodules=[
+        "density_of_all",
         "explanation",
         "folder",
         "new_rows",

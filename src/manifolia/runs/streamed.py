@@ -25,6 +25,8 @@ from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia.distributed import use
 from manifolia.exceptions import ParameterError, TableError
+from manifolia.explorer import write_page
+from manifolia.runs.density_of_all import with_all_rows
 from manifolia.runs.request import FORCE, REPORT, Request, check_format, check_free, make_run, place_of
 from manifolia.runs.stages import Listener
 from manifolia.stream import (
@@ -52,6 +54,7 @@ PLACED = "placed"  #: The folder in a run with a file for each file of the table
 FIT_ROWS = 100_000
 _SAMPLE = "sample.npz"  # which rows of the table the map was made of
 _MOST_LISTED = 1000  # classes in a report
+_ON_PAGE = 2  # dimensions of a map under whose points all rows are drawn
 _CONNECT = 10  # seconds that a scheduler has to answer
 _FEWEST = 1000  # rows to make a map of a large table of
 
@@ -86,6 +89,8 @@ def map_stream(
     if stream.frames is not None:
         raise TableError(f"a map of a {type(source).__name__} is made in memory: leave fit_rows out.",
                          parameter="fit_rows")  # fmt: skip
+    if scheduler is not None:
+        stream = stream.for_others()
     folder = place_of(out)
     settings = _settings(request, n, writing)
     reporter = Reporter(listener)
@@ -253,6 +258,12 @@ def _finish(run: Run, folder: Path, lines: list[dict[str, Any]]) -> None:
         **{name: sum(line.get(name, 0) for line in lines) for name in ("rows", "novel", "asked", "right")},
         "judged": any("novel" in line for line in lines),
     }
+    axes = run.report["axes"]
+    if len(axes) == _ON_PAGE:
+        files = [folder / PLACED / line["out"] for line in lines]
+        payload = with_all_rows(run.payload, files, axes, run.report["target"]["columns"])
+        payload.save(folder / "payload.npz")
+        write_page(payload, folder / "map.html")
     with draft(folder / REPORT) as beside:
         text = json.dumps(run.report, indent=2, ensure_ascii=False, allow_nan=False)
         beside.write_text(text + "\n", encoding="utf-8")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from manifolia._core.collections import row_by_row
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.memory import require
 from manifolia._core.messages import Argument, Message, Word
@@ -252,6 +253,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             self.notes_.append("Columns are divided by their standard deviation, and not centred: zeros stay zeros.")
         return self
 
+    @row_by_row
     def transform(self, X: ArrayLike) -> Any:
         """Turn a raw table into numbers.
 

@@ -1,0 +1,42 @@
+"""Tables that are computed later, in parts, maybe on other machines: Dask's arrays and frames.
+
+Estimators take them where they take tables: what is asked row by row is answered lazily, and a fit takes a sample. How,
+`manifolia.distributed` knows, which is above all estimators and is found when such a table comes.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_lazy(X: Any) -> bool:
+    """Tell whether a table is one of Dask's."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def row_by_row(method: Method) -> Method:
+    """Let a method that answers for each row alone answer lazily for a table that is computed later."""
+
+    @functools.wraps(method)
+    def answer(estimator: Any, X: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not is_lazy(X):
+            return method(estimator, *(() if X is None else (X,)), *args, **kwargs)
+        if method.__name__ == "fit_transform":
+            return estimator.fit(X, *args, **kwargs).transform(X)
+        return _distributed().answer_lazily(estimator, method.__name__, X, args, kwargs)
+
+    return cast(Method, answer)
+
+
+def sampled(X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """Replace a table that is computed later, and what belongs to its rows, by a sample that is here."""
+    return _distributed().sample_rows(X, args, kwargs)
+
+
+def _distributed() -> Any:
+    return importlib.import_module("manifolia.distributed")
