@@ -19,8 +19,9 @@ import { cardColumns, makeTooltip } from "./tooltip.ts";
 const DENSE = 300_000; // points from which too many lie on top of each other
 const NARROW = matchMedia("(max-width: 760px)");
 
-/** Few points are drawn large and solid, many small and sheer. */
-function look(n: number): { size: number; opacity: number } {
+/** Few points are drawn large and solid, many small and sheer; small and sheer too where all rows lie under a sample. */
+function look(n: number, sampled: boolean): { size: number; opacity: number } {
+  if (sampled) return { size: n < 10_000 ? 2 : 1.25, opacity: 0.35 };
   const size = Math.max(1, Math.min(5, 7.2 - 1.15 * Math.log10(Math.max(10, n))));
   const opacity = n < 3000 ? 0.9 : n < 30_000 ? 0.8 : n < 150_000 ? 0.65 : 0.5;
   return { size: Math.round(size * 4) / 4, opacity };
@@ -41,7 +42,7 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     links: false,
     density: data.n >= DENSE,
     fade: partOf(data, "trust")?.fades ?? false,
-    ...look(data.n),
+    ...look(data.n, partOf(data, "stream") !== undefined),
     labels: true,
     showNew: true,
     theme: "auto",
@@ -69,9 +70,9 @@ export function makeApp(data: Data, root: HTMLElement): Actions {
     toast,
   );
   const panelButton = square("panel", "Panel", "P", () => store.set({ panelOpen: !store.state.panelOpen }));
-  const facts = [meta.subtitle, plural(data.n, "row"), meta.n_new ? plural(meta.n_new, "new row") : ""]
-    .filter(Boolean)
-    .join(" \u00b7 ");
+  const all = partOf(data, "stream");
+  const rows = all ? `${plural(all.rows, "row")}; ${count(data.n)} can be clicked` : plural(data.n, "row");
+  const facts = [meta.subtitle, rows, meta.n_new ? plural(meta.n_new, "new row") : ""].filter(Boolean).join(" \u00b7 ");
   const header = h(
     "header",
     {},

@@ -45,7 +45,9 @@ export function groupsOf(column: Column, meta: Meta, dark: boolean): Groups {
   const own = colored ?? levels.map((_, i) => i);
   const codes = column.codes!;
   const n = new Array<number>(missing + 1).fill(0);
-  for (let i = 0; i < meta.n_rows; i++) n[codes[i]]++; // new rows have an entry of their own
+  const all = meta.parts?.stream;
+  if (all?.columns?.class === column.index) all.totals.forEach((rows, level) => (n[level] = rows));
+  else for (let i = 0; i < meta.n_rows; i++) n[codes[i]]++; // new rows have an entry of their own
   const items: Item[] = own.map((level, i) => ({
     name: levels[level],
     count: n[level],

@@ -13,6 +13,7 @@ import type { Data } from "./payload.ts";
 import { betterRenderer, firstRenderer } from "./render/choose.ts";
 import { CpuRenderer } from "./render/cpu.ts";
 import { CHOSEN, DIMMED, FAINT, HOLLOW, SHOWN, type Renderer } from "./render/types.ts";
+import { AllRows } from "./rows.ts";
 import { crowdsOf, type Outline } from "./selection.ts";
 import type { Store } from "./store.ts";
 import { Turner } from "./turning.ts";
@@ -63,6 +64,7 @@ export class MapView {
   neighbors: Neighbors | null = null;
   private trust: Trust | null = null;
   private lost = false;
+  private all: AllRows | null = null;
 
   constructor(
     readonly data: Data,
@@ -87,11 +89,13 @@ export class MapView {
     this.limit = data.n;
     this.coloring = this.colored();
     const first = firstRenderer(this.canvas);
-    if (first && !(store.state.density && first.name === "webgl2")) this.use(this.canvas, first);
+    const byProcessor = store.state.density || data.meta.parts?.stream;
+    if (first && !(byProcessor && first.name === "webgl2")) this.use(this.canvas, first);
     else this.fallBack();
     this.sift();
     store.on(["colorBy", "dark"], () => this.recolor());
     store.on(["filter", "emphasis", "selection", "fade"], () => this.sift());
+    store.on(["filter"], () => this.layUnder());
     store.on(["size", "opacity"], () => this.redraw());
     store.on(["hover", "pinned", "labels", "showNew"], () => this.ask());
     store.on(["density"], ({ density }) => {
@@ -113,6 +117,7 @@ export class MapView {
       this.shared = crowdsOf(this.data.flat.x, this.data.flat.y, this.data.n, CROWD);
       this.dirty.labels = true;
     }
+    if (!this.all && (this.all = await AllRows.load(this.data))) this.layUnder();
     this.reasons ??= await loadReasons(this.data);
     if (!this.trust && (this.trust = await loadTrust(this.data))) this.sift();
     if (arrows !== null) this.field ??= await Field.load(this.data);
@@ -122,6 +127,7 @@ export class MapView {
 
   /** Draw with a graphics card, if there is one that has not been lost before. */
   upgrade(): void {
+    if (this.data.meta.parts?.stream) return; // all rows are drawn under the points by the processor
     if (this.renderer.name === "webgl2" || this.store.state.density || this.lost) return;
     const fresh = h("canvas", { class: "points" });
     const better = betterRenderer(fresh, this.data.n, this.canvas.width * this.canvas.height);
@@ -150,6 +156,7 @@ export class MapView {
     renderer.setPoints(this.data.x.subarray(0, this.data.n), this.data.y.subarray(0, this.data.n));
     renderer.setColors(this.coloring.colors);
     renderer.setStates(this.states);
+    if (this.all) this.layUnder();
     this.limit = this.data.n;
     this.resize();
   }
@@ -161,8 +168,17 @@ export class MapView {
     return coloringOf(this.data, colorBy === null ? null : this.data.columns[colorBy], dark);
   }
 
+  /** Colour what lies under the points as the points are. */
+  private layUnder(): void {
+    const { colorBy, dark, filter } = this.store.state;
+    const chosen = filter && filter.column === colorBy ? filter.items : null;
+    this.renderer.setUnder?.(this.all?.under(colorBy, chosen, this.shadow, dark) ?? null);
+    this.redraw();
+  }
+
   private recolor(): void {
     this.coloring = this.colored();
+    this.layUnder();
     this.renderer.setColors(this.coloring.colors);
     this.sift();
   }

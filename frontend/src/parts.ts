@@ -103,6 +103,17 @@ export interface TrustPart {
   n_judged: number;
 }
 
+/** How many rows of all lie in each cell of the map, of which the points are a sample. */
+export interface StreamPart {
+  rows: number;
+  side: number;
+  /** Corners of the cells, in the map's own units. */
+  box: [number, number, number, number];
+  /** Rows of each class of the column `class`, of all that were placed. */
+  totals: number[];
+  columns?: { class?: number };
+}
+
 export type Plain = string | number | boolean | null;
 export type Row = Record<string, Plain>;
 
@@ -138,6 +149,7 @@ export interface Parts {
   model?: ModelPart;
   tuning?: TuningPart;
   trust?: TrustPart;
+  stream?: StreamPart;
 }
 
 export function partOf<K extends keyof Parts>(data: Data, name: K): Parts[K] | undefined {

@@ -2,6 +2,7 @@
 // same pixels on every machine, and much faster than WebGL where there is no graphics card.
 
 import { packed } from "../color.ts";
+import { drawUnder, type Under } from "../rows.ts";
 import { drawDensity, type Cloud } from "./density.ts";
 import { DIMMED, edgeOf, FAINT, holeOf, layersOf, opacityOf, SHOWN, type Frame, type Renderer } from "./types.ts";
 
@@ -28,6 +29,7 @@ export class CpuRenderer implements Renderer, Cloud {
   colors = new Uint32Array(0);
   states = new Uint8Array(0);
   private layers: number[] = [];
+  private under: Under | null = null;
   private ratio = 1;
 
   constructor(private readonly canvas: HTMLCanvasElement) {
@@ -56,9 +58,17 @@ export class CpuRenderer implements Renderer, Cloud {
     this.layers = layersOf(states, this.x.length);
   }
 
+  setUnder(under: Under | null): void {
+    this.under = under;
+  }
+
   draw(frame: Frame): void {
     if (!this.image) return;
     this.pixels.fill(packed(frame.background) | 0);
+    if (this.under) {
+      const { width, height } = this.canvas;
+      drawUnder(this.pixels, width, height, frame.view, this.ratio, frame.background, this.under);
+    }
     const radius = frame.radius * this.ratio;
     const limit = Math.min(frame.limit, this.x.length);
     for (const layer of this.layers) {

@@ -1,6 +1,7 @@
 // What draws the points: the processor, which works everywhere, or a graphics card through WebGL2.
 
 import type { View } from "../camera.ts";
+import type { Under } from "../rows.ts";
 
 /** How a point is drawn; later ones over earlier ones. */
 export const FAINT = 1; // filtered out: a grey shadow, which cannot be pointed at
@@ -40,6 +41,8 @@ export interface Renderer {
   setColors(colors: Uint32Array): void;
   setStates(states: Uint8Array): void;
   draw(frame: Frame): void;
+  /** What lies under the points; only the processor draws it. */
+  setUnder?(under: Under | null): void;
 }
 
 /** How opaque the points of a layer are. */
