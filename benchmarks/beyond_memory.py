@@ -1,0 +1,169 @@
+"""Tables beyond memory: rates of sampling and placing, peak memory, and what more rows would take.
+
+    python benchmarks/beyond_memory.py [--rows 1000000] [--fit-rows 100000] [--trees 100] [--all]
+
+Makes a folder of Parquet files of 20 columns (250,000 rows each) in a temporary place, and removes it in the end. Each
+step runs in a process of its own, so that its peak memory is its own. ``--all`` also makes a map of all rows in memory
+and compares how well rows that neither map has seen are told from their places.
+
+* survey: one pass over all rows that decides on preparation and draws the sample
+* map: ``manifolia map FOLDER --fit-rows N``, from the folder to the run with all rows placed
+* predict: scikit-learn's ``predict`` of the same forest on the same prepared batches, one thread
+* places: only the places, one thread
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _measure import in_fresh_process, resident
+
+PER_FILE, COLUMNS = 250_000, 20
+RARE = 1e-4  # share of the rarest class
+
+
+def rows_of(seed, n):
+    """Rows of five classes by sectors and radius in a nonlinear plane, with a sixth of one row in ten thousand."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, COLUMNS)).astype(np.float64)
+    u = X[:, 0] + 0.5 * X[:, 1] * X[:, 2]
+    v = X[:, 3] - np.sin(X[:, 4] * 2.0) + 0.3 * rng.normal(size=n)
+    kind = np.char.add("class ", ((np.arctan2(v, u) + np.pi) // (2 * np.pi / 5)).clip(0, 4).astype(int).astype(str))
+    rare = rng.random(n) < RARE
+    X[rare, 5] += 8.0
+    frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(COLUMNS)])
+    frame["kind"] = np.where(rare, "rare", kind)
+    return frame
+
+
+def make(folder, n):
+    folder = Path(folder)
+    folder.mkdir()
+    for i in range(max(1, n // PER_FILE)):
+        rows_of(i, min(n, PER_FILE)).to_parquet(folder / f"part-{i:03d}.parquet", index=False)
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def survey(folder, n):
+    from manifolia.stream import look_through
+    from manifolia.tables.bottom_k import BottomK
+    from manifolia.tables.digest import Digest
+    from manifolia.tables.stream import open_stream
+
+    start, busy = time.perf_counter(), time.process_time()
+    look = look_through(open_stream(folder), Digest(), BottomK(n, classes=("kind",)))
+    drawn = look.rows.finish()
+    return {
+        "clock": time.perf_counter() - start, "cpu": time.process_time() - busy, "peak": resident("VmHWM"),
+        "rare in the table": drawn.class_counts["rare"],
+        "rare in the sample": int((drawn.frame["kind"] == "rare").sum()),
+    }  # fmt: skip
+
+
+def make_map(folder, out, fit_rows, n_trees):
+    import manifolia as mf
+
+    start, busy, marks = time.perf_counter(), time.process_time(), {}
+
+    def heard(event):
+        marks.setdefault(event.stage, [time.perf_counter(), 0.0, 0])[1:] = time.perf_counter(), event.done
+
+    run = mf.map(folder, "kind", fit_rows=fit_rows, out=out, n_trees=n_trees, guide="forest", callback=heard,
+                 importance=False)  # fmt: skip
+    placed = run.report["stream"]["placed"]
+    return {
+        "clock": time.perf_counter() - start, "cpu": time.process_time() - busy, "peak": resident("VmHWM"),
+        "stages": {name: round(end - begin, 2) for name, (begin, end, _) in marks.items() if end - begin > 0.05},
+        "accuracy": placed["right"] / placed["asked"], "page": (Path(out) / "map.html").stat().st_size,
+    }  # fmt: skip
+
+
+def rates(folder, out, n):
+    """Seconds of the processor per batch: `predict`, places, and all that is written; one thread each."""
+    import manifolia as mf
+    from manifolia.stream import placing_of
+    from manifolia.tables.stream import open_stream
+
+    run = mf.open_run(out)
+    placing, stream = placing_of(run.model, run.report), open_stream(folder)
+    spent = dict.fromkeys(("read", "prepare", "predict", "places", "all"), 0.0)
+    n_rows = 0
+    batches = (batch for part in stream.parts for batch in stream.batches(part))
+    method, preparer = run.model[-1], run.model[0]
+    method.set_params(n_jobs=1)
+    method.forest_.set_params(n_jobs=1)
+    mf.stream.place(run, pd.read_parquet(next(Path(folder).iterdir())).iloc[:1000], lambda frame: None)  # compiles
+    while n_rows < n:
+        for name in spent:
+            start = time.process_time()
+            if name == "read":
+                batch = next(batches)
+            elif name == "prepare":
+                X = preparer.transform(batch.frame.drop(columns="kind"))
+            elif name == "predict":
+                method.forest_.predict(X)
+            elif name == "places":
+                method.transform(X)
+            else:
+                placing.frame_of(batch)
+            spent[name] += time.process_time() - start
+        n_rows += len(batch.frame)
+    return {"rows": n_rows, **{name: n_rows / seconds for name, seconds in spent.items()}}
+
+
+def compare(folder, out, n_trees, n_held_out=50_000):
+    """Accuracy on rows that no map has seen, of the map of a sample and of one of all rows."""
+    import manifolia as mf
+
+    held = rows_of(10**6, n_held_out)
+    run = mf.open_run(out)
+    by_sample = run.transform(held)["predicted kind"].to_numpy()
+    whole = pd.concat([pd.read_parquet(path) for path in sorted(Path(folder).iterdir())], ignore_index=True)
+    start = time.perf_counter()
+    model = mf.GuidedMap(n_trees=n_trees, random_state=0).fit(whole.drop(columns="kind"), whole["kind"])
+    truth = held["kind"].to_numpy()
+    return {
+        "sample": float((by_sample == truth).mean()),
+        "all": float((model.predict(held.drop(columns="kind")) == truth).mean()),
+        "seconds of the fit on all": time.perf_counter() - start,
+    }
+
+
+STEPS = {step.__name__: step for step in (survey, make_map, rates, compare)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--fit-rows", type=int, default=100_000)
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.inside:
+        name, arguments = json.loads(asked.inside)
+        print(json.dumps(STEPS[name](*arguments)))
+        return
+    with tempfile.TemporaryDirectory() as home:
+        folder, out = f"{home}/big", f"{home}/run"
+        size = make(folder, asked.rows)
+        print(f"{asked.rows:,} rows × {COLUMNS}, {size / 2**20:,.0f} MiB of Parquet", flush=True)
+        steps = [
+            ("survey", folder, asked.fit_rows),
+            ("make_map", folder, out, asked.fit_rows, asked.trees),
+            ("rates", folder, out, 400_000),
+            *([("compare", folder, out, asked.trees)] if asked.all else []),
+        ]
+        for name, *arguments in steps:
+            found = in_fresh_process(__file__, "--inside", json.dumps([name, arguments]))
+            print(name, json.dumps(found, indent=1), flush=True)
+
+
+if __name__ == "__main__":
+    main()
