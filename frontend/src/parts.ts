@@ -182,6 +182,17 @@ export interface PlacerPart {
   outputs?: number;
 }
 
+/** How many rows of all lie in each cell of the map, of which the points are a sample. */
+export interface StreamPart {
+  rows: number;
+  side: number;
+  /** Corners of the cells, in the map's own units. */
+  box: [number, number, number, number];
+  /** Rows of each class of the column `class`, of all that were placed. */
+  totals: number[];
+  columns?: { class?: number };
+}
+
 export type Plain = string | number | boolean | null;
 export type Row = Record<string, Plain>;
 

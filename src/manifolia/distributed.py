@@ -12,6 +12,7 @@ import concurrent.futures
 import contextlib
 import hashlib
 import importlib.metadata
+import inspect
 import io
 import itertools
 import pickle
@@ -350,8 +351,12 @@ def _current_client() -> Any:
     """Return the client that would compute now, if one would."""
     import dask.base
 
-    client = getattr(dask.base.get_scheduler(), "__self__", None)
-    return client if hasattr(client, "scatter") else None
+    computing = dask.base.get_scheduler()
+    if not inspect.ismethod(computing):  # a function of Dask's, for threads or processes of this machine
+        return None
+    import distributed
+
+    return computing.__self__ if isinstance(computing.__self__, distributed.Client) else None
 
 
 def _model_of(held: Any) -> Any:

@@ -91,6 +91,44 @@ def test_preparation_is_decided_on_all_rows(finished):
     assert "gap" in [name for name, gap in zip(preparer.used_, preparer.had_missing_, strict=True) if gap]
 
 
+def test_the_page_has_all_rows_under_the_sample(finished, frame):
+    payload = finished.payload
+    part = payload.meta["parts"]["stream"]
+    column = payload.meta["columns"][part["columns"]["class"]]
+    assert column["name"] == "kind"
+    assert part["rows"] == 4000
+    assert dict(zip(column["levels"], part["totals"], strict=True)) == frame["kind"].value_counts().to_dict()
+    side, found = part["side"], placed(finished)
+    counts = payload.arrays["stream.counts"].reshape(len(column["levels"]), side, side)
+    x0, y0, x1, y1 = part["box"]
+    for level, name in enumerate(column["levels"]):
+        own = found[found["kind"] == name]
+        inside = own["map_y"].clip(y0, y1), own["map_x"].clip(x0, x1)  # but for rounding they are
+        expected, _, _ = np.histogram2d(*inside, side, [[y0, y1], [x0, x1]])
+        assert counts[level].sum() == expected.sum() == len(own)
+        assert np.abs(counts[level] - expected).sum() <= 0.01 * len(own)  # a row on an edge may fall on either side
+    assert "stream.counts" in (finished.path / "map.html").read_text(encoding="utf-8")
+
+
+def test_counts_are_packed_until_they_fit(tmp_path, monkeypatch):
+    from manifolia.explorer.payload import build_payload
+    from manifolia.runs import density_of_all
+
+    rng = np.random.default_rng(0)
+    places = pd.DataFrame(rng.normal(size=(20_000, 2)), columns=["map_x", "map_y"]).assign(kind="a")
+    places.loc[:9, "kind"] = "b"
+    places.to_csv(tmp_path / "placed.csv", index=False)
+    payload = build_payload(places[["map_x", "map_y"]][:50], {"kind": places["kind"][:50]})
+    arguments = ([tmp_path / "placed.csv"], ["map_x", "map_y"], ["kind"])
+    usual = density_of_all.with_all_rows(payload, *arguments)
+    assert usual.meta["parts"]["stream"]["side"] == 128
+    monkeypatch.setattr(density_of_all, "_BYTES", 1000)
+    small = density_of_all.with_all_rows(payload, *arguments)
+    assert small.meta["parts"]["stream"]["side"] == 64
+    assert small.meta["parts"]["stream"]["totals"] == usual.meta["parts"]["stream"]["totals"] == [19_990, 10]
+    assert small.arrays["stream.counts"].sum() == 20_000
+
+
 def test_groups_are_drawn_whole(frame, tmp_path):
     (tmp_path / "big").mkdir()
     frame.assign(patient=np.arange(len(frame)) // 8).to_parquet(tmp_path / "big" / "a.parquet")

@@ -89,6 +89,8 @@ def map_stream(
     if stream.frames is not None:
         raise TableError(f"a map of a {type(source).__name__} is made in memory: leave fit_rows out.",
                          parameter="fit_rows")  # fmt: skip
+    if scheduler is not None:
+        stream = stream.for_others()
     folder = place_of(out)
     settings = _settings(request, n, writing)
     reporter = Reporter(listener)

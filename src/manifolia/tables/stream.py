@@ -108,6 +108,10 @@ class Stream:
         """Say where a part is."""
         return self.shown if part.path is None else str(part.path)
 
+    def for_others(self) -> Stream:
+        """Return the same source with paths that hold wherever the file system is seen."""
+        return replace(self, parts=tuple(part._replace(path=part.path and part.path.absolute()) for part in self.parts))
+
     def written(self) -> list[list[Any]]:
         """Say by which files the source is known again: names, sizes and times of change."""
         known = [(part.name, part.path.stat()) for part in self.parts if part.path is not None]
