@@ -156,6 +156,7 @@ function listenToKeys(actions: Actions, help: ReturnType<typeof makeHelp>): void
   };
   document.addEventListener("keydown", (event) => {
     const target = event.target as HTMLElement;
+    if (!help.dialog.isConnected) return; // another page has taken the place of this one
     if (event.ctrlKey || event.metaKey || event.altKey || help.dialog.open) return;
     if (event.key === "Escape") {
       actions.clear();

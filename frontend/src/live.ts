@@ -29,6 +29,8 @@ export interface NewRowsAnswer {
   reasons: NewRowReason[][] | null;
   /** What was decided on the way: columns that were missing, values that were not known. */
   notes: string[];
+  /** Milliseconds that a page took to place them. */
+  took?: number;
 }
 
 /** An event of the server: work that goes on. `done` may pass `total` if that is not known. */

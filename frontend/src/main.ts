@@ -1,7 +1,7 @@
 // Where the page of a file starts.
 
 import { talkToParent } from "./embedded.ts";
-import { sourceOfPage } from "./payload.ts";
+import { sourceHere } from "./here.ts";
 import { start } from "./start.ts";
 
-void start(sourceOfPage).then(talkToParent);
+void start(sourceHere).then(talkToParent);

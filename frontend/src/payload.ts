@@ -22,6 +22,8 @@ export interface ColumnSpec {
   colored?: number[];
   /** Whether numbers or dates come with the texts that they were read from. */
   written?: boolean;
+  /** How many texts a coded column lists. */
+  texts?: number;
 }
 
 /** What was found, in a sentence, and the rows and columns that it names. */
@@ -51,7 +53,7 @@ export interface Meta {
   parts: Parts;
 }
 
-const TYPES = {
+export const TYPES = {
   u1: Uint8Array,
   u2: Uint16Array,
   u4: Uint32Array,
@@ -71,6 +73,12 @@ export interface Source {
   transform?(text: string): Promise<NewRowsAnswer>;
   /** Where new rows can be pasted, beside those that are there. */
   placing?(actions: Actions): HTMLElement;
+  /** What is said there of where pasted rows go. */
+  words?: string;
+  /** Why this page does not place rows, and who does. */
+  refuses?: string;
+  /** The panel that is open at first. */
+  opens?: string;
   /** Tell Python which points are selected. */
   selected?(points: Int32Array | null): Promise<void>;
   /** Work out why a point is where it is, if the page does not know it. */

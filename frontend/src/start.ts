@@ -16,6 +16,8 @@ export async function start(source: () => Source): Promise<Actions> {
     await data.load();
     const app = makeApp(data, root);
     await followAddress(app);
+    const { opens } = data.source;
+    if (opens) app.store.set({ panel: opens });
     // For the console and for tests: which point is where, and what is shown.
     Object.assign(globalThis, { manifolia: app });
     document.documentElement.dataset.ready = String(Math.round(performance.now()));

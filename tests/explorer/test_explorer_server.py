@@ -186,7 +186,8 @@ def test_reasons_of_rows_that_were_not_in_the_sample_are_worked_out(data, model,
     from manifolia.explorer.parts import effects
 
     X, y = data
-    monkeypatch.setattr(effects, "_PLACEMENTS", 4 * 4 * 30)
+    monkeypatch.setattr(effects, "_NODE_VISITS", 1)
+    monkeypatch.setattr(effects, "_LEAST_ROWS", 30)
     with mf.explore(model, X, y, live=True, parts=["reasons"]) as page:
         lines = page.payload.arrays["reasons.feature"].reshape(90, -1)
         (point, *_) = np.flatnonzero((lines == 2**16 - 1).all(axis=1))

@@ -14,9 +14,19 @@ export const WHY = 3; // reasons told in a list
 export const newRows: MakePanel = (actions) => {
   const { data } = actions;
   const { placing } = data.source;
-  if (!data.meta.n_new && !placing) return null;
+  const { refuses } = data.source;
+  if (!data.meta.n_new && !placing && !refuses) return null;
   const element = h("div", { class: "sections" });
   if (placing) element.append(placing(actions));
+  if (refuses)
+    element.append(
+      h(
+        "section",
+        {},
+        h("h2", {}, "Place new rows"),
+        h("p", { class: "muted" }, `This page does not place rows. ${refuses}`),
+      ),
+    );
   if (data.meta.n_new) element.append(listSection(actions));
   return { id: "new", title: "New rows", element };
 };

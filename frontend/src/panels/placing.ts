@@ -1,4 +1,4 @@
-// Rows that are pasted or dropped into a served page. Only its script has this: a file has no model to ask.
+// Rows that are pasted or dropped: into a served page, or into a file that holds trees.
 
 import type { Actions } from "../actions.ts";
 import { h, replace, said } from "../dom.ts";
@@ -84,7 +84,8 @@ export function placeSection(actions: Actions): HTMLElement {
     h(
       "p",
       { class: "muted small" },
-      "Paste or drop rows with the columns of this map, as CSV or JSON. They go to the Python process on this machine and nowhere else.",
+      source.words ??
+        "Paste or drop rows with the columns of this map, as CSV or JSON. They go to the Python process on this machine and nowhere else.",
     ),
     form,
     answer,

@@ -77,7 +77,8 @@ function line(actions: Actions, reason: Reason, most: number, i: number): HTMLEl
 export function reasonsSection(actions: Actions, reasons: Reasons, i: number): HTMLElement {
   const { part } = reasons;
   const found = reasons.of(i);
-  const { why } = actions.data.source;
+  const { why: asked, refresh } = actions.data.source;
+  const why = asked && (!refresh || !actions.data.source.words || actions.data.isNew(i)) ? asked : undefined; // a file knows new rows only
   return found.length || !why ? told(actions, part, found, i) : askedSection(actions, part, i, why);
 }
 

@@ -14,11 +14,12 @@ from manifolia.explorer.columns import Encoded, quantize, some_names
 from manifolia.explorer.parts.part import Part
 
 #: What the script, the style and the frame of a page take, at most.
-_FRAME_BYTES = 150_000
+_FRAME_BYTES = 172_000
 #: Share of a page that is too large which its parts may keep; the columns have the rest.
 _PARTS_SHARE = 0.6
 #: What goes first when parts take too much: a part, how many entries a row keeps (0: none), and what to call it.
 _STEPS = (
+    ("placer", 0, "the trees by which the page places new rows"),
     ("saliency", 0, "the saliency of the images"),
     ("images", 0, "the images"),
     ("neighbors", 5, "neighbours"),
@@ -49,7 +50,11 @@ def fit_parts(
     for name, k, what in _STEPS:
         if sum(sizes.values()) <= allowed:
             break
-        if name not in kept or (k and kept[name].meta["k"] <= k) or not (kept[name].rows or kept[name].links):
+        if (
+            name not in kept
+            or (k and kept[name].meta["k"] <= k)
+            or not (kept[name].rows or kept[name].links or kept[name].fixed)
+        ):
             continue
         if k:
             said[name] = f"Each row has {k} {what} instead of {kept[name].meta['k']}, {why}."

@@ -151,7 +151,12 @@ def encode_texts(texts: Sequence[str | None]) -> Encoded:
     top = 2 ** (8 * int(dtype[1])) - 1
     place = {text: i for i, text in enumerate(distinct)}
     codes = np.array([top if text is None else place[text] for text in texts], dtype="<" + dtype)
-    return Encoded("text", {"": codes, ".text": _json_bytes(distinct)}, {"coded": True, "missing": top}, remarks)
+    return Encoded(
+        "text",
+        {"": codes, ".text": _json_bytes(distinct)},
+        {"coded": True, "missing": top, "texts": len(distinct)},
+        remarks,
+    )
 
 
 def _encode_classes(values: pd.Series) -> Encoded:

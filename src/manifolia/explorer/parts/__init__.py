@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manifolia.exceptions import ParameterError
-from manifolia.explorer.parts import arrows, images, neighbors, predictions, quality, reasons, trust
+from manifolia.explorer.parts import arrows, images, neighbors, placer, predictions, quality, reasons, trust
 from manifolia.explorer.parts.part import Part
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ PARTS = (
     Maker("tuning", _tuning),
     Maker("images", images.make, images.for_new),
     Maker("reasons", reasons.make, reasons.for_new),
+    Maker("placer", placer.make),
     Maker("saliency", images.make_saliency, images.saliency_for_new),
     Maker("arrows", arrows.make),
     Maker("neighbors", neighbors.make, neighbors.for_new),

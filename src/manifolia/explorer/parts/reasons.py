@@ -131,7 +131,7 @@ def _ranked(
     effects: Effects, X: Any, rows: IntArray | None, k: int, *, keep_weights: bool = False
 ) -> tuple[_Top, FloatArray | None]:
     """Rank the columns for rows of the map, by their numbers, or for any rows; return all weights if asked to."""
-    middle = _medians(effects.context.X)
+    middle = medians(effects.context.X)
     tops, weights = [], []
     for part in row_blocks(X.shape[0], max(1, _BLOCK_NUMBERS // max(1, X.shape[1]))):
         block = effects.of_new(X[part]) if rows is None else effects.of_rows(rows[part])
@@ -196,7 +196,7 @@ def _spread(values: Any, rows: IntArray, n: int, key: str) -> Any:
     return lines
 
 
-def _medians(X: Any) -> FloatArray:
+def medians(X: Any) -> FloatArray:
     """Median of each column; missing values do not count."""
     if is_sparse(X):
         columns = X.tocsc()
