@@ -322,7 +322,8 @@ export class Placer {
 
   /** The leaf of a row in each tree, and how far it lies outside on its ways down. */
   private walk(row: Float32Array): [Int32Array, number] {
-    const { a, feature, right } = this;
+    const { feature, right } = this;
+    const { low, high, span } = this.a;
     const found = new Int32Array(this.roots.length);
     let total = 0;
     for (let t = 0; t < found.length; t++) {
@@ -332,10 +333,10 @@ export class Placer {
         const x = row[feature[node]];
         const [l, r] = [node + 1, right[node]];
         const next = this.goesLeft(node, x) ? l : r;
-        const outside = Math.max(a.low[next] - x, x - a.high[next]);
+        const outside = Math.max(low[next] - x, x - high[next]);
         if (outside > 0) {
-          let width = Math.max(a.high[l], a.high[r]) - Math.min(a.low[l], a.low[r]);
-          if (!(width > 0)) width = a.span[feature[node]];
+          let width = Math.max(high[l], high[r]) - Math.min(low[l], low[r]);
+          if (!(width > 0)) width = span[feature[node]];
           largest = Math.max(largest, outside < width ? outside / width : 1);
         }
         node = next;

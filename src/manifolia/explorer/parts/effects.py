@@ -175,7 +175,7 @@ def _by_formula(context: Context) -> Effects | None:
         players = Groups.of(players_of(context))
         n_background = len(background_rows(n, method._fitted_forest.permutation_seed))
         note = (
-            f"A bar is how far the column's value pulls this row over the map, exactly (its Shapley value){_UNIT}; an "
+            f"A bar is the column's Shapley value: exactly how far its value pulls this row over the map{_UNIT}; an "
             f"arrow says where to. All pulls add up to the way to this row from where its trees would put "
             f"{n_background} other rows on average. What each tree counts for the row is held fixed."
         )
