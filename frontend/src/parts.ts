@@ -193,6 +193,54 @@ export interface StreamPart {
   columns?: { class?: number };
 }
 
+/** How a page with trees prepares rows, and what leaves hold. */
+export interface PlacerPart {
+  /** Why the page cannot place rows, and who can. */
+  refused?: string;
+  trees: number;
+  of: number;
+  d: number;
+  cuts: number[];
+  level: number | null;
+  title: string;
+  note: string;
+  players: string[];
+  medians: (number | null)[];
+  axes: number;
+  spread: number;
+  background: number;
+  prepare: {
+    plain: boolean;
+    names?: string[];
+    columns?: {
+      name: string;
+      role: string;
+      levels: string[];
+      pooled: string[];
+      fill: number;
+      gaps: boolean;
+      start: number;
+      mark: number;
+    }[];
+    known?: string[];
+    hidden?: string[];
+    keep?: boolean;
+    center?: number[] | null;
+    scale?: number[] | null;
+  };
+  classes: string[][];
+  targets: string[];
+  far: string;
+  differs: string;
+  kind: "votes" | "numbers" | "mean";
+  c: number;
+  cut?: number;
+  labels_of?: number;
+  n?: number;
+  power?: number;
+  outputs?: number;
+}
+
 export type Plain = string | number | boolean | null;
 export type Row = Record<string, Plain>;
 
