@@ -22,6 +22,8 @@ WRONG = {
     "--exclude": (("Agee",), "--exclude: there is no column 'Agee'"),
     "--groups": (("Shp",), "--groups: there is no column 'Shp'. Did you mean 'Ship'?"),
     "--key": (("Ship",), "--key: 'Ship' cannot name the rows: 'Titanic' stands in 240 of them."),
+    "--near": (("no such run",), "there is no folder no such run."),
+    "--near-strength": (("-1",), "--near-strength must be at least 0, got -1.0."),
     "--role": (("Age=categoric",), "--role: the role of 'Age' must be one of"),
     "--set": (("n_tree=5",), "--set: guided-map has no parameter 'n_tree'. Did you mean 'n_trees'?"),
     "--seed": (("-1",), "--seed must be at least 0, got -1."),
