@@ -324,7 +324,9 @@ def main(arguments=None):
     text = "\n\n".join("\n".join(part) for part in parts)
     if options.out is not None:
         told = f"Made by `python -m reproduce.living_maps.run` ({made})."
-        options.out.write_text(f"# Maps that live: results\n\n{told}\n\n{text}\n", encoding="utf-8")
+        remarks = pathlib.Path(__file__).with_name("remarks.md").read_text(encoding="utf-8").strip()
+        page = f"# Maps that live: results\n\n{told}\n\n{remarks}\n\n{text}\n"
+        options.out.write_text(page, encoding="utf-8")
     return text
 
 
