@@ -51,6 +51,11 @@ def read(name):
         from sklearn.datasets import load_digits
 
         return load_digits(return_X_y=True)
+    if name == "made":  # 1,500 rows of 12 columns that come from 4 hidden ones, one of them rounded and one of 0 and 1
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(1500, 4)) @ rng.normal(size=(4, 12)) + rng.normal(size=(1500, 12))
+        X[:, 3], X[:, 4] = np.round(X[:, 3]), X[:, 4] > 0
+        return X, (X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=1500) > 0).astype(int)
     if name == "pbmc":
         data = datasets.load("scrna_pbmc3k")
         counts = data.data.toarray() if hasattr(data.data, "toarray") else np.asarray(data.data)
@@ -235,7 +240,7 @@ def page_plants(kept, options):
 
 def page_drift(kept, options):
     lines = []
-    for name in (one for one in options.sets if one in ("digits", "vehicle", "wine")):
+    for name in ("made", *(one for one in options.sets if one in ("digits", "vehicle", "wine"))):
         found = gather(kept, options, f"drift-{name}", options.plants, lambda seed, name=name: batches(name, seed))
         if not found:
             continue

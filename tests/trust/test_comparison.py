@@ -41,7 +41,7 @@ def test_a_map_that_is_held_another_way_is_the_same(rng):
     assert "0.00 local radii" in mf.compare(a, a).findings[0].text
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("word", WORDS)
 def test_a_planted_change_is_said_and_nothing_else(word, seed):
     rng = np.random.default_rng(seed)
