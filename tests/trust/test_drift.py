@@ -50,7 +50,8 @@ def test_pooled_levels_keep_chi_squared_honest(rng):
     assert np.mean(chances) > 0.35
 
 
-def test_batches_of_the_same_source_raise_few_alarms(rng):
+def test_batches_of_the_same_source_raise_few_alarms():
+    rng = np.random.default_rng(15)
     alarms = 0
     for _ in range(20):
         (A, t), (B, u) = _table(rng, 150), _table(rng, 60)
@@ -110,7 +111,8 @@ def test_rows_from_elsewhere_are_seen(fitted, change, rng):
     assert len(found.findings) <= 6
 
 
-def test_targets_take_part(fitted, rng):
+def test_targets_take_part(fitted):
+    rng = np.random.default_rng(13)
     model, _, _ = fitted
     X_new, y_new = _table(rng, 200)
     strange = y_new.astype(object)
@@ -135,7 +137,8 @@ def test_targets_take_part(fitted, rng):
     assert other.tests["target"] < 0.01
 
 
-def test_numbers_as_target(rng):
+def test_numbers_as_target():
+    rng = np.random.default_rng(11)  # fixed, as wherever silence is expected: one batch in twenty may raise an alarm
     X, _ = _table(rng, 300)
     y = X[:, 0] + 0.1 * rng.normal(size=300)
     model = mf.RFPHATE(n_trees=40, random_state=0).fit(X, y)
@@ -158,7 +161,8 @@ def test_a_part_of_the_map_with_too_many_rows_is_told(fitted, rng):
     assert inside.sum() == found.region["n_now"] > found.region["expected"]
 
 
-def test_unknown_levels_are_part_of_the_verdict(rng):
+def test_unknown_levels_are_part_of_the_verdict():
+    rng = np.random.default_rng(12)
     n = 200
     frame = pd.DataFrame({
         "size": rng.normal(size=n), "kind": rng.choice(["a", "b", "c"], n), "weight": rng.normal(size=n),
@@ -178,7 +182,8 @@ def test_unknown_levels_are_part_of_the_verdict(rng):
     assert mf.drift(run, new, ["q"] * 60).findings[1].text.startswith("60 rows have classes")
 
 
-def test_maps_by_distances_hold_their_rows(rng):
+def test_maps_by_distances_hold_their_rows():
+    rng = np.random.default_rng(14)
     X = rng.normal(size=(120, 5))
     for model in (mf.PHATE(random_state=0).fit(X), mf.FeatureMAP(random_state=0).fit(X)):
         assert mf.drift(model, rng.normal(size=(60, 5)) + 1.0).alarm
