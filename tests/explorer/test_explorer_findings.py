@@ -101,22 +101,22 @@ def test_neighbours_of_a_class_are_counted():
 def test_classes_are_judged_beside_the_forest_by_one_measure():
     y = np.array(list("aaaabbbb"), dtype=object)
     text = neighbour_finding(8, "kind", learned=Learned(0.75, -0.1, classes=True), y=y, scores={}).text
-    assert "vote of its 7 nearest rows in the map 65% of the rows" in text
+    assert "By vote, the 7 nearest rows in the map are right about the kind of 65% of the rows" in text
     assert "most frequent: 50%" in text
     assert "right about 75%" in text
     few = "8 rows are of classes with at most 4 rows: never a majority of 7."
-    assert text.endswith(f"The map shows less than was learned, but {few}")
+    assert text.endswith(f"The map shows less than the forest learned, but {few}")
     text = neighbour_finding(8, "kind", learned=Learned(0.75, 0.2, classes=True), y=y, scores={}).text
     assert "95% of the rows" in text
-    assert "shows more than was learned, which may be chance" in text  # of eight rows
+    assert "shows more than the forest learned, which may be chance" in text  # of eight rows
     many = np.repeat(y, 100)
     text = neighbour_finding(800, "kind", learned=Learned(0.75, 0.2, classes=True), y=many, scores={}).text
-    assert "shows more than was learned, which is not earned" in text
-    for excess, told in ((-0.29, "less"), (-0.011, "about as much as"), (0.004, "about as much as")):
+    assert "shows more than the forest learned, which is not earned" in text
+    for excess, told in ((-0.29, "less than"), (-0.011, "about as much as"), (0.004, "about as much as")):
         text = neighbour_finding(800, "kind", learned=Learned(0.75, excess, classes=True), y=many, scores={}).text
-        assert text.endswith(f"The map shows {told} was learned.".replace("less was", "less than was"))
+        assert text.endswith(f"The map shows {told} the forest learned.")
     text = neighbour_finding(800, "kind", learned=Learned(0.4, 0.1, classes=True), y=many, scores={}).text
-    assert "shows more than was learned, which may be chance" in text  # no better than guessing
+    assert "shows more than the forest learned, which may be chance" in text  # no better than guessing
 
 
 def test_a_class_that_no_vote_can_be_won_for_is_said_where_it_counts():
@@ -124,9 +124,9 @@ def test_a_class_that_no_vote_can_be_won_for_is_said_where_it_counts():
     y = np.repeat(np.array(["a", "b", "rare"], dtype=object), [50, 44, 6])
     told = ", but 6 rows are of classes with at most 6 rows: never a majority of 10."
     text = neighbour_finding(100, "kind", learned=Learned(0.9, -0.06, classes=True), y=y, scores={}).text
-    assert text.endswith(f"The map shows less than was learned{told}")
+    assert text.endswith(f"The map shows less than the forest learned{told}")
     text = neighbour_finding(100, "kind", learned=Learned(0.9, -0.3, classes=True), y=y, scores={}).text
-    assert text.endswith("The map shows less than was learned.")
+    assert text.endswith("The map shows less than the forest learned.")
 
 
 def test_what_would_show_more_is_named_with_its_figures_or_said_not_to_be_known():
@@ -350,7 +350,7 @@ def test_neighbours_of_the_own_group_have_no_share():
         6, "y", learned=Learned(0.5, 0.1, classes=True, together=Together(groups, "patient", "patients")), y=y,
         scores={},
     ).text  # fmt: skip
-    assert "its 3 nearest rows of other patients" in text
+    assert "the 3 nearest rows of other patients" in text
     assert "of rows of patients it was not trained on" in text
 
 

@@ -292,7 +292,7 @@ def test_a_map_coloured_by_something_else_is_not_judged_by_it(tmp_path, forest_m
         assert "than the forest would guess" not in said
         assert "no better than chance" not in said
     own, _ = read_page(mf.explore(model, X, y.astype(float), tmp_path / "map.html", force=True))
-    assert any("vote of its 10 nearest" in finding["text"] for finding in own["findings"])
+    assert any("By vote, the 10 nearest" in finding["text"] for finding in own["findings"])
     numbers = mf.RFPHATE(n_trees=30, random_state=0).fit(X, X["signal"])
     meta, _ = read_page(mf.explore(numbers, X, np.where(y == 1, "ill", "well"), tmp_path / "map.html", force=True))
     assert meta["findings"]

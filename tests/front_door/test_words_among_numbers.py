@@ -108,6 +108,13 @@ def test_columns_with_most_gaps_come_first():
     )
 
 
+def test_levels_that_differ_in_capital_letters_are_named():
+    drugs = np.resize(["Ibuprofen", "ibuprofen", "none"], N)
+    notes = TablePreparer().fit(pd.DataFrame({"drug": drugs, "kind": np.resize(["a", "b"], N)})).notes_
+    told = "Levels that differ only in capital letters are different ones: 'drug' ('Ibuprofen' and 'ibuprofen')."
+    assert told in notes
+
+
 def test_na_is_near_na_values():
     with pytest.raises(ValueError, match=r"parameter 'na'\. Did you mean 'na_values'\?"):
         mf.map(patients("."), na="-")

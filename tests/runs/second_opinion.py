@@ -400,8 +400,8 @@ class Opinion:
              r"shown to matter, and groups in the map need not mean anything for (.+)\.", self._no_better),
             (r"No column matters for (.+) by more than chance: be careful with what the map seems to show\.",
              self._none),
-            (r"By the vote of its (\d+) nearest (rows|labelled rows) in the map (\d+%) of the (rows|labelled rows) get "
-             r"their own (.+) \(always guessing the most frequent: (\d+%)\); (.+) is right about (\d+%) of rows "
+            (r"By vote, the (\d+) nearest (rows|labelled rows) in the map are right about the (.+) of (\d+%) of the "
+             r"(rows|labelled rows) \(always guessing the most frequent: (\d+%)\); (.+) is right about (\d+%) of rows "
              r"it was not trained on(?:, the forest about (\d+%))?\. The map shows (.+)\.", self._vote),
             (r"What would show more, tried on this table with the same forest: with (.+) the (\d+) nearest "
              r"(rows|labelled rows) in the map (are right about|explain) (\d+%) (of the .+) instead of (\d+%)\.",
@@ -554,7 +554,7 @@ class Opinion:
         assert purpose == self._purpose()
         assert self.made.learnable is not True
 
-    def _vote(self, k, near, shown, again, name, blind, knower, learned, forest, judged):
+    def _vote(self, k, near, name, shown, again, blind, knower, learned, forest, judged):
         self._known_by(knower, forest)
         assert (int(k), name, near) == (min(10, self.known.sum() - 1), self.name, again)
         assert near == ("rows" if self.known.all() else "labelled rows")
@@ -563,7 +563,7 @@ class Opinion:
         assert abs(percent(learned) - self.learned) < POINT + 2 / self.n  # votes that are even
         excess, earned = self.shown - self.learned, max(self.learned, self.blind)
         told = re.fullmatch(
-            r"about as much as was learned|(less|more) than was learned"
+            rf"about as much as {knower} learned|(less|more) than {knower} learned"
             r"(?:, which (is not earned|may be chance)|, but (\d+) rows? (?:is|are) of classes with at most (\d+) "
             r"(?:rows|labelled rows): never a majority of (\d+))?", judged,
         )  # fmt: skip

@@ -222,7 +222,7 @@ def check_transform(opinion, folder, tmp_path):
         matters = re.match(
             r"(\d+) rows? ha\w+ (?:a level|levels) of '(.+)' that fit did not see\. .* carries (\d+%)", note
         )
-        some = re.match(r"([\d,]+) of ([\d,]+) rows have values of '(.+)' that fit did not see: ", note)
+        some = re.match(r"([\d,]+) of ([\d,]+) rows (?:have values|has a value) of '(.+)' that fit did not see: ", note)
         filled = re.match(r"Missing values in columns that were complete at fit are filled .*: (.+)\.", note)
         if matters:
             assert int(matters[1]) == unseen[matters[2]].sum()

@@ -219,7 +219,7 @@ def test_unknown_levels(frame):
     sizes = frame.assign(size=["s", "m", "l", "xl", "s", "s"])
     with pytest.warns(ManifoliaWarning) as caught:
         out = preparer.transform(sizes)
-    assert any("values of 'size' that fit did not see: 'xl'; each counts as missing" in str(w.message) for w in caught)
+    assert any("value of 'size' that fit did not see: 'xl'; each counts as missing" in str(w.message) for w in caught)
     assert out[:, 5].tolist() == [0, 1, 2, 1, 0, 0]
 
 
@@ -494,7 +494,7 @@ def test_titanic(titanic, tmp_path):
         out = preparer.transform(odd)
     texts = " ".join(str(warning.message) for warning in caught)
     assert "lacks 1 of the 9 columns that the model uses: 'Fare'" in texts
-    assert "1 of 91 rows have values of 'Embarked' that fit did not see: 'X'" in texts
+    assert "1 of 91 rows has a value of 'Embarked' that fit did not see: 'X'" in texts
     assert len(forest.predict(out)) == 91
     again = preparer.transform(titanic.drop(columns="Survived")[800:])
     assert again.tobytes() == preparer.transform(new).tobytes()  # from Parquet as from CSV

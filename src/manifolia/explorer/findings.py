@@ -307,19 +307,20 @@ def neighbour_finding(
         k, near = min(K_ASKED, n_others(len(labels), groups)), "rows" if known.all() else "labelled rows"
         blind = blind_score(labels, classification=True)
         n_few = int((~can_win(labels)).sum())
-        judged = "about as much as was learned"
+        than = f"{learned.knower} learned"
+        judged = f"about as much as {than}"
         if learned.excess < -_ALIKE:
-            judged = "less than was learned"
+            judged = f"less than {than}"
             if n_few >= -_PARTLY * learned.excess * len(labels):
                 rows = "row is" if n_few == 1 else "rows are"
                 judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
         elif learned.excess > _ALIKE:
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
-            judged = f"more than was learned, which {'is not earned' if unearned else 'may be chance'}"
+            judged = f"more than {than}, which {'is not earned' if unearned else 'may be chance'}"
         return Finding(
-            f"By the vote of its {k} nearest {near}{learned.others} in the map {percent(shown)} of the {near} get "
-            f"their own {target} (always guessing the most frequent: {blind:.0%}); {learned.knower} is right about "
-            f"{percent(earned)} of {learned.unseen}{learned.beside}. The map shows {judged}."
+            f"By vote, the {k} nearest {near}{learned.others} in the map are right about the {target} of "
+            f"{percent(shown)} of the {near} (always guessing the most frequent: {blind:.0%}); {learned.knower} is "
+            f"right about {percent(earned)} of {learned.unseen}{learned.beside}. The map shows {judged}."
         )
     if learned.classes:
         return Finding(

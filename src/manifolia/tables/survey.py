@@ -284,6 +284,12 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
         "Less frequent levels share the column 'other'",
         lambda i: f"{len(columns.plans[i].pooled):,} of {n_levels[i]:,} levels",
     )
+    twice = {i: _spelt_twice([*plan.levels, *plan.pooled]) for i, plan in columns.plans.items()}
+    tell(
+        lambda i: columns.roles[i] == "categorical" and bool(twice[i]),
+        "Levels that differ only in capital letters are different ones",
+        lambda i: twice[i],
+    )
     tell(has("ordered"), "Levels in order, as 0, 1, 2, …", lambda i: " < ".join(_ends(columns.plans[i].levels)))
     tell(
         has("date"),
@@ -332,6 +338,16 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
             "Numbers are standardised to mean 0 and standard deviation 1; columns of 0 and 1 for levels are not."
         )
     return notes
+
+
+def _spelt_twice(levels: Sequence[str]) -> str:
+    """Name two levels that differ only in capital letters; nothing if there are none."""
+    known: dict[str, str] = {}
+    for level in levels:
+        first = known.setdefault(level.casefold(), level)
+        if first != level:
+            return f"{first!r} and {level!r}"
+    return ""
 
 
 def _ends(levels: Sequence[str], limit: int = 5) -> list[str]:
