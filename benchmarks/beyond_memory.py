@@ -157,7 +157,7 @@ def main():
         steps = [
             ("survey", folder, asked.fit_rows),
             ("make_map", folder, out, asked.fit_rows, asked.trees),
-            ("rates", folder, out, 400_000),
+            ("rates", folder, out, min(asked.rows, 400_000)),
             *([("compare", folder, out, asked.trees)] if asked.all else []),
         ]
         for name, *arguments in steps:

@@ -23,12 +23,14 @@ def row_by_row(method: Method) -> Method:
     """Let a method that answers for each row alone answer lazily for a table that is computed later."""
 
     @functools.wraps(method)
-    def answer(estimator: Any, X: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def answer(estimator: Any, *args: Any, **kwargs: Any) -> Any:
+        X = args[0] if args else kwargs.get("X")
         if not is_lazy(X):
-            return method(estimator, *(() if X is None else (X,)), *args, **kwargs)
+            return method(estimator, *args, **kwargs)
         if method.__name__ == "fit_transform":
-            return estimator.fit(X, *args, **kwargs).transform(X)
-        return _distributed().answer_lazily(estimator, method.__name__, X, args, kwargs)
+            return estimator.fit(*args, **kwargs).transform(X)
+        more = {name: value for name, value in kwargs.items() if name != "X"}
+        return _distributed().answer_lazily(estimator, method.__name__, X, args[1:], more)
 
     return cast(Method, answer)
 

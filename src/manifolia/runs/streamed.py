@@ -54,6 +54,7 @@ PLACED = "placed"  #: The folder in a run with a file for each file of the table
 FIT_ROWS = 100_000
 _SAMPLE = "sample.npz"  # which rows of the table the map was made of
 _MOST_LISTED = 1000  # classes in a report
+_MOST_MB = 7.0  # of the page: with the counts of all rows under its points it has at most 10
 _ON_PAGE = 2  # dimensions of a map under whose points all rows are drawn
 _CONNECT = 10  # seconds that a scheduler has to answer
 _FEWEST = 1000  # rows to make a map of a large table of
@@ -85,6 +86,7 @@ def map_stream(
         )
     check_format(writing.get("table_format", "csv"))
     _check_method(request)
+    request = replace(request, max_mb=min(request.max_mb, _MOST_MB))
     stream = open_stream(source, **request.reading)
     if stream.frames is not None:
         raise TableError(f"a map of a {type(source).__name__} is made in memory: leave fit_rows out.",
