@@ -64,15 +64,6 @@ class DensityReport(NamedTuple):
     gauges: FloatArray  # (n, d, n_components): orthonormal rows v_il
 
 
-def correlations(report: DensityReport | None, n_components: int) -> tuple[FloatArray, float]:
-    """The correlation of every direction, NaN where there is none to tell, and that of the anisotropy."""
-    found = np.full(n_components, np.nan)
-    if report is None:
-        return found, float("nan")
-    found[: report.correlation.size] = report.correlation
-    return found, report.anisotropy
-
-
 class RunningDensity:
     """The term during a descent: its gauges, radii and forces."""
 
