@@ -17,7 +17,7 @@ from manifolia.show import MapDisplay
 
 N_COLUMNS = 5
 SIZES = (1_000, 3_000, 10_000)
-TIMED = tuple(method for method in peers.ALL if method not in ("edges λ = 0.5", "UMAP from PCA"))
+TIMED = tuple(method for method in peers.ALL if method not in ("edges λ = 0.5", "UMAP from PCA", peers.WRITTEN))
 #: Seconds on 50,000 rows that the paper's text gives for its Fig. 14.
 PAPER_SECONDS = {"UMAP": 30, peers.OURS: 150}
 COLORS = ("#D55E00", "#E69F00", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#000000", "#8C6D31", "#7F7F7F")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from reproduce._shared import tallies
+from reproduce._shared import counts
 from reproduce.featuremap import peers
 from reproduce.featuremap.data import COLUMNS, KEYS, LOWER, METHODS, PAPER, REPEATED, SETS
 from reproduce.featuremap.peers import OURS
@@ -19,18 +19,37 @@ BEHIND = {"trust": 0.005, "continuity": 0.02, "knn": 0.005, "shepard": 0.005, "t
 TARGETS = (11, 12)
 
 
+def cells(found):
+    """The cells of Table 1 by the default map and by the paper's own settings; sets that cannot be had are listed."""
+    made = []
+    for setting, method in (("default", OURS), ("as written", peers.WRITTEN)):
+        how = {"setting": setting, "digits": 2, "higher": True}
+        for name, printed in {**PAPER, **(REPEATED if setting == "default" else {})}.items():
+            ours = scored(found, name, method)
+            for key in KEYS:
+                what, theirs = f"Table 1, {name}: {COLUMNS[key]}", printed[key][METHODS.index(OURS)]
+                if ours is None:
+                    told = found.get(f"table-{name}-{method}")
+                    why = "not at hand" if name in REPEATED else "not run" if told is None else told["failed"]
+                    absent = counts.missing if told is None else counts.refused
+                    made.append(absent("FeatureMAP", what, theirs, why, **how))
+                    continue
+                error = None
+                if ours["seeds"] > 1:  # the spread is over all seeds, not an estimate
+                    error = ours["spread"][key] / (ours["seeds"] - 1) ** 0.5
+                more = {"error": error, "seeds": ours["seeds"], "looked_at": setting == "default"}
+                made.append(counts.Cell("FeatureMAP", what, ours=ours[key], theirs=theirs, **how, **more))
+    return made
+
+
 def verdicts(found):
-    """For each set and measure of the default map: ours, the paper's, and who is ahead to two digits."""
-    cells = []
-    for name, printed in PAPER.items():
-        ours = scored(found, name, OURS)
-        if ours is None:
-            continue
-        for key in KEYS:
-            gap = round(ours[key], 2) - printed[key][METHODS.index(OURS)]
-            verdict = "tied" if abs(gap) < 0.005 else "won" if gap > 0 else "lost"
-            cells.append((name, key, ours[key], printed[key][METHODS.index(OURS)], verdict))
-    return cells
+    """For each set and measure of the default map: ours, the paper's, and the outcome."""
+    named = {f"Table 1, {name}: {COLUMNS[key]}": (name, key) for name in PAPER for key in KEYS}
+    return [
+        (*named[one.cell], one.ours, one.theirs, counts.outcome(one))
+        for one in cells(found)
+        if one.setting == "default" and one.ours is not None
+    ]
 
 
 def scored(found, name, method):
@@ -50,18 +69,11 @@ def against(found, method, other="UMAP"):
     return sum(round(a, 2) >= round(b, 2) for a, b in pairs), sum(a >= b for a, b in pairs), len(pairs)
 
 
-def tally(found):
-    """The line at the top of the page."""
-    said = [cell[-1] for cell in verdicts(found)]
-    counts = tallies.tally({word: said.count(word) for word in tallies.WORDS})
-    return f"{counts} of {len(said)} cells of Table 1 that can be compared, at the default settings, to two digits"
-
-
 def label(method):
     """A method's name in tables."""
     named = {OURS: "FeatureMAP, default", "edges": 'FeatureMAP, layout="edges"'}
     named["edges λ = 0.5"] = 'FeatureMAP, layout="edges", λ = 0.5 (the paper\'s)'
-    return named.get(method, f"FeatureMAP, {method}" if "λ" in method else method)
+    return named.get(method, f"FeatureMAP, {method}" if method in peers.SETTINGS else method)
 
 
 def lines(found):

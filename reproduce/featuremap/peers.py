@@ -27,6 +27,16 @@ SETTINGS = {
     "edges": {"layout": "edges"},
     "edges λ = 0.5": {"layout": "edges", "density_weight": 0.5},
 }
+#: The paper's own: the density term along the embedded tangent spaces, its weight, UMAP's start and rounds.
+WRITTEN = "as written"
+SETTINGS[WRITTEN] = {
+    "gauge": "embedded",
+    "density_weight": 0.5,
+    "density_fraction": 0.3,
+    "n_epochs": 500,
+    "init": "spectral",
+    "center": "point",
+}
 #: Methods of other packages, and the package.
 PACKAGES = {
     "UMAP": "umap",

@@ -25,6 +25,7 @@ import platform
 import tempfile
 import time
 
+from reproduce._shared import counts
 from reproduce.featuremap import adversarial, data, figures, gallery, page, peers, table
 
 import manifolia
@@ -36,6 +37,8 @@ def parts(n_rows):
     for seed in range(table.SEEDS):
         for name in data.BY_SIZE:
             for method in peers.ALL:
+                if method == peers.WRITTEN and name not in data.PAPER:
+                    continue  # nothing of the paper stands beside it
                 if seed < table.seeds_of(name, n_rows, method):
                     found[f"map-{name}-{method}-{seed}"] = functools.partial(table.map_part, name, n_rows, method, seed)
     for seed in range(table.SEEDS, table.TEAR_SEEDS) if n_rows is None else ():
@@ -93,7 +96,9 @@ def write(found, out, n_rows):
     lines = [
         "# FeatureMAP: the paper's figures beside ours",
         "",
-        f"{page.tally(found)}. One seed, or means over as many as the table says.",
+        *counts.head(page.cells(found)),
+        "",
+        "One seed, or means over as many as the table says.",
         "",
         f"Made by `reproduce/featuremap/run.py {whole}` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
         f"Python {platform.python_version()}{_versions(found)}. " + _measures(n_rows),
@@ -104,6 +109,7 @@ def write(found, out, n_rows):
         *(["", *adversarial.page(found["fig6"])] if "fig6" in found else []),
     ]
     out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    counts.record(out.parent, "featuremap", page.cells(found))
 
 
 def _measures(n_rows):

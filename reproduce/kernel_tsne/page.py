@@ -51,9 +51,9 @@ All maps of a set have the same training rows, layout and principal components. 
 the distance from a training row to the nearest other one. The mode with perplexity 5 is the default of `KernelTSNE`: on
 all three sets it is more accurate than every mean of kernels, the paper's rule included, and fewer of its points
 coincide; in Q_local it is ahead of them on letter and level with the best of them on MNIST and USPS (within 0.005).
-Perplexity 15 keeps more of the neighbourhoods and is 0.2 to 1.6 points less accurate among test rows. A copy of the
+Perplexity 15 keeps more of the neighbourhoods and is 0.3 to 1.7 points less accurate among test rows. A copy of the
 nearest training row is the most accurate against the training map, for it asks for nothing but that row's class, and
-level with the mode among the test rows of USPS: its points lie on top of each other. Where every row is a centre, least
+behind the mode among test rows: its points lie on top of each other. Where every row is a centre, least
 squares differs from plain means in nothing that matters.
 """,
     "curves": """

@@ -37,7 +37,11 @@ def test_cells_are_won_tied_and_lost_to_two_digits(script):
     found = {"table-mnist-FeatureMAP": ours}
     said = [verdict for *_, verdict in script.page.verdicts(found)]
     assert said == ["tied", "won", "lost", "tied", "tied"]
-    assert script.page.tally(found).startswith("won 1, tied 3, lost 1 of 5 cells")
+    cells = script.page.cells(found)
+    assert script.counts.count(cells, setting="default") == (1, 3, 1)
+    assert all(one.looked_at for one in cells if one.setting == "default" and not one.absent)
+    found["table-mnist-as written"] = {"failed": "MemoryLimitError: too many rows"}
+    assert script.counts.count(script.page.cells(found), setting="as written") == (0, 0, 5)  # refused is lost
 
 
 def test_no_lower_than_umap_is_counted_rounded_and_not(script):
@@ -140,7 +144,7 @@ def test_the_page_of_a_small_run(script, tmp_path):
     assert script.gallery.gallery_part("coil20") is None
     script.write(found, tmp_path / "page.md", None)
     lines = (tmp_path / "page.md").read_text(encoding="utf-8").splitlines()
-    assert lines[2].startswith("won ")
+    assert lines[2].startswith("* default: won ")
     assert "| UMAP | 0.4 (2.5 ×) / 0.2 | 25.0 (2.5 ×) / 20.0 | 1.00 |" in lines
     assert "![MNIST by every method](images/featuremap/fig13_mnist.png)" in lines
     assert {path.name for path in (tmp_path / "images").iterdir()} == {"fig13_mnist.png", "fig14.png"}
@@ -148,6 +152,7 @@ def test_the_page_of_a_small_run(script, tmp_path):
 
 def test_our_maps_are_of_the_settings_they_are_named_for(script, rng):
     X = rng.normal(size=(120, 4)).astype(np.float32) + 8.0 * (np.arange(120) % 3)[:, None]
-    default, without, edges, paper = (script.peers.timed(name, X)[-1] for name in script.peers.SETTINGS)
-    assert [one.layout_ for one in (default, without, edges, paper)] == ["grid", "grid", "edges", "edges"]
-    assert (without.density_weight, paper.density_weight) == (0.0, 0.5)
+    models = [script.peers.timed(name, X)[-1] for name in script.peers.SETTINGS]
+    assert [one.layout_ for one in models] == ["grid", "grid", "edges", "edges", "edges"]
+    assert [one.density_weight for one in models[1:]] == [0.0, 0.03, 0.5, 0.5]
+    assert models[-1].gauge == "embedded"
