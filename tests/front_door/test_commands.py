@@ -82,7 +82,7 @@ ON_A_RUN = [
     ("a file as run", "transform ship.csv new.csv", "ship.csv is not a manifolia run"),
     ("rows that are not there", "transform run nowhere.csv", "there is no file nowhere.csv"),
     ("no rows", "transform run none.csv", "none.csv has a header and no rows"),
-    ("other columns", "transform run other.csv", "the table lacks 5 of the 5 columns that the model uses"),
+    ("other columns", "transform run other.csv", "the table lacks all the 5 columns that the model uses"),
     ("a file that is there", "transform run new.csv -o ship.csv", "ship.csv is there already"),
     ("a format that is not there", "transform run new.csv -o x.foo", "not known by its suffix '.foo'"),
     ("a folder that is not there", "transform run new.csv -o no/x.csv", "the folder no does not exist"),

@@ -76,7 +76,7 @@ def test_what_is_said_of_a_messy_table(case, tmp_path):
 
 
 def test_a_map_of_lists_in_python():
-    told = r"column 'tags' holds a list in row 1 .*leave it out with exclude=\['tags'\]\."
+    told = r"column 'tags' holds a list in row 0 .*leave it out with exclude=\['tags'\]\."
     with pytest.raises(TableError, match=told):
         mf.map(with_lists(), "grade", **QUICK)
     for left_out in ({"exclude": "tags"}, {"roles": {"tags": "drop"}}):
@@ -107,7 +107,7 @@ def test_a_wrong_sheet_is_named(tmp_path):
     pytest.importorskip("openpyxl")
     says = ("runs.xlsx has 2 rows; a map needs at least 5. runs.xlsx: the sheet 'Readme' was read; there are also "
             "'Runs'. Pass --sheet NAME for another one.")  # fmt: skip
-    run_case(Case("sheet", as_book, "", says, 1, "runs.xlsx"), tmp_path)
+    run_case(Case("sheet", as_book, "-t about", says, 1, "runs.xlsx"), tmp_path)
     assert mf.map(tmp_path / "runs.xlsx", "grade", sheet="Runs", **QUICK).report["data"]["rows"] == N
 
 

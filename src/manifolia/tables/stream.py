@@ -161,7 +161,7 @@ _STREAMED = "These can be: Parquet (.parquet), Arrow (.arrow, .feather) and deli
 
 def is_folder(source: Any) -> bool:
     """Tell whether a source is a folder, which is read as a stream."""
-    return isinstance(source, str | os.PathLike) and Path(source).expanduser().is_dir()
+    return isinstance(source, str | os.PathLike) and bool(str(source)) and Path(source).expanduser().is_dir()
 
 
 def check_columns(file: str, names: list[str], columns: list[str], first: str) -> None:
