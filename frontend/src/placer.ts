@@ -71,16 +71,14 @@ export function readTable(text: string): Table {
   const [names, ...rows] = kept;
   rows.forEach((cells, i) => {
     if (cells.length !== names.length)
-      throw new Error(
-        `row ${i + 1} (counting from 1) has ${cells.length} values and there are ${names.length} columns.`,
-      );
+      throw new Error(`row ${i} (counting from 0) has ${cells.length} values and there are ${names.length} columns.`);
   });
   const read = (cell: string): string | null => (MISSING.has(cell.trim()) ? null : cell.trim());
   return { names: names.map((name) => name.trim()), rows: rows.map((cells) => cells.map(read)) };
 }
 
 const comma = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
-const rowPlace = (i: number): string => `row ${comma(i + 1)} (counting from 1)`;
+const rowPlace = (i: number): string => `row ${comma(i)} (counting from 0)`;
 /** A text as Python writes it in a message. */
 const quoted = (text: string): string =>
   text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
@@ -98,7 +96,7 @@ function numbers(cells: (string | null)[], name: string, wrong: string[]): Float
     if (cell === null) continue;
     if (!NUMBER.test(cell)) {
       const hint = /^[+-]?\d+,\d+$/.test(cell) ? "Write numbers with a point." : "Correct the cell, or leave it empty.";
-      wrong.push(`column ${quoted(name)} holds numbers, and ${rowPlace(i)} has ${quoted(cell)}. ${hint}`);
+      wrong.push(`column ${quoted(name)} should hold numbers, and ${rowPlace(i)} has ${quoted(cell)}. ${hint}`);
       break;
     }
     found[i] = Number(cell);
@@ -140,7 +138,8 @@ export function prepare(part: PlacerPart, table: Table, notes: string[]): Float3
   const aside = new Set([...how.known!, ...how.hidden!]);
   const extra = table.names.filter((name) => !aside.has(name)).map(quoted);
   if (absent.length) {
-    const text = `${comma(absent.length)} of the ${comma(used.length)} columns that the model uses: ${listing(absent)}`;
+    const of = absent.length === used.length ? "all" : `${comma(absent.length)} of`;
+    const text = `${of} the ${comma(used.length)} columns that the model uses: ${listing(absent)}`;
     if (2 * absent.length > used.length)
       throw new Error(`the table lacks ${text}. At least half of them must be there.`);
     notes.push(`The table lacks ${text}; each counts as missing.`);
@@ -189,7 +188,7 @@ function booleans(cells: (string | null)[], name: string, wrong: string[]): Floa
     else if (NUMBER.test(cell) && (Number(cell) === 0 || Number(cell) === 1)) found[i] = Number(cell);
     else {
       wrong.push(
-        `column ${quoted(name)} holds true or false, and ${rowPlace(i)} has ${quoted(cells[i]!)}. Write true or false, yes or no, 1 or 0.`,
+        `column ${quoted(name)} should hold true or false, and ${rowPlace(i)} has ${quoted(cells[i]!)}. Write true or false, yes or no, 1 or 0.`,
       );
       break;
     }
@@ -220,7 +219,7 @@ function codes(
   if (unknown) {
     const what = role === "categorical" ? "no level" : "missing";
     notes.push(
-      `${comma(unknown)} of ${comma(cells.length)} rows have values of ${quoted(name)} that fit did not see: ${listing([...strange].sort().map(quoted))}; each counts as ${what}.`,
+      `${comma(unknown)} of ${comma(cells.length)} rows ${unknown === 1 ? "has a value" : "have values"} of ${quoted(name)} that fit did not see: ${listing([...strange].sort().map(quoted))}; each counts as ${what}.`,
     );
   }
   return found;

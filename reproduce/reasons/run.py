@@ -6,9 +6,10 @@ A guided map with 100 trees is fitted on seven tenths of the rows. Each of up to
 four measures, for its place and for the vote on its class: the length of the Shapley value (for votes: its value);
 how far the row moves with four other values of the column, from low to high, on average (for votes: how much the vote
 falls); the slope between half a standard deviation less and more of the column; and a random order. Then the first
-columns of each ranking take the values of 20 background rows, and the curve is how far the row moves (in units of the
-map's spread), or how far the vote falls, on average over those rows. A line of the tables is the mean over the curve at
-a tenth, two tenths … all columns: larger is better, and at the end of the curve all are equal.
+columns of each ranking take the values of 20 background rows, which are not those that Shapley values were computed
+against, and the curve is how far the row moves (in units of the map's spread), or how far the vote falls, on average
+over those rows. A line of the tables is the mean over the curve at a tenth, two tenths … all columns: larger is better,
+and at the end of the curve all are equal.
 """
 
 from __future__ import annotations
@@ -118,8 +119,9 @@ def main() -> None:
             train, test, labels, _ = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
             model = mf.GuidedMap(n_trees=_TREES, random_state=seed).fit(train, labels)
             rows = test[rng.permutation(len(test))[:_ROWS]]
-            background = train[rng.permutation(len(train))[:_BACKGROUND]]
-            scores = rankings(model, rows, train, background, rng)
+            drawn = rng.permutation(len(train))  # values are judged by other rows than they were computed against
+            background, others = train[drawn[:_BACKGROUND]], train[drawn[_BACKGROUND : 2 * _BACKGROUND]]
+            scores = rankings(model, rows, train, others, rng)
             for what in ("place", "vote"):
                 line = {one: curve(model, rows, background, scores[what][one], what) for one in MEASURES}
                 found.setdefault((what, name), []).append(line)
