@@ -25,7 +25,8 @@ ROUNDS = 3
 def run(arguments, folder, environment):
     """Seconds of the clock and of the processor that a command takes."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run([sys.executable, "-m", "manifolia", *arguments], cwd=folder, env=environment, capture_output=True, check=False)
+    command = [sys.executable, "-m", "manifolia", *arguments]
+    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

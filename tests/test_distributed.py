@@ -60,8 +60,7 @@ def test_a_supervised_map_and_its_importances(client, wine):
     np.testing.assert_array_equal(there.embedding_, here.embedding_)
     np.testing.assert_array_equal(there.feature_importances_, here.feature_importances_)
     np.testing.assert_array_equal(there.transform(X[:5] + 0.1), here.transform(X[:5] + 0.1))
-    assert any("tree" in name for name in tasks)  # joblib's, for the forest
-    assert any(name.startswith("_run") for name in tasks)  # ours, for proximities
+    assert sum(name.startswith("_run") for name in tasks) > 2  # for the trees and for proximities
 
 
 def test_importances_are_computed_on_the_cluster_when_asked_for_there(client, wine):

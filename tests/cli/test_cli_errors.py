@@ -40,7 +40,7 @@ WRONG = {
 #: Options whose value click checks, that take any text, or that set no parameter.
 FREE = {
     "--out", "--title", "--importance", "--keep-rows", "--explain", "--format", "--force", "--na", "--json", "--quiet",
-    "--debug", "--escape-formulas", "--guide", "--fail-on",
+    "--fit-rows", "--scheduler", "--debug", "--escape-formulas", "--guide", "--fail-on",
 }  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_what_a_remedy_names_is_written_as_an_option():
     )
     with click.Context(main.commands["map"]):
         assert in_options(message) == (
-            "write --decimal ,, --na n/a --na ?, --sep, --role size=low<high or max_iter=5: decimal=','"
+            "write --decimal ,, --na n/a --na '?', --sep, --role 'size=low<high' or max_iter=5: decimal=','"
         )
         assert sentence(TableError(message)).startswith("write --decimal ,")
 

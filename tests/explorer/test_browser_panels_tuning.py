@@ -40,6 +40,7 @@ def study_by_hand() -> dict[str, Any]:
         "flat": False,
         "r2": 0.8,
         "n_runs": 6,
+        "n_rows": 20,
         "stopped": "",
         "aggregate": "mean",
         "pareto": None,

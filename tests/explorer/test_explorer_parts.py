@@ -234,7 +234,7 @@ def test_a_category_counts_as_one_column_and_new_rows_of_a_run_are_told_alike():
         "features"
     ]
     assert "auc_r_nx" not in [line["name"] for line in meta["parts"]["quality"]["lines"]]
-    placed = place_new(run.context, read(frame[100:]), run.report)
+    placed = place_new(run.context, read(frame[100:]), run.report, run.coordinates)
     page = with_new_rows(run.payload, placed.new)
     assert page.meta["n_new"] == 30
     assert (page.arrays["reasons.feature"].reshape(130, -1)[100:, 0] != NO_FEATURE).all()

@@ -152,7 +152,7 @@ def test_new_rows_of_a_run_that_was_stored_have_the_votes_of_all_trees_or_of_the
     run = make_run(read(frame[:100]), Request(("kind",), "guided-map", guide=guide, **fast))
     write_run(run, tmp_path / "run")
     stored = open_run(tmp_path / "run")
-    placed = place_new(stored.page_context(), read(frame[100:]), stored.report)
+    placed = place_new(stored.page_context(), read(frame[100:]), stored.report, stored.coordinates)
     page = with_new_rows(stored.payload, placed.new)
     told = votes_on(page.meta, page.arrays)
     assert told[:100] == votes_on(run.payload.meta, run.payload.arrays)

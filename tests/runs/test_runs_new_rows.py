@@ -21,7 +21,7 @@ def fast(frame, target, **options):
 def place(found, frame):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        placed = place_new(found.context, read(frame), found.report)
+        placed = place_new(found.context, read(frame), found.report, found.coordinates)
     return placed, [str(warning.message) for warning in caught]
 
 

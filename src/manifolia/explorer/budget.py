@@ -14,7 +14,7 @@ from manifolia.explorer.columns import Encoded, quantize, some_names
 from manifolia.explorer.parts.part import Part
 
 #: What the script, the style and the frame of a page take, at most.
-_FRAME_BYTES = 172_000
+_FRAME_BYTES = 182_000
 #: Share of a page that is too large which its parts may keep; the columns have the rest.
 _PARTS_SHARE = 0.6
 #: What goes first when parts take too much: a part, how many entries a row keeps (0: none), and what to call it.

@@ -177,6 +177,7 @@ def _reads_as_written(value: object, way: str) -> bool:
 
 
 def numbers_note(values: list[Any], sign: str) -> str:
+    """Say how the numbers of a column of texts are written."""
     if not sign:
         return "text that reads as numbers"
     own = sign.partition("|")[0]
