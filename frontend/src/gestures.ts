@@ -19,6 +19,7 @@ export function listen(map: MapView): void {
   const pointers = new Map<number, { x: number; y: number }>();
   let pressed: { x: number; y: number; moved: boolean } | null = null;
   let outline: Outline | null = null;
+  let opens = false; // a tap that opens the panel
 
   const local = (event: MouseEvent): [number, number] => {
     const { left, top } = over.getBoundingClientRect();
@@ -80,6 +81,7 @@ export function listen(map: MapView): void {
     } else if (pressed && !pressed.moved && !pointers.size) {
       const gap = map.bridge(...local(event));
       const found = gap >= 0 ? -1 : map.pick(...local(event));
+      opens = found >= 0;
       if (gap >= 0) store.set({ gap });
       else store.set(found >= 0 ? { pinned: found, panel: "row" } : { pinned: -1 });
     }
@@ -87,6 +89,15 @@ export function listen(map: MapView): void {
     if (!pointers.size) pressed = null;
   });
 
+  // The browser makes a click of a tap, and it would hit what the panel has put under the finger.
+  over.addEventListener(
+    "touchend",
+    (event) => {
+      if (opens) event.preventDefault();
+      opens = false;
+    },
+    { passive: false },
+  );
   over.addEventListener("pointercancel", (event) => {
     pointers.delete(event.pointerId);
     pressed = null;
