@@ -56,7 +56,7 @@ def test_another_coding_of_the_target_is_said_and_not_scored(ship):
     assert placed.accuracy == right
     said_by = f"The predictions of {ship.model[-1].guide_name_}"
     assert ship.context.card.knower == ship.model[-1].guide_name_ != "forest"
-    assert placed.compared.startswith(f"{said_by} are right about {right:.1%} of the 30 rows")
+    assert placed.compared.startswith(f"{said_by} are right about {round(30 * right)} of the 30 rows")
     for other in (new["Survived"].astype(float), new["Survived"].astype(str)):
         assert place(ship, new.assign(Survived=other))[0].accuracy == right
     new["Survived"] = [2, 2, None, *new["Survived"][3:]]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from manifolia import registry
-from manifolia._core.files import draft
+from manifolia._core.files import clear_stages, draft
 from manifolia._core.messages import Message
 from manifolia._core.optional import import_extra
 from manifolia._core.parallel import threads
@@ -108,6 +108,8 @@ def map_stream(
                 begin_folder(place / PLACED, header)
 
             write_run(run, out, more=begin, **writing)
+        else:
+            clear_stages(folder)  # of an earlier call that was killed just after the run had come to its place
         run = open_run(folder)
         placing = _placing(run, folder, request, writing)
         place_in_folder(
