@@ -784,7 +784,8 @@ def test_parameters_are_left_alone():
     forest = RandomForestClassifier(20)
     generator = np.random.default_rng(0)
     options = {
-        "n_components": 3, "proximity": "oob", "forest": forest, "n_trees": 7, "task": "auto", "t": "auto", "t_rule": "chord",
+        "n_components": 3, "proximity": "oob", "forest": forest, "n_trees": 7, "task": "auto", "t": "auto",
+        "t_rule": "chord",
         "damping": 0.8, "potential": "sqrt", "mds": "classic", "sharpness": 2, "placing": "layout",
         "n_landmarks": "auto", "random_state": generator, "n_jobs": None, "verbose": False, "callback": None,
     }  # fmt: skip

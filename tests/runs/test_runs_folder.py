@@ -32,7 +32,8 @@ def test_what_is_written_is_read_back(run, tmp_path):
     np.testing.assert_array_equal(opened.rows, run.rows)
     assert opened.payload.meta == run.payload.meta
     table = read(passengers(10, seed=3))
-    one, two = (place_new(context, table, run.report, run.coordinates) for context in (run.context, folder.context_for(opened)))
+    contexts = run.context, folder.context_for(opened)
+    one, two = (place_new(context, table, run.report, run.coordinates) for context in contexts)
     assert one.Y.tobytes() == two.Y.tobytes()
     pd.testing.assert_frame_equal(one.frame, two.frame)
 
