@@ -522,7 +522,7 @@ def movement():
         trust = [trustworthiness(X, Y, 7, sample=min(1500, len(X) - 1), random_state=0) for Y in maps.values()]
         lines.append((f"{name}, {len(X)}", "step", *(f"{steps[i - 1]:.4f}" for i in maps)))
         lines.append(("", "trustworthiness", *(f"{one:.4f}" for one in trust)))
-    print("Mean step of a point as a share of the map's width, and trustworthiness, after so many iterations")
+    print("Mean step of a point as a share of the map's width, and trustworthiness, after a number of iterations")
     table(("data", "", *(str(i) for i in maps)), lines)
 
 

@@ -411,7 +411,7 @@ def _fidelity(found):
     lines += [
         "Mean cosine between the arrows of a row's ten most important features and their slopes over 30 neighbours in "
         f"the map, {ARROWS} rows; first of the maps of the table, over their seeds, then of one map of each set, those "
-        f"with more than {ARROW_ROWS:,} rows sampled to so many.",
+        f"with more than {ARROW_ROWS:,} rows sampled to this many.",
         "",
         '| data | default | layout="edges" | rows of one map | regression | the same, smoothed | embedded gauges (the '
         "paper's) | correlation (A.2.5) |",

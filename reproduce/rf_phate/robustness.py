@@ -133,7 +133,7 @@ def table_8(store, *, full):
 def node_sizes():
     """Fig. 7: proximities of the rows of Iris by the smallest node size, rows in the order of the species."""
     X, y = load_iris(return_X_y=True)
-    # R's nodesize: a node of so many rows is not split
+    # R's nodesize: a node of this many rows is not split
     forests = {
         size: RandomForestClassifier(N_TREES, min_samples_split=size + 1, random_state=0).fit(X, y)
         for size in NODE_SIZES

@@ -43,7 +43,7 @@ from manifolia.kernels.forest import _BIT_OF, _DE_BRUIJN, _H01, _M1, _M2, _M4, _
 
 _ONE, _S58, _S63, _NONE, _MIX = np.uint64(1), np.uint64(58), np.uint64(63), np.uint64(0), np.uint64(0x9E3779B97F4A7C15)
 _S32 = np.uint64(32)
-#: Up to so many pairs of rows it is asked at every node whether any of them can still meet all tests.
+#: Up to this many pairs of rows it is asked at every node whether any of them can still meet all tests.
 _FEW_PAIRS = 1024
 
 
