@@ -215,7 +215,8 @@ _MEANING = """
 "default" is what a user gets who changes nothing. "As written" is the paper's own algorithm and settings, as far as it
 names them. Two papers' pages are of runs before a default changed, and say so: FeatureMAP's default cells are of
 `layout="edges"`, which is now asked for by name, and the forest features' Tables III and IV and noise tables are of
-kernels with roots; a full run counts today's defaults in their place. What limits a lost cell stands on the page of its paper: [RF-PHATE](rf-phate.md), [tuning](tuning.md),
+kernels with roots; a full run counts today's defaults in their place. What limits a lost cell stands on the page of its
+paper: [RF-PHATE](rf-phate.md), [tuning](tuning.md),
 [forest features](forest-features.md), [kernel t-SNE](kernel-tsne.md), [FeatureMAP](featuremap.md). The date of a page
 is that of its run. Ranks among methods, other methods' figures and names of variables are on those pages and in no
 count.

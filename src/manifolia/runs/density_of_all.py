@@ -56,7 +56,7 @@ def _packed(counts: Array) -> Array:
 
 
 def _levels(payload: Payload, target: Sequence[str]) -> tuple[list[str], str]:
-    """Return the classes of the target as the page has them, in their order; none if it is not a column of few classes."""
+    """Return the classes of the target as the page has them, in order; none if it is not a column of few classes."""
     name = target[0] if target else ""
     for column in payload.meta["columns"]:
         if column["name"] == name and column["kind"] == "class" and 1 < len(column["levels"]) <= _MOST_CLASSES:
