@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib.metadata
+import importlib.util
 import os
 import pathlib
 import platform
@@ -216,7 +217,9 @@ def page(found):
         f"{len(found)} tables that no default was chosen on, {of}, every method by its defaults: what maps tell of "
         "rows that they have not seen."
     )
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("umap-learn", "scikit-learn"))
+    peers = {"umap-learn": "umap", "scikit-learn": "sklearn"}
+    installed = [name for name, module in peers.items() if importlib.util.find_spec(module)]
+    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in installed)
     stamp = (
         f"Made by `reproduce/untouched.py --full` on {datetime.date.today()}, manifolia {manifolia.__version__}, "
         f"{versions}, Python {platform.python_version()}."
