@@ -58,6 +58,12 @@ def test_maps_of_halves_are_made_and_kept(own_run, manifolia):
     told = json.loads(done.stdout)
     assert told["map"]["n_refits"] == 10
     assert not told["map"]["failed_refits"]
+    # The page and the report say one thing of what may be trusted, that of the last diagnosis.
+    run = open_run(own_run)
+    for findings in (run.payload.meta["findings"], run.report["findings"]):
+        lines = [one["text"] for one in findings if one["text"].startswith("What may be trusted: ")]
+        assert len(lines) == 1
+        assert lines[0].startswith(f"What may be trusted: {told['summary']}.")
     kept = sorted((own_run / "refits").iterdir())
     assert len(kept) == 10
     before = [path.stat().st_mtime_ns for path in kept]

@@ -20,7 +20,7 @@ from manifolia._core.validate import check_map, check_option, is_sparse
 from manifolia.exceptions import ModelFileError, ParameterError, TableError
 from manifolia.explorer import write_page
 from manifolia.explorer.decode import decode, with_part
-from manifolia.explorer.parts.trust import part_of
+from manifolia.explorer.parts.trust import newly_trusted, part_of
 from manifolia.runs.folder import Run
 from manifolia.runs.request import TO_KEEP_ROWS
 from manifolia.runs.scores import groups_of
@@ -185,9 +185,11 @@ def write_verdicts(folder: Run, diagnosis: Diagnosis) -> Path:
     suffix = "parquet" if (folder.path / "coordinates.parquet").is_file() else "csv"
     path = write(verdict_table(diagnosis, folder.coordinates["row"].tolist()), folder.path / f"trust.{suffix}")
     payload = with_part(folder.payload, part_of(diagnosis))
+    payload.meta["findings"] = newly_trusted(payload.meta["findings"], diagnosis)
     payload.save(folder.path / "payload.npz")
     write_page(payload, folder.path / "map.html")
-    report = {**folder.report, "trust": diagnosis.to_report()}
+    findings = newly_trusted(folder.report["findings"], diagnosis)
+    report = {**folder.report, "trust": diagnosis.to_report(), "findings": findings}
     text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
     with draft(folder.path / "report.json") as file:
         file.write_text(text + "\n", encoding="utf-8")

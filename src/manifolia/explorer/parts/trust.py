@@ -30,6 +30,7 @@ _MOST_REGIONS, _MOST_GAPS = 254, 200
 _MOST_HAUNTED = 20_000  # rows of a page that has their places in other maps
 _STEPS = 254
 _FEWEST = 13  # rows that have neighbours to compare
+_TRUSTED, _NO_ROWS = "What may be trusted: ", "Which rows can be trusted cannot be told."
 #: What a verdict means, with places for the figures of a row.
 _MEANINGS = {
     "not judged": "This row was not judged.",
@@ -169,7 +170,19 @@ def trust_findings(context: Context) -> tuple[list[Finding], list[Finding]]:
     alarms = [one for one in found.findings if one.columns]  # a column that tells the target alone
     if found.map["earned"] in ("not earned", "partly"):
         alarms += [one for one in found.findings if found.map["earned_reason"] in one.text]
+    return alarms, [Finding(trusted(found))]
+
+
+def trusted(found: Diagnosis) -> str:
+    """Say in one line what may be trusted."""
     if set(found.counts()) == {CANNOT_TELL}:
-        return alarms, [Finding(f"Which rows can be trusted cannot be told. {found.rows['reason'].iloc[0]}")]
+        return f"{_NO_ROWS} {found.rows['reason'].iloc[0]}"
     why = f" {found.map['earned_reason']}" if found.map["earned"] == "cannot tell" else ""
-    return alarms, [Finding(f"What may be trusted: {found.summary}.{why}")]
+    return f"{_TRUSTED}{found.summary}.{why}"
+
+
+def newly_trusted(findings: list[dict[str, Any]], found: Diagnosis) -> list[dict[str, Any]]:
+    """Put what a later diagnosis says in the place of that line, in the findings of a page or a report."""
+    return [
+        {**one, "text": trusted(found)} if one["text"].startswith((_TRUSTED, _NO_ROWS)) else one for one in findings
+    ]
