@@ -1,21 +1,25 @@
 """Tables beyond memory: rates of sampling and placing, peak memory, and what more rows would take.
 
-    python benchmarks/beyond_memory.py [--rows 1000000] [--fit-rows 100000] [--trees 100] [--all]
+    python benchmarks/beyond_memory.py [--rows 1000000] [--fit-rows 100000] [--trees 100] [--all] [--keep FILE]
 
 Makes a folder of Parquet files of 20 columns (250,000 rows each) in a temporary place, and removes it in the end. Each
 step runs in a process of its own, so that its peak memory is its own. ``--all`` also makes a map of all rows in memory
-and compares how well rows that neither map has seen are told from their places.
+and compares how well rows that neither map has seen are told from their places; ``--keep`` keeps the page.
 
 * survey: one pass over all rows that decides on preparation and draws the sample
-* map: ``manifolia map FOLDER --fit-rows N``, from the folder to the run with all rows placed
-* predict: scikit-learn's ``predict`` of the same forest on the same prepared batches, one thread
-* places: only the places, one thread
+* make_map: ``manifolia map FOLDER --fit-rows N``, from the folder to the run with all rows placed; stages in seconds of
+  the clock and of the processor
+* rates: rows per second of the processor, one thread, on the same batches: scikit-learn's ``predict`` of the same
+  forest on prepared rows, only the places of these, and all that is written of a row
+* bits: the rows of a file as they were placed, and as ``transform`` in memory places them
+* page: its size, and when the first picture is there, in headless Chromium
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -47,7 +51,11 @@ def make(folder, n):
     folder.mkdir()
     for i in range(max(1, n // PER_FILE)):
         rows_of(i, min(n, PER_FILE)).to_parquet(folder / f"part-{i:03d}.parquet", index=False)
-    return sum(path.stat().st_size for path in folder.iterdir())
+    return size(folder)
+
+
+def size(folder):
+    return sum(path.stat().st_size for path in Path(folder).glob("*.parquet"))
 
 
 def survey(folder, n):
@@ -72,15 +80,16 @@ def make_map(folder, out, fit_rows, n_trees):
     start, busy, marks = time.perf_counter(), time.process_time(), {}
 
     def heard(event):
-        marks.setdefault(event.stage, [time.perf_counter(), 0.0, 0])[1:] = time.perf_counter(), event.done
+        now = time.perf_counter(), time.process_time()
+        marks.setdefault(event.stage, [now, now])[1] = now
 
     run = mf.map(folder, "kind", fit_rows=fit_rows, out=out, n_trees=n_trees, guide="forest", callback=heard,
                  importance=False)  # fmt: skip
     placed = run.report["stream"]["placed"]
     return {
         "clock": time.perf_counter() - start, "cpu": time.process_time() - busy, "peak": resident("VmHWM"),
-        "stages": {name: round(end - begin, 2) for name, (begin, end, _) in marks.items() if end - begin > 0.05},
-        "accuracy": placed["right"] / placed["asked"], "page": (Path(out) / "map.html").stat().st_size,
+        "stages": {name: [round(b - a, 2) for a, b in zip(*ends, strict=True)] for name, ends in marks.items()},
+        "accuracy": placed["right"] / placed["asked"], "bytes per placed row": size(Path(out) / "placed") / placed["rows"],
     }  # fmt: skip
 
 
@@ -117,6 +126,47 @@ def rates(folder, out, n):
     return {"rows": n_rows, **{name: n_rows / seconds for name, seconds in spent.items()}}
 
 
+def bits(folder, out):
+    """How many rows of the last file lie elsewhere, or are told otherwise, than in memory; batches of 1,000 rows."""
+    import manifolia as mf
+
+    run, path = mf.open_run(out), max(Path(folder).iterdir())
+    found = pd.read_parquet(Path(out) / "placed" / path.name)
+    others = {}
+    for name, n in {"all together": len(found), "1,000 at a time": 20_000, "1 at a time": 300}.items():
+        step = {"all together": n, "1,000 at a time": 1000, "1 at a time": 1}[name]
+        rows = pd.read_parquet(path).iloc[:n]
+        placed = pd.concat([run.transform(rows.iloc[first : first + step]) for first in range(0, n, step)])
+        same = [placed[column].to_numpy() == found[column].to_numpy()[:n]
+                for column in ("map_x", "map_y", "novelty", "predicted kind")]  # fmt: skip
+        others[name] = {"rows": n, "others": int((~np.all(same, axis=0)).sum())}
+    return others
+
+
+def page(out, repeats=5):
+    """Megabytes of the page, and seconds until the first picture and until it answers; medians."""
+    from explorer import FLAGS
+    from playwright.sync_api import sync_playwright
+
+    path = Path(out) / "map.html"
+    paints, ready = [], []
+    with sync_playwright() as playwright:
+        for _ in range(repeats):
+            browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+            tab = browser.new_page(viewport={"width": 1200, "height": 800})
+            tab.goto(path.as_uri())
+            tab.wait_for_selector("html[data-ready]", timeout=120_000)
+            ready.append(float(tab.get_attribute("html", "data-ready")) / 1000)
+            script = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            paints.append(tab.evaluate(script) / 1000)
+            told = tab.inner_text("header")
+            browser.close()
+    return {
+        "MB": path.stat().st_size / 1e6, "first paint": sorted(paints), "ready": sorted(ready), "told": told,
+        "load": Path("/proc/loadavg").read_text().split()[0],
+    }  # fmt: skip
+
+
 def compare(folder, out, n_trees, n_held_out=50_000):
     """Accuracy on rows that no map has seen, of the map of a sample and of one of all rows."""
     import manifolia as mf
@@ -135,7 +185,7 @@ def compare(folder, out, n_trees, n_held_out=50_000):
     }
 
 
-STEPS = {step.__name__: step for step in (survey, make_map, rates, compare)}
+STEPS = {step.__name__: step for step in (survey, make_map, rates, bits, page, compare)}
 
 
 def main():
@@ -144,6 +194,7 @@ def main():
     parser.add_argument("--fit-rows", type=int, default=100_000)
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--keep", help="where the page of the map is copied to")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.inside:
@@ -152,17 +203,21 @@ def main():
         return
     with tempfile.TemporaryDirectory() as home:
         folder, out = f"{home}/big", f"{home}/run"
-        size = make(folder, asked.rows)
-        print(f"{asked.rows:,} rows × {COLUMNS}, {size / 2**20:,.0f} MiB of Parquet", flush=True)
+        n_bytes = make(folder, asked.rows)
+        print(f"{asked.rows:,} rows × {COLUMNS}, {n_bytes / 2**20:,.0f} MiB of Parquet", flush=True)
         steps = [
             ("survey", folder, asked.fit_rows),
             ("make_map", folder, out, asked.fit_rows, asked.trees),
             ("rates", folder, out, min(asked.rows, 400_000)),
+            ("bits", folder, out),
+            ("page", out),
             *([("compare", folder, out, asked.trees)] if asked.all else []),
         ]
         for name, *arguments in steps:
             found = in_fresh_process(__file__, "--inside", json.dumps([name, arguments]))
             print(name, json.dumps(found, indent=1), flush=True)
+            if name == "make_map" and asked.keep:
+                shutil.copy(f"{out}/map.html", asked.keep)
 
 
 if __name__ == "__main__":
