@@ -1,4 +1,4 @@
-"""The pictures of the RF-PHATE paper drawn with our maps: Fig. 1, 2, 3, 5 and 6."""
+"""The pictures of the RF-PHATE paper drawn with our maps: Fig. 1 to 6."""
 
 from __future__ import annotations
 
@@ -129,6 +129,29 @@ def noise(store, path):
     save(figure, path)
 
 
+def flowers(path):
+    """Fig. 4: every pair of Iris's four variables, and each by itself in the diagonal."""
+    data = datasets.load("iris")
+    names, values, species = list(data.feature_names), np.asarray(data.data), np.asarray(data.target)
+    figure, axes = plt.subplots(4, 4, figsize=(9.2, 8.4), sharex="col", layout="constrained")
+    for row, (down, line) in enumerate(zip(names, axes, strict=True)):
+        for column, (along, ax) in enumerate(zip(names, line, strict=True)):
+            x, y = values[:, column], values[:, row]
+            for one, color in zip(np.unique(species), class_colors(3), strict=True):
+                chosen = species == one
+                if row == column:
+                    ax.hist(x[chosen], bins=np.linspace(x.min(), x.max(), 16), color=color, alpha=0.6, label=str(one))
+                else:
+                    ax.scatter(x[chosen], y[chosen], color=color, s=8, linewidths=0)
+            ax.tick_params(labelsize=7, labelleft=column == 0 and row != column)
+            if row == 3:
+                ax.set_xlabel(along, fontsize=9)
+            if column == 0:
+                ax.set_ylabel(down if row else "rows", fontsize=9)
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    save(figure, path)
+
+
 def sonar(store, path):
     """Fig. 5."""
     experiment = sets.sonar()
@@ -152,6 +175,7 @@ def draw(store, folder, *, n_digits):
     titanic(store, folder / "rf-phate-fig1.png")
     large(store, folder / "rf-phate-fig2.png", n_digits)
     noise(store, folder / "rf-phate-fig3.png")
+    flowers(folder / "rf-phate-fig4.png")
     sonar(store, folder / "rf-phate-fig5.png")
     german(store, folder / "rf-phate-fig6.png")
     return PAGE.strip().splitlines()
@@ -173,6 +197,10 @@ Fig. 2, Optical Digits and Ames.
 Fig. 3, Iris with 1000 noise variables, first noise set.
 
 ![Nine maps of Iris with noise](images/rf-phate-fig3.png)
+
+Fig. 4, the four variables of Iris.
+
+![Pairs of Iris's variables by species](images/rf-phate-fig4.png)
 
 Fig. 5, Sonar.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Name of the page, and what of the paper it has. The first is the paper's page itself.
 PARTS = {
-    "rf-phate": "Tables 3 to 7 and 9, RF-PHATE's own column beside the paper's; Fig. 1, 2, 3, 5 and 6: counted",
+    "rf-phate": "Tables 3 to 7 and 9, RF-PHATE's own column beside the paper's; Fig. 1 to 6: counted",
     "baselines": "Tables 1 to 7 and 9, RF-PHATE's rank among seven methods; Table 10: not counted",
     "rf-phate-robustness": "Table 8, names of variables; Fig. 7 and 8; the number of trees: not counted",
     "forest-family": "Fig. 9, pictures",

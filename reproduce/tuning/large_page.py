@@ -8,6 +8,7 @@ from reproduce.tuning import figures
 from reproduce.tuning.page import (
     NEAR,
     TITLES,
+    beside_random,
     budget,
     cell,
     chosen,
@@ -18,6 +19,7 @@ from reproduce.tuning.page import (
     picture,
     place,
     quartiles,
+    titled,
 )
 
 METHODS = {"tsne": "t-SNE", "featuremap": "UMAP"}
@@ -179,7 +181,7 @@ def search_place(found, curve, name):
 def convergence_panels(found):
     return {
         method: (
-            {TITLES[k]: v for k, v in found[key]["studies"].items()},
+            titled(found[key]["studies"]),
             {"grid, true": each(found[key]["grid"], "true").mean(),
              "grid, seen": each(found[key]["grid"], "observed").mean()},
         )
@@ -204,6 +206,8 @@ def large(found, images, scale, name, title, papers):
         "",
         *searches_lines(found, scale),
     ]
+    for key, method in METHODS.items():
+        lines += beside_random(found[key]["studies"], f"1 − NMI of {method}")
     figures.draw_convergence(convergence_panels(found), images / f"{name}-convergence.png", "1 − NMI")
     lines += picture("Convergence; dotted: the least seen", f"{name}-convergence")
     by_method = [panels(found, key) for key in METHODS]

@@ -136,6 +136,29 @@ def share_of(label, studies, n):
     )  # fmt: skip
 
 
+def beside_random(studies, what):
+    """Say of each surrogate whether its searches end better than random ones, by true losses and their errors."""
+    chance = each(studies["random"], "true")
+    said = []
+    for name, batches in studies.items():
+        if name == "random":
+            continue
+        true = each(batches, "true")
+        gain, se = chance.mean() - true.mean(), float(np.hypot(error(true), error(chance)))
+        better = "level" if abs(gain) <= se else "better" if gain > 0 else "worse"
+        said.append(f"{TITLES[name]} is {better} ({gain:+.3f} ± {se:.3f})")
+    return [
+        "",
+        f"Beside random search of the same budget, by true {what} (what it gains, and the standard error): "
+        f"{'; '.join(said)}.",
+    ]
+
+
+def titled(studies):
+    """Searches by the names of their surrogates."""
+    return {TITLES[name]: some for name, some in studies.items()}
+
+
 def budget(n_trials):
     return f"{N_PILOT} + {n_trials - N_PILOT}"
 
@@ -159,6 +182,7 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
     for name, batches in studies.items():
         lines.append(row_of(f"{TITLES[name]}, {trials}", batches))
     lines.append(row_of("GP, EI, one run a setting", found["single"]))
+    lines += beside_random(studies, "1 − NMI")
     ei = studies["gp-ei"]
     lucky, honest = each(ei, "true") - each(ei, "observed"), each(ei, "true") - each(ei, "fresh")
     lines += [
@@ -168,7 +192,7 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
         f"{(each(grid, 'true') - each(grid, 'observed')).mean():.3f} of the grids; `best_score_`, from fresh runs, by "
         f"{honest.mean():+.3f}.",
     ]
-    panel = {"two clusters": ({TITLES[k]: v for k, v in studies.items()}, {
+    panel = {"two clusters": (titled(studies), {
         "grid, true": each(grid, "true").mean(), "grid, seen": each(grid, "observed").mean(),
     })}  # fmt: skip
     figures.draw_convergence(panel, images / "clusters-convergence.png", "1 − NMI")
@@ -202,6 +226,7 @@ and the level of 1 − NMI were looked at when it was chosen and count for nothi
 
 def coil(found, images, scale):
     full, studies, grid = found["full"], found["studies"]["gp-ei"], found["grid"]
+    by_chance = found["studies"]["random"]
     repeats = scale.repeats[0]
     groups = {"all 360": [full], "a third, uniform": found["uniform"], "a third, by leverage": found["leverage"]}
     names = ("auc_r_nx", "q_global", "classification_error")
@@ -233,10 +258,12 @@ def coil(found, images, scale):
         *head("search", "batches", "runs", "seen", "true", "perplexity"),
         row_of(f"grid of {grid[0]['runs'] // repeats} × {repeats}", grid),
         row_of(f"GP, EI, {budget(scale.trials)}", studies),
+        row_of(f"random, {budget(scale.trials)}", by_chance),
+        *beside_random(found["studies"], "1 − AUC"),
         "",
         f"The grid takes all {repeats} runs of its pool and is the same in every batch.",
     ]
-    panel = {"COIL, a third": ({"GP, EI": studies}, {
+    panel = {"COIL, a third": ({"GP, EI": studies, "random": by_chance}, {
         "grid, true": each(grid, "true").mean(), "grid, seen": each(grid, "observed").mean(),
     })}  # fmt: skip
     figures.draw_convergence(panel, images / "coil-convergence.png", "1 − AUC")
@@ -290,7 +317,7 @@ def umap(found, images, scale):
                              f"{share:.2f} and {settings[at, 1]:g}; there {means[there] - means[at]:+.3f}",
                              cell(what, float(means[there]), float(means[at]), error=se, n=values.shape[1],
                                   holds=bool(same))))  # fmt: skip
-    studies, grid = found["studies"], found["grid"]
+    studies, grid = found["studies"]["gp-ei"], found["grid"]
     lines += [
         "",
         "Searches on a third, 1 − AUC:",
@@ -298,7 +325,14 @@ def umap(found, images, scale):
         *head(*SHARES),
         share_of(f"grid of {grid[0]['runs'] // scale.repeats[1]} × {scale.repeats[1]}", grid, found["rows"]),
         share_of(f"GP, EI, {budget(scale.umap_trials)}", studies, found["rows"]),
+        share_of(f"random, {budget(scale.umap_trials)}", found["studies"]["random"], found["rows"]),
+        *beside_random(found["studies"], "1 − AUC"),
     ]
+    panel = {"UMAP, COIL, a third": (titled(found["studies"]), {
+        "grid, true": each(grid, "true").mean(), "grid, seen": each(grid, "observed").mean(),
+    })}  # fmt: skip
+    figures.draw_convergence(panel, images / "umap-convergence.png", "1 − AUC")
+    lines += picture("Convergence of UMAP on a third of COIL (Fig. 7b); dotted: the least seen", "umap-convergence")
     seen, true = each(studies, "observed"), each(studies, "true")
     verdicts += [
         ("UMAP, COIL, a third: seen 1 − AUC of the search", "0.341", f"{seen.mean():.3f}",
@@ -384,14 +418,17 @@ def sine(found, images, scale):
     for label, (one,) in groups.items():
         lines.append(line(label, *(f"{least(one, name)[0]:.2f}" for name in names)))
     panels = {
-        label: ({"GP, EI": found[f"{key} studies"]}, {})
-        for label, key in (("all 200", "sine"), ("a third", "sine:third"))
+        label: (titled(found[f"{key} studies"]), {}) for label, key in (("all 200", "sine"), ("a third", "sine:third"))
     }
     figures.draw_convergence(panels, images / "sine-convergence.png", "1 − Q-global")
     lines += picture("Convergence by Q-global; dotted: the least seen", "sine-convergence")
-    lines += ["", f"GP with EI, {budget(scale.trials)}, by Q-global:", ""]
-    lines += head("rows", "batches", "runs", "seen", "true", "perplexity")
-    lines += [row_of(label, found[f"{key} studies"]) for label, key in (("all 200", "sine"), ("a third", "sine:third"))]
+    lines += ["", f"Searches of {budget(scale.trials)} settings, by Q-global:", ""]
+    lines += head("rows, search", "batches", "runs", "seen", "true", "perplexity")
+    both = (("all 200", "sine"), ("a third", "sine:third"))
+    for label, key in both:
+        lines += [row_of(f"{label}, {TITLES[name]}", some) for name, some in found[f"{key} studies"].items()]
+    for label, key in both:
+        lines += beside_random(found[f"{key} studies"], f"1 − Q-global of {label}")
     verdicts = [place(f"sine: optimum by {figures.NAMES[name][4:]}", whole, name, papers[name]) for name in names]
     verdicts += [
         place(f"sine, a third: optimum by {figures.NAMES[name][4:]}", third, name, papers[name])
@@ -401,7 +438,7 @@ def sine(found, images, scale):
 
 
 def vehicle(found, images, scale):
-    third, studies = found["third"], found["studies"]
+    third, studies = found["third"], found["studies"]["gp-ei"]
     figures.draw_curves(
         {"a third": [third]}, ("auc_r_nx", "q_global", "classification_error"), images / "vehicle-curves.png",
         {"auc_r_nx": 0.06},
@@ -409,7 +446,11 @@ def vehicle(found, images, scale):
     lines = ["", "## Vehicle: 846 silhouettes of four kinds (SM E)"]
     lines += picture("Losses over the perplexity on a third of vehicle", "vehicle-curves")
     lines += ["", *head("search", "batches", "runs", "seen", "true", "perplexity of 282 rows")]
-    lines.append(row_of(f"GP, EI, {budget(scale.trials)}, by AUC", studies))
+    for name, some in found["studies"].items():
+        lines.append(row_of(f"{TITLES[name]}, {budget(scale.trials)}, by AUC", some))
+    lines += beside_random(found["studies"], "1 − AUC")
+    figures.draw_convergence({"a third": (titled(found["studies"]), {})}, images / "vehicle-convergence.png", "1 − AUC")
+    lines += picture("Convergence on a third of vehicle (Fig. 16); dotted: the least seen", "vehicle-convergence")
     titles = {"vehicle": "perplexity 51, as it is", "vehicle_scaled": "perplexity 51, scaled"}
     maps = found["maps"]
     figures.draw_maps({titles[k]: (one["Y"], one["y"]) for k, one in maps.items()}, images / "vehicle-maps.png")

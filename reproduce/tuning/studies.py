@@ -30,8 +30,7 @@ class Scale(NamedTuple):
     true: tuple = (40, 12, 4, 4)  # further runs that tell its true value
     repeats: tuple = (10, 4, 3)  # most runs of a setting in a search: two clusters and COIL, small sets, large sets
     trials: int = 20
-    batches: tuple = (20, 5, 10)  # searches by GP with EI, by the others, with a single run a setting
-    few: int = 2  # searches on the sine set and on vehicle
+    batches: tuple = (20, 10)  # searches on the small sets, as in the paper; with a single run per setting
     grid: int = 60
     fractions: tuple = FRACTIONS
     curve: tuple = (4, 2, 8, 5)  # runs of a point of a curve: COIL, a sample of it, sine, vehicle
@@ -40,7 +39,7 @@ class Scale(NamedTuple):
     neighbors: tuple = NEIGHBORS
     spreads: tuple = SPREADS
     umap_runs: int = 3
-    umap_batches: int = 3
+    umap_batches: int = 20
     umap_trials: int = 45
     umap_grid: tuple = (12, 6)
     sobol: tuple = (4, 2)  # runs of a setting: on small sets, on all of COIL
@@ -53,7 +52,7 @@ class Scale(NamedTuple):
 
 FULL = Scale()
 QUICK = Scale(
-    searched=(8, 5, 4, 4), true=(10, 5, 3, 3), repeats=(5, 2, 2), trials=12, batches=(3, 1, 3), few=1, grid=20,
+    searched=(8, 5, 4, 4), true=(10, 5, 3, 3), repeats=(5, 2, 2), trials=12, batches=(3, 3), grid=20,
     fractions=FRACTIONS[::2], curve=(2, 1, 2, 2), samples=2, carried=2, neighbors=NEIGHBORS[::2], spreads=SPREADS[::2],
     umap_runs=1, umap_batches=2, umap_trials=15, umap_grid=(6, 3), sobol=(2, 2), large=(12, 12, 5),
     large_batches=(1, 1), every=(3, 4), maps=(1, 2), text=("reuters:twentieth", "reuters:third"),

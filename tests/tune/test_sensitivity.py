@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -31,10 +32,50 @@ def test_quadrature_gives_ishigamis_indices() -> None:
     np.testing.assert_allclose(found.shapley, (FIRST + TOTAL) / 2, atol=2e-4)  # interactions of pairs are halved
 
 
-def test_beyond_three_parameters_by_sampling() -> None:
-    found = effects(lambda points: ishigami(points[:, :3]), 4, seed=0)
-    np.testing.assert_allclose(found.first, [*FIRST, 0.0], atol=0.03)
-    np.testing.assert_allclose(found.total, [*TOTAL, 0.0], atol=0.05)
+def test_four_parameters_on_a_thinner_grid() -> None:
+    found = effects(lambda points: ishigami(points[:, :3]), 4)
+    np.testing.assert_allclose(found.first, [*FIRST, 0.0], atol=2e-3)
+    np.testing.assert_allclose(found.total, [*TOTAL, 0.0], atol=2e-3)
+    np.testing.assert_allclose(found.shapley, [*(FIRST + TOTAL) / 2, 0.0], atol=2e-3)
+    assert found.second[0, 2] == pytest.approx(0.2437, abs=2e-3)
+
+
+@pytest.mark.parametrize("p", [4, 5, 6, 8])
+def test_shapley_effects_of_a_product(p: int) -> None:
+    """Sobol's g function, a product: subsets' variances are products, and Shapley effects follow by enumeration."""
+    a = np.arange(p) / 2
+    found = effects(lambda u: np.prod((3 * u**2 + a) / (1 + a), axis=1), p)  # each factor has mean 1
+    variances = np.array([4 / 5 / (1 + one) ** 2 for one in a])  # of 3 u²: 9/5 − 1
+
+    def closed(subset: tuple[int, ...]) -> float:
+        return float(np.prod(1 + variances[list(subset)]) - 1)
+
+    expected = np.zeros(p)
+    for order in itertools.permutations(range(p)) if p < 7 else ():
+        for place, i in enumerate(order):
+            expected[i] += closed(order[: place + 1]) - closed(order[:place])
+    whole = closed(tuple(range(p)))
+    if p < 7:
+        np.testing.assert_allclose(found.shapley, expected / math.factorial(p) / whole, atol=1e-9)
+    assert found.shapley.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(found.first, variances / whole, atol=1e-9)
+    assert np.all(found.first <= found.shapley)
+    assert np.all(found.shapley <= found.total)
+
+
+def test_options_take_their_part_of_the_grid() -> None:
+    """Four parameters, one with 30 options: a sum, so that every share is a parameter's own."""
+    found = effects(lambda u: u.sum(axis=1), 4, levels=[30, 0, 0, 2])
+    own = np.array([(1 - 1 / 30**2) / 12, 1 / 12, 1 / 12, 1 / 16])
+    np.testing.assert_allclose(found.shapley, own / own.sum(), atol=1e-9)
+    np.testing.assert_allclose(found.second, 0.0, atol=1e-9)
+
+
+def test_beyond_eight_parameters_by_sampling() -> None:
+    found = effects(lambda points: ishigami(points[:, :3]), 9, seed=0)
+    np.testing.assert_allclose(found.first, [*FIRST, *[0.0] * 6], atol=0.03)
+    np.testing.assert_allclose(found.total, [*TOTAL, *[0.0] * 6], atol=0.05)
+    assert np.isnan(found.shapley).all()
 
 
 def test_the_same_as_salib() -> None:

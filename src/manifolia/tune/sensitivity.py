@@ -4,7 +4,8 @@ With independent parameters, uniform over the tuned scale (logarithmic where the
 surrogate's mean splits into parts. S1 is a parameter's own share, ST its share with all its interactions, S2 what two
 have together beyond their own, and Shapley effects divide interactions evenly, so that they add up to 1.
 
-Up to three parameters the variances of all subsets are computed by quadrature; beyond, by `scipy.stats.sobol_indices`.
+Up to eight parameters the variances of all subsets are computed by quadrature, on fewer points per parameter where there
+are more of them; beyond eight, S1 and ST come from `scipy.stats.sobol_indices`, and there are no Shapley effects.
 Intervals come from refitting the surrogate to resampled trials and repeats, so that they include what the surrogate
 does not know: a Monte-Carlo interval of the design alone is far too narrow.
 
@@ -33,8 +34,9 @@ from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
-_QUADRATURE = 24  # points per parameter: the surrogate is smooth
-_MOST_EXACT = 3
+_QUADRATURE = 24  # points per parameter at most: the surrogate is smooth
+_MOST_POINTS = 2**16  # of the whole grid, which leaves 16 points per parameter of four and 4 of eight
+_MOST_EXACT = 8
 _N_SALTELLI = 2**12
 _LEAST_R2 = 0.5
 _N_BOOTSTRAP = 50
@@ -53,8 +55,8 @@ class Shares(NamedTuple):
 
     first: FloatArray  # (p,): S1
     total: FloatArray  # (p,): ST
-    shapley: FloatArray  # (p,): shapley effects; NaN beyond three parameters
-    second: FloatArray  # (p, p): S2, symmetric, zero on the diagonal; NaN beyond three parameters
+    shapley: FloatArray  # (p,): shapley effects; NaN beyond eight parameters
+    second: FloatArray  # (p, p): S2, symmetric, zero on the diagonal; NaN beyond eight parameters
     variance: float  # What is shared out
 
 
@@ -84,17 +86,25 @@ def effects(function: Function, n_parameters: int, *, levels: Sequence[int] | No
     return Shares(first, total, unknown[0], unknown, variance)
 
 
-def _axis(n_options: int) -> tuple[FloatArray, FloatArray]:
+def _axis(n_options: int, n_nodes: int) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of one parameter: Gauss and Legendre's, or the middles of the options."""
     if n_options:
         return (np.arange(n_options) + 0.5) / n_options, np.full(n_options, 1.0 / n_options)
-    nodes, weights = np.polynomial.legendre.leggauss(_QUADRATURE)
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     return (nodes + 1) / 2, weights / 2
+
+
+def _nodes(levels: Sequence[int]) -> int:
+    """Number of nodes per parameter that keeps the grid small; options take as many as they are."""
+    n_smooth = sum(not n_options for n_options in levels)
+    room = _MOST_POINTS / math.prod(n_options for n_options in levels if n_options)
+    return min(_QUADRATURE, max(4, int(room ** (1 / n_smooth) + 1e-9))) if n_smooth else 0
 
 
 def _by_quadrature(function: Function, levels: Sequence[int]) -> Shares:
     p = len(levels)
-    nodes, weights = zip(*[_axis(n_options) for n_options in levels], strict=True)
+    n_nodes = _nodes(levels)
+    nodes, weights = zip(*[_axis(n_options, n_nodes) for n_options in levels], strict=True)
     points = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1).reshape(-1, p)
     values = np.asarray(function(points)).reshape([len(axis) for axis in nodes])
     mean = _integral(values, weights, range(p))
@@ -115,11 +125,12 @@ def _by_quadrature(function: Function, levels: Sequence[int]) -> Shares:
     for i, j in itertools.combinations(range(p), 2):
         second[i, j] = second[j, i] = closed[(i, j)] / whole - first[i] - first[j]
     shapley = np.zeros(p)
-    for order in itertools.permutations(range(p)):
-        for place, i in enumerate(order):
-            before = tuple(sorted(order[:place]))
-            shapley[i] += closed[tuple(sorted((*before, i)))] - closed[before]
-    return Shares(first, total, shapley / (math.factorial(p) * whole), second, whole)
+    for subset, variance in closed.items():
+        # Of all orders of the parameters, this share has the subset first and then the parameter.
+        share = 1.0 / (p * math.comb(p - 1, len(subset))) if len(subset) < p else 0.0
+        for i in set(range(p)).difference(subset):
+            shapley[i] += share * (closed[tuple(sorted((*subset, i)))] - variance)
+    return Shares(first, total, shapley / whole, second, whole)
 
 
 def _integral(values: FloatArray, weights: Sequence[FloatArray], axes: Sequence[int] | range) -> FloatArray:
