@@ -24,7 +24,7 @@ import numpy as np
 import sklearn
 from reproduce._shared import tallies
 from reproduce._shared.markdown import table as markdown_table
-from reproduce.guided import honesty, maps, run, scores, verdicts
+from reproduce.guided import honesty, maps, remarks, run, scores, verdicts
 from reproduce.guided.data import FRIEDMAN_ROWS, HELD_OUT, MOST_ROWS, TABLES
 from reproduce.guided.results import Results
 
@@ -146,6 +146,15 @@ def guide_lines(found, means):
         "",
         *markdown_table(["target of GuidedMap with guide auto", "measured", "verdict"], rows),
     ]
+
+
+def remark_lines(found, guided):
+    """What was tried for the targets that are missed, and what limits them."""
+    lines = []
+    for several, known, whose in ((found, remarks.BY_FOREST, "its defaults"), (guided, remarks.BY_AUTO, "guide auto")):
+        told = remarks.lines_of([one.target for one in several if not one.is_met], known)
+        lines += ["", f"With {whose}:", "", *told] if told else []
+    return ["", "## What is missed, what was tried, and what limits it", *lines] if lines else []
 
 
 class _Both:
@@ -290,6 +299,7 @@ def write(results, path, *, stamp, earlier=None):
         *([taken, ""] if kept.cells else []),
         *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
         *guide_lines(guided, with_auto),
+        *remark_lines(found, guided),
         "",
         PROTOCOL.strip(),
         *table_lines(means),
