@@ -272,7 +272,9 @@ class GuidedMap(ForestBacked):
             forest = FittedForest.grow(
                 rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=True
             )
-            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
+            some = _laid_out_rows(n, seeds[2])
+            operator = forest.operator(self.proximity) if len(some) == n else None  # else its factors take memory
+            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter, operator)  # 1
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             del K, walk  # before the pairs of rows come
@@ -282,8 +284,8 @@ class GuidedMap(ForestBacked):
             if guide is not None and held is not None:
                 held = held.by_guide(guide.votes, target)
             reporter.step("proximities", 0, 1)
-            some = _laid_out_rows(n, seeds[2])
-            P = gap_among(forest.table, some, _NEAREST, sample_weight=forest.weight)  # 3
+            P = forest.nearest(some, _NEAREST, operator)  # 3
+            del operator
             W = _both_ways(sharpened(P, held, self.sharpness, own=some, others=some))  # 4
             reporter.step("proximities", 1, 1)
             layout = _lay_out(W, start[some], some, nearby, reporter)  # 5
