@@ -62,7 +62,7 @@ class Judged(NamedTuple):
     """What a forest has learned, and whether a map shows more than that."""
 
     score: float  # Accuracy, or R², on rows out of bag; NaN where nothing can be said
-    excess: float  # The same score of a row's neighbours in the map, minus `score`
+    excess: float  # The same score of a row's neighbours in the map, minus `score` or that of a blind guess
     prediction: Array | None  # (n,) or (n, n_outputs): what trees say of rows out of their bag; None without a target
     guide_score: float  # `score` of what guides the map: the forest, or another model
     guessed: Array | None  # What that says of the target

@@ -154,8 +154,8 @@ class GuidedMap(ForestBacked):
         Brier score, or squared error as a share of the variance, of every model that was compared, by name; empty where
         the forest guides unasked.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `guide_score_`: above 0 the map shows more than the
-        guide has earned.
+        The same score of a row's 10 neighbours in the map, minus `guide_score_` or what always naming the commonest
+        class (or the mean) scores, if that is more: above 0 the map shows more than the guide has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
