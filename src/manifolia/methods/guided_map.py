@@ -91,9 +91,9 @@ class GuidedMap(ForestBacked):
         regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
         model that did not see it. New rows ask one more, fitted on all rows. ``"lda"`` (ridge regression for numbers),
         ``"svm"`` (RBF kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"``
-        takes the best of them and the forest, by the Brier score of the votes on rows that were left out, for numbers
-        by the squared error, and says which. The forest's proximities decide where inside its class a row lies,
-        whoever guides.
+        takes the best of them and the forest, or a mixture of several where that is clearly better, by the Brier score
+        of the votes on rows that were left out, for numbers by the squared error, and says which. The forest's
+        proximities decide where inside its class a row lies, whoever guides.
     sharpness : float, default=2.0
         Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
         the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
@@ -375,7 +375,8 @@ class GuidedMap(ForestBacked):
         -------
         ndarray of shape (d,)
             Mean growth of the Brier score of rows that were left out, or of the squared error as a share of the
-            variance. Where the forest guides, `feature_importances_` says the like.
+            variance. Where the forest guides, `feature_importances_` says the like; where it guides together with
+            others, the loss is that of the others.
         """
         check_is_fitted(self, "embedding_")
         check_number(n_repeats, "n_repeats", low=1, integer=True)
@@ -386,7 +387,7 @@ class GuidedMap(ForestBacked):
         rows, target = self._fitted_forest.training_data()
         with threads(self.n_jobs):
             question = self._question(rows, target, guide.weight, guide.seed, self._fitted_forest.groups)
-            return guide_importance(learner_of(self.guide, guide.name, question), question, n_repeats)
+            return guide_importance(learner_of(self.guide, guide, question), question, n_repeats)
 
     def _question(
         self, rows: Any, target: Target, weight: FloatArray | None, seed: int, groups: IntArray | None
@@ -411,7 +412,7 @@ class GuidedMap(ForestBacked):
                 "votes to transform."
             )
             return None
-        return guide.ask(rows) / guide.units
+        return guide.ask(rows, self._forest_told) / guide.units
 
     def _effects(
         self, rows: Any, background: Any, *, of_target: bool = False, own: IntArray | None = None,
@@ -441,14 +442,20 @@ class GuidedMap(ForestBacked):
         guide: FittedGuide | None = self._guide
         if guide is None or (rows is not None and guide.model is None):
             return super()._class_shares(rows, part)
-        return guide.shares(guide.votes[part] if rows is None else guide.ask(rows))
+        return guide.shares(guide.votes[part] if rows is None else guide.ask(rows, self._forest_told))
+
+    def _forest_told(self, rows: Any) -> FloatArray:
+        """What all trees say of rows, as a guide would."""
+        if self._guide.classes:
+            return np.column_stack(self._fitted_forest.class_shares(rows))
+        return super()._predict(rows).reshape(rows.shape[0], -1).astype(np.float64)
 
     def _predict(self, rows: Any) -> Array:
         """What the guide says of the target of others than the training rows."""
         guide: FittedGuide | None = self._guide
-        return (
-            guide.decide(guide.ask(rows)) if guide is not None and guide.model is not None else super()._predict(rows)
-        )
+        if guide is None or guide.model is None:
+            return super()._predict(rows)
+        return guide.decide(guide.ask(rows, self._forest_told))
 
     def _check_restored(self) -> None:
         """Check that a map which came from a file fits its forest and its guide."""
