@@ -130,10 +130,10 @@ class FittedGuide:
         """Read given votes on n new rows."""
         return read_votes(votes, [len(found) for found in self.classes] or [0] * self.votes.shape[1], n)
 
-    def ask(self, X: Any, forest: Callable[[Any], FloatArray]) -> FloatArray:
-        """Ask the model about rows, each alone; `forest` answers for the forest, where that has a share."""
+    def ask(self, X: Any, forest: Callable[[Any], FloatArray] | None = None) -> FloatArray:
+        """Ask the model about rows, each alone; `forest` answers for the forest, which may have a share."""
         told = np.column_stack(self.model.predict(X))
-        return told if not self.forest_share else mixed(forest(X), told, self.forest_share)
+        return mixed(forest(X), told, self.forest_share) if forest is not None and self.forest_share else told
 
     def fits(self, n: int, d: int) -> bool:
         """Whether arrays from a file can be used with one another: the search for neighbours does not look."""
