@@ -92,7 +92,6 @@ class Linear(NamedTuple):
 
 def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
     """Train discriminant analysis or ridge regression."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import RidgeCV
 
     scale = read_scale(X)
@@ -111,13 +110,35 @@ def fit_linear(X: Any, outputs: list[Output], hold: BoolArray) -> Linear:
             b[counts < _FEWEST] = -np.inf
             b[present] = 0.0
             some = counts[values] >= _FEWEST
-            lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(Z[some], values[some])
-            two = len(present) == 2  # scikit-learn keeps the difference alone
-            W[:, present[1:] if two else present] = lda.coef_.T
-            b[present[1:] if two else present] = lda.intercept_
+            W[:, present], b[present] = _discriminant(Z[some], values[some], present)
         weights.append(W)
         offsets.append(b)
     return Linear(scale, tuple(weights), tuple(offsets), outputs[0].n_classes > 0)
+
+
+def _discriminant(Z: FloatArray, values: IntArray, present: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Weights (d, k) and offsets (k,) of discriminant analysis, the covariance of each class shrunken.
+
+    As scikit-learn's with ``solver="lsqr", shrinkage="auto"``; but the covariance is nearly always positive definite,
+    and then solving for it takes a tenth of the time that least squares do.
+    """
+    from scipy.linalg import LinAlgError, lstsq, solve
+    from sklearn.covariance import ledoit_wolf
+
+    shares = np.array([np.mean(values == k) for k in present])
+    means, C = np.empty((len(present), Z.shape[1])), np.zeros((Z.shape[1], Z.shape[1]))
+    for k, (one, share) in enumerate(zip(present, shares, strict=True)):
+        rows = Z[values == one]
+        means[k] = rows.mean(axis=0)
+        rows = rows - means[k]
+        width = rows.std(axis=0)
+        width[rows.min(axis=0) == rows.max(axis=0)] = 1.0
+        C += share * (ledoit_wolf(rows / width)[0] * (width[:, np.newaxis] * width))
+    try:
+        W = solve(C, means.T, assume_a="pos")
+    except LinAlgError:
+        W = lstsq(C, means.T)[0]
+    return W, -0.5 * np.einsum("kd,dk->k", means, W) + np.log(shares)
 
 
 class Machine(NamedTuple):
