@@ -24,7 +24,7 @@ import numpy as np
 import sklearn
 from reproduce._shared import tallies
 from reproduce._shared.markdown import table as markdown_table
-from reproduce.guided import honesty, maps, run, scores, verdicts
+from reproduce.guided import honesty, maps, remarks, run, scores, verdicts
 from reproduce.guided.data import FRIEDMAN_ROWS, HELD_OUT, MOST_ROWS, TABLES
 from reproduce.guided.results import Results
 
@@ -72,7 +72,7 @@ FIGURES = {
     "over_separation": (
         "Over-separation",
         "`over_separation_`: the score of a training row's 10 neighbours in the map minus that of the forest out of "
-        "bag, or of another guide on rows that it was not trained on.",
+        "bag, or of another guide on rows that it was not trained on, or of a blind guess where that is better.",
         3,
     ),
     "seconds": (
@@ -148,6 +148,15 @@ def guide_lines(found, means):
     ]
 
 
+def remark_lines(found, guided):
+    """What was tried for the targets that are missed, and what limits them."""
+    lines = []
+    for several, known, whose in ((found, remarks.BY_FOREST, "its defaults"), (guided, remarks.BY_AUTO, "guide auto")):
+        told = remarks.lines_of([one.target for one in several if not one.is_met], known)
+        lines += ["", f"With {whose}:", "", *told] if told else []
+    return ["", "## What is missed, what was tried, and what limits it", *lines] if lines else []
+
+
 class _Both:
     """Figures of all maps; those of the map that chooses its guide from the splits that it was tried on."""
 
@@ -220,8 +229,8 @@ def honesty_lines(results):
             "",
             "GuidedMap of tables whose targets were permuted: accuracy of 10 neighbours minus that of always saying "
             "the largest class, or R². Over-separation is the map's score of training rows minus that of the guide on "
-            "rows it was not trained on, which here falls below that of always saying the largest class, because a "
-            "row's own label is missing among its voters: a map that shows nothing is above it.",
+            "rows it was not trained on, or of always saying the largest class (or the mean) where that is better. "
+            "Here it is: a row's own label is missing among the guide's voters.",
             "",
             *markdown_table(["map", "table", "rows", "shown", "allowed", "verdict", "over-separation", "seeds"], rows),
         ]
@@ -290,6 +299,7 @@ def write(results, path, *, stamp, earlier=None):
         *([taken, ""] if kept.cells else []),
         *markdown_table(["target of GuidedMap with its defaults", "measured", "verdict"], rows),
         *guide_lines(guided, with_auto),
+        *remark_lines(found, guided),
         "",
         PROTOCOL.strip(),
         *table_lines(means),

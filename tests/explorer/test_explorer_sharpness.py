@@ -11,6 +11,7 @@ import manifolia as mf
 from explorer.pages import payload_of_model
 from manifolia.explorer import sharpness
 from manifolia.explorer.context import PageOptions, context_of
+from manifolia.metrics.separation import map_score
 
 WORDS = "with the same forest"
 
@@ -56,6 +57,19 @@ def test_nothing_is_said_of_a_map_that_shows_what_there_is(blurred, rng):
     two = y % 2
     easy = np.column_stack([two, rng.normal(size=(len(y), 2))])
     assert remedies(mf.RFPHATE(n_trees=60, random_state=0).fit(easy, two), easy, two) == []
+
+
+def test_the_share_that_is_said_is_the_maps_own_also_where_a_guess_is_better(blurred):
+    _, X, y = blurred
+    few = (y < 3).astype(int)
+    model = mf.GuidedMap(n_trees=60, random_state=0).fit(X, few)
+    shown = map_score(model.embedding_, few, classification=True)
+    assert model.over_separation_ == pytest.approx(shown - model.guide_score_)
+    model.oob_score_ = model.guide_score_ = 0.7  # as a model that weighs rare classes more may have
+    model.over_separation_ = shown - 0.75
+    texts = [finding["text"] for finding in payload_of_model(model, X, few, parts=None).meta["findings"]]
+    said = f"right about the target of {shown:.0%} of the rows (always guessing the most frequent: 75%)"
+    assert any(said in one for one in texts)
 
 
 def test_a_map_of_another_target_is_not_judged_by_it(blurred):

@@ -139,23 +139,48 @@ def test_the_forest_stays_unless_another_is_better_by_more_than_a_standard_error
     X, y = ring()
     with pytest.warns(ManifoliaWarning, match="The forest guides the map"):
         assert fit_guide("auto", question(X, y), np.eye(2)[y], SILENT) is None
-    # A model whose votes on the true class are a little better on the mean, and differ much from row to row.
-    share = np.random.default_rng(0).uniform(0.6, 0.9, size=(2, 300))
-    for more, name in ((0.01, None), (0.1, "another")):
-        votes = [
-            np.where(np.eye(2)[y] == 1, s[:, np.newaxis], 1 - s[:, np.newaxis]) for s in (share[0], share[1] + more)
-        ]
-        another = G.CANDIDATES["knn"].learner("another")
+    # A model that is much better on one row and worse on another; and one that is better on all.
+    share = np.full((3, 300), 0.7)
+    share[:2, 0], share[1, :2], share[2] = 0.3, (1.0, 0.5), 0.8
+    forest, uneven, even = (np.where(np.eye(2)[y] == 1, s[:, np.newaxis], 1 - s[:, np.newaxis]) for s in share)
+    for votes, name in ((uneven, None), (even, "another")):
+        another = G.Told(G.CANDIDATES["knn"].learner("another"), votes, ("knn",))
         means = {}
-        with pytest.warns(ManifoliaWarning, match="The forest guides" if name is None else "guided by another"):
-            best = G._best({another: votes[1]}, {}, question(X, y), votes[0], means)
+        with pytest.warns(ManifoliaWarning, match="is a tie" if name is None else "guided by another"):
+            best = G._best({"another": another}, {}, question(X, y), forest, means)
+        assert means["another"] < means["forest"]
         assert set(means) == {"forest", "another"}  # also where the forest stays
         assert (None if best is None else best.name) == name
 
 
-def test_numbers_are_chosen_by_squared_error():
+def test_models_that_err_on_different_rows_are_mixed():
+    """Two noisy models, one noisier: the shares are as their variances the other way round, and the forest has one."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(2000, 3))
+    y = X[:, 0] + generator.normal(scale=0.1, size=2000)
+    forest = y[:, np.newaxis] + generator.normal(scale=0.6, size=(2000, 1))
+    known = np.arange(2000) < 1900
+    asked = question(X, np.where(known, y, np.nan))
+    noisy = G.Told(G.CANDIDATES["knn"].learner("10-nearest"), y[:, np.newaxis] + generator.normal(
+        scale=0.3, size=(2000, 1)), ("knn",))  # fmt: skip
+    useless = noisy._replace(votes=np.full((2000, 1), 50.0), keys=("lda",))
+    means = {}
+    with pytest.warns(ManifoliaWarning, match=r"by a mixture of near and the forest.* In the mixture: near \d\d%"):
+        guide = G._best({"near": noisy, "far": useless}, {}, asked, forest, means)
+    assert guide.forest_share == pytest.approx(0.3**2 / (0.3**2 + 0.6**2), abs=0.03)
+    assert (guide.model.keys, guide.model.shares) == (("knn",), (1.0,))
+    f = guide.forest_share
+    np.testing.assert_allclose(guide.votes[known], (f * forest + (1 - f) * noisy.votes)[known])
+    expected = f * forest + (1 - f) * guide.model.predict(X)[0]  # rows without a label ask the model, and the forest
+    np.testing.assert_allclose(guide.votes[~known], expected[~known])
+    np.testing.assert_array_equal(guide.ask(X[:5], lambda rows: forest[:5]), expected[:5])
+    assert means[guide.name] == min(means.values())
+
+
+def test_numbers_are_chosen_by_squared_error(monkeypatch):
     X, y = numbers()
     mean = np.full((200, 1), y.mean())
+    monkeypatch.setattr(G, "_LEAST_SHARE", 0.7)  # which no model of this table has in a mixture
     with pytest.warns(ManifoliaWarning, match=r"guided by ridge regression\. Squared error, of the variance, on rows"):
         guide = fit_guide("auto", question(X, y), mean, SILENT)
     assert guide.losses["forest"] == pytest.approx(1.0)

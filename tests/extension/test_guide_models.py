@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,7 +17,9 @@ from sklearn.svm import SVC, SVR
 
 from manifolia.extension import guide_models
 from manifolia.extension.guide_models import (
+    Mixture,
     Output,
+    best_shares,
     couple,
     fit_linear,
     fit_machines,
@@ -187,6 +191,37 @@ def test_a_linear_model_passes_over_classes_of_one_row():
     rare = np.where(np.arange(120) == 5, 1, 0)
     shares = fit_linear(X, [Output(rare, 2)], np.zeros(120, dtype=bool)).predict(X)[0]
     np.testing.assert_allclose(shares, np.tile([119 / 120, 1 / 120], (120, 1)))
+
+
+def test_shares_of_a_mixture_have_the_smallest_error():
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        shared = generator.normal(size=(200, 3))
+        wrong = [shared * generator.random() + generator.normal(scale=s, size=(200, 3)) for s in (0.4, 0.8, 1.0, 1.5)]
+        shares = best_shares(wrong, 0.05)
+        assert shares.sum() == pytest.approx(1.0)
+        assert ((shares == 0.0) | (shares >= 0.05)).all()
+        loss = np.sum(np.tensordot(shares, wrong, 1) ** 2)
+        steps = np.arange(0.0, 1.01, 0.05)  # a naive twin: all shares in steps of 5 %
+        for a, b, c in itertools.product(steps, steps, steps):
+            if a + b + c <= 1.0 + 1e-9:
+                other = [a, b, c, max(1.0 - a - b - c, 0.0)]
+                assert loss <= 1.05 * np.sum(np.tensordot(other, wrong, 1) ** 2)  # less than 5 % is not given
+    twice = [wrong[0], wrong[0], 100.0 * wrong[1]]
+    np.testing.assert_allclose(best_shares(twice, 0.05)[:2].sum(), 1.0)  # one model twice, and one that is far off
+    np.testing.assert_array_equal(best_shares([np.zeros((5, 1)), wrong[0][:5, :1]], 0.05), [0.0, 1.0])
+
+
+def test_a_mixture_adds_up_what_its_models_say():
+    generator = np.random.default_rng(0)
+    X, values = generator.normal(size=(90, 3)), np.arange(90) % 3
+    hold, outputs = np.arange(90) % 4 == 3, [Output(values, 3), Output(values % 2, 2)]
+    models = tuple(fit(X, outputs, hold) for fit in (fit_linear, fit_nearest))
+    mixture = Mixture(("lda", "knn"), (0.25, 0.75), models)
+    for k, told in enumerate(mixture.predict(X)):
+        expected = 0.25 * models[0].predict(X)[k] + 0.75 * models[1].predict(X)[k]
+        np.testing.assert_allclose(told, expected, rtol=1e-12)
+        np.testing.assert_array_equal(mixture.predict(X[7:8])[k][0], told[7])
 
 
 def test_a_quarter_of_every_class_is_held_back():

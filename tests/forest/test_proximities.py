@@ -23,8 +23,9 @@ from manifolia._core.parallel import threads
 from manifolia.exceptions import ManifoliaWarning, MemoryLimitError
 from manifolia.forest.grow import contrast_forest
 from manifolia.forest.leaf_tables import leaf_table
+from manifolia.forest.operators import build_operator
 from manifolia.forest.proximities import KINDS as ALL_KINDS
-from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.proximities import gap_among, proximity_from_leaves
 from reference import forest as naive
 
 KINDS = ("gap", "oob", "original", "kerf", "path")
@@ -209,6 +210,21 @@ def test_permuting_rows_permutes_the_result(kind):
     )
     K = proximity_from_leaves(table, kind=kind).toarray()
     np.testing.assert_array_equal(proximity_from_leaves(shuffled, kind=kind).toarray(), K[np.ix_(order, order)])
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")
+@pytest.mark.parametrize("n_trees", [3, 20])  # of 3 trees, some rows are in every bag
+def test_what_an_operator_has_worked_out_gives_the_same_rows(n_trees):
+    X, y = iris(60)
+    table = leaf_table(RandomForestClassifier(n_trees, random_state=0).fit(X, y), X)
+    weight = np.linspace(0.5, 2.0, 60)
+    operator = build_operator(table, kind="gap", sample_weight=weight)
+    operator.lump(np.arange(60) % 5, 5)  # which needs the same
+    expected = gap_among(table, np.arange(60), 7, sample_weight=weight)
+    found = proximity_from_leaves(table, top_k=7, sample_weight=weight, dtype=np.float32, known=operator.known)
+    assert operator.known[1] is operator.known[1]  # worked out once
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, part), getattr(expected, part))
 
 
 def test_threshold_and_top_k():

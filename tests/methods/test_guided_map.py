@@ -361,6 +361,35 @@ def test_the_best_guide_is_chosen_and_the_forest_where_it_is_best(ring, iris):
 
 
 @pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_forest_and_models_guide_together_where_they_err_on_different_rows(task, tmp_path):
+    """Half of what there is to know are steps, which trees find, half a slope, which they find only step by step."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(500, 12))
+    y = X[:, :8].sum(axis=1) / 2.0 + 1.5 * (-1.0) ** np.floor(1.5 * X[:, 8])
+    y = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])) if task == "classification" else y
+    X, X_new, y = X[:300], X[300:], y[:300]
+    one, two = (guided(guide="auto", n_jobs=n_jobs, n_trees=100).fit(X, y) for n_jobs in (1, 2))
+    assert one.guide_name_.startswith("a mixture of ")
+    assert "the forest" in one.guide_name_
+    assert 0.05 <= one._guide.forest_share <= 0.95
+    assert one.guide_score_ > one.oob_score_
+    assert one.guide_losses_[one.guide_name_] == min(one.guide_losses_.values())
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    whole = one.transform(X_new)
+    np.testing.assert_array_equal(two.transform(X_new), whole)
+    np.testing.assert_array_equal(np.vstack([one.transform(X_new[i : i + 1]) for i in (0, 77)]), whole[[0, 77]])
+    told = one._guide.model.predict(X_new)[0]
+    by_trees = one.forest_.predict(X_new)[:, np.newaxis] if task == "regression" else one.forest_.predict_proba(X_new)
+    expected = one._guide.forest_share * by_trees + (1.0 - one._guide.forest_share) * told
+    expected = expected[:, 0] if task == "regression" else expected.argmax(axis=1)
+    np.testing.assert_allclose(one._predict(X_new), expected)
+    assert one.guide_importances(1).shape == (12,)
+    mf.save(one, tmp_path / "model.mfa")
+    np.testing.assert_array_equal(mf.load(tmp_path / "model.mfa").transform(X_new), whole)
+
+
+@pytest.mark.filterwarnings("ignore::manifolia.exceptions.ManifoliaWarning")
 @pytest.mark.parametrize("guide", ["auto", "lda", "svm", "knn", DecisionTreeClassifier(max_depth=5)], ids=str)
 def test_permuted_labels_are_at_chance_whoever_guides(digits, guide):
     X, y, X_new, y_new = digits

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
+from manifolia.exceptions import HonestyWarning
 from manifolia.metrics import separation
 from manifolia.metrics.separation import blind_score, map_score, one_hot_columns, target_score
 
@@ -50,6 +51,26 @@ def test_knowing_nothing_is_the_largest_class_or_the_mean(rng):
     assert blind_score(numbers, classification=False) == pytest.approx(
         target_score(numbers, np.full(20, numbers.mean()), classification=False)
     )
+
+
+def test_a_map_is_set_against_a_guess_where_nothing_was_learned(rng):
+    Y, y = rng.normal(size=(60, 2)), np.repeat([0, 1], [40, 20])
+    everyone, wrong = np.ones(60, dtype=bool), 1 - y
+    shown = map_score(Y, y, classification=True)
+    assert separation.judge_separation(Y, y, wrong, everyone, classification=True) == (0.0, shown - 40 / 60)
+    half = np.where(np.arange(60) % 10 < 8, y, 1 - y)  # right about 80 %: more than a guess
+    score, over = separation.judge_separation(Y, y, half, everyone, classification=True)
+    assert (score, over) == (pytest.approx(0.8), pytest.approx(shown - 0.8))
+    numbers = rng.normal(size=60)
+    shown = map_score(Y, numbers, classification=False)
+    score, over = separation.judge_separation(Y, numbers, -numbers, everyone, classification=False)
+    assert score < -2.0
+    assert over == pytest.approx(shown)  # the mean explains nothing, and is better
+    with pytest.warns(HonestyWarning):
+        _, over = separation.judge_separation(
+            np.column_stack([numbers, numbers]), numbers, -numbers, everyone, classification=False
+        )
+    assert 0.9 < over < 1.0  # what leaks is told all the same
 
 
 def test_one_hot_columns():

@@ -327,3 +327,14 @@ def test_maps_that_were_not_run_again_are_taken_over_from_an_earlier_page(module
     assert text.replace(said, "") == first.read_text(encoding="utf-8")
     page.write(results, second, stamp=stamp, earlier=earlier._replace(cells={("nn10", "glass", "PCA"): "0.999"}))
     assert second.read_text(encoding="utf-8") == first.read_text(encoding="utf-8")  # what was run counts
+
+
+def test_every_target_that_the_page_calls_missed_is_spoken_of(module):
+    text = (Path(__file__).parents[2] / "docs" / "results" / "guided.md").read_text(encoding="utf-8")
+    missed = [line.split("|")[1].strip() for line in text.splitlines() if line.endswith("| **missed** |")]
+    assert missed
+    for target in missed:
+        assert f"- *{target}*: " in text, target
+    remarks = module("remarks")
+    assert remarks.lines_of(["never more than 0.01 below"], remarks.BY_FOREST)[0].startswith("- *never more than 0.01")
+    assert remarks.lines_of(["another target"], remarks.BY_AUTO) == []

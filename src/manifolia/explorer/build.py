@@ -32,7 +32,7 @@ from manifolia.explorer.payload import NewRows, Payload, build_payload
 from manifolia.explorer.place import as_numbers, new_rows, place_rows, text_features
 from manifolia.explorer.serve import LivePage
 from manifolia.explorer.sharpness import trials_of
-from manifolia.metrics.separation import is_unearned
+from manifolia.metrics.separation import earned_score, is_unearned
 from manifolia.persist import load
 from manifolia.tables import read
 from manifolia.tables.columns import as_keys
@@ -339,10 +339,11 @@ def _findings(context: Context) -> list[Finding]:
         if context.row_groups is not None:
             together = Together(context.row_groups, *group_words(context.group_name), context.by_rows)
         own = figures.get(card.score.rstrip("_"), figures["oob_score"])
+        _, trained = context.method._fitted_forest.training_data()
+        shown = figures.get("over_separation", math.nan) + earned_score(own, trained.y, classification=classes)
         learned = Learned(
-            own, figures.get("over_separation", math.nan), classes=classes, together=together,
-            knower=card.knower, forest_score=figures["oob_score"],
-        )  # fmt: skip
+            own, shown - own, classes=classes, together=together, knower=card.knower, forest_score=figures["oob_score"]
+        )
     quality = context.parts.get("quality")
     scores = None
     if context.scores is not None:
@@ -382,7 +383,8 @@ def _findings(context: Context) -> list[Finding]:
         classes = context.classes  # numbers are cut into bins of equal counts, none of which is a good guess
         labels = np.zeros(context.n) if classes is None else as_keys(classes)
         about: dict[str, Any] = {"classification": classes is not None, "groups": context.row_groups}
-        if is_unearned(score + excess, score, labels, **about):
+        shown = excess + earned_score(score, labels, classification=classes is not None)
+        if is_unearned(shown, score, labels, **about):
             text += f" Neighbours in the map agree more than that, by {excess:.3f}: part of it is not earned."
         found.append(Finding(text))
     return found

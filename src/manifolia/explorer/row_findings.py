@@ -150,17 +150,17 @@ def disagreement_finding(
     guide: Array, forest: Array, learned: Learned, target: str, row_names: Sequence[str], y: Array | None
 ) -> Finding:
     """Count the rows on which the guide and the forest disagree, of those that have a label, and name some."""
-    knower, known = learned.knower, np.ones(len(guide), dtype=bool) if y is None else ~pd.isna(y)
+    both, known = f"{learned.knower} and the forest", np.ones(len(guide), dtype=bool) if y is None else ~pd.isna(y)
+    if "the forest" in learned.knower:  # in a mixture
+        both = f"{learned.knower}, and the forest by itself,"
     if not learned.classes:
         apart = np.abs(guide.astype(np.float64) - forest.astype(np.float64))
         top = np.argsort(-apart, kind="stable")[:TOP]
         named = ", ".join(f"{row_names[i]} ({guide[i]:.4g} and {forest[i]:.4g})" for i in top)
-        return Finding(
-            f"Of {target}, {knower} and the forest say most different things about {named}.", rows=tuple(top.tolist())
-        )
+        return Finding(f"Of {target}, {both} say most different things about {named}.", rows=tuple(top.tolist()))
     one, two, rows = as_keys(guide), as_keys(forest), "rows" if known.all() else "labelled rows"
     differ = np.flatnonzero(known & (one != two))
-    who = f"{knower[0].upper()}{knower[1:]} and the forest"
+    who = f"{both[0].upper()}{both[1:]}"
     if not len(differ):
         return Finding(f"{who} would guess the same {target} for every {rows.removesuffix('s')}.")
     named = ", ".join(f"{row_names[i]} (guide: {one[i]}, forest: {two[i]})" for i in differ[:TOP])

@@ -23,7 +23,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import is_sparse
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError, ParameterTypeError
-from manifolia.extension.guide_models import Nearest, Output, holds_back
+from manifolia.extension.guide_models import Mixture, Nearest, Output, holds_back
 from manifolia.extension.vote_map import number_votes
 from manifolia.forest.targets import Target
 
@@ -85,14 +85,23 @@ def framed(X: Any, names: Array | None) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
+def mixed(forest: FloatArray, told: FloatArray, share: float) -> FloatArray:
+    """Mix the forest's votes with another model's."""
+    return share * forest + (1.0 - share) * told
+
+
 class FittedGuide:
     """A guide: what it says of the training rows, and the model that is asked about new ones."""
 
-    def __init__(self, name: str, votes: FloatArray, model: Any, question: Question, losses: dict[str, float]) -> None:
+    def __init__(
+        self, name: str, votes: FloatArray, model: Any, question: Question, losses: dict[str, float],
+        forest_share: float = 0.0,
+    ) -> None:  # fmt: skip
         target = question.target
         self.name = name  # what it is called in a sentence
         self.votes = votes  # (n, n_votes): shares of the classes of each output, or (n, n_outputs) numbers
         self.model = model  # trained on all rows; None where votes were given
+        self.forest_share = forest_share  # how much the forest's votes count beside the model's
         self.seed, self.weight = question.seed, question.weight  # that it was trained with
         self.losses = losses  # Brier score, or squared error, of every model that was compared
         self.classes: list[Array] = [found for found, _ in question.outputs] if target.is_classification else []
@@ -121,18 +130,20 @@ class FittedGuide:
         """Read given votes on n new rows."""
         return read_votes(votes, [len(found) for found in self.classes] or [0] * self.votes.shape[1], n)
 
-    def ask(self, X: Any) -> FloatArray:
-        """Ask the model about rows, each alone."""
-        return np.column_stack(self.model.predict(X))
+    def ask(self, X: Any, forest: Callable[[Any], FloatArray] | None = None) -> FloatArray:
+        """Ask the model about rows, each alone; `forest` answers for the forest, which may have a share."""
+        told = np.column_stack(self.model.predict(X))
+        return mixed(forest(X), told, self.forest_share) if forest is not None and self.forest_share else told
 
     def fits(self, n: int, d: int) -> bool:
         """Whether arrays from a file can be used with one another: the search for neighbours does not look."""
         fits = self.votes.ndim == 2 and len(self.votes) == n and self.votes.dtype == np.float64
         fits = fits and self.votes.shape[1] >= len(self.units)
-        if isinstance(self.model, Nearest):
-            rows = self.model.rows
-            fits = fits and rows.ndim == 2 and rows.shape[1] == d and rows.dtype == np.float64
-            fits = fits and rows.flags.c_contiguous and all(len(values) == len(rows) for values in self.model.values)
+        for model in self.model.models if isinstance(self.model, Mixture) else [self.model]:
+            if isinstance(model, Nearest):
+                rows = model.rows
+                fits = fits and rows.ndim == 2 and rows.shape[1] == d and rows.dtype == np.float64
+                fits = fits and rows.flags.c_contiguous and all(len(values) == len(rows) for values in model.values)
         return fits
 
 
@@ -165,13 +176,15 @@ class Question(NamedTuple):
         """Of the labelled rows: indicators of classes, side by side for all outputs, or numbers."""
         return np.column_stack([np.eye(len(found))[values] if len(found) else values for found, values in self.outputs])
 
+    def wrong(self, votes: FloatArray) -> FloatArray:
+        """By how much votes on the labelled rows are wrong: of classes, or of numbers in standard deviations."""
+        truth = self.truth
+        wrong: FloatArray = votes[self.target.labelled] - truth
+        return wrong if self.target.is_classification else wrong / np.sqrt(np.maximum(truth.var(axis=0), 1e-300))
+
     def row_losses(self, votes: FloatArray) -> FloatArray:
         """Brier score of each labelled row, the mean over outputs; for numbers squared errors, of their variance."""
-        truth = self.truth
-        wrong = (votes[self.target.labelled] - truth) ** 2
-        if self.target.is_classification:
-            return np.asarray(wrong.sum(axis=1) / len(self.outputs))
-        return np.asarray((wrong / np.maximum(truth.var(axis=0), 1e-300)).mean(axis=1))
+        return np.asarray((self.wrong(votes) ** 2).sum(axis=1) / len(self.outputs))
 
     def warn_of_unseen_classes(self) -> None:
         """Say so if rows are judged by models that cannot know their class."""
@@ -255,14 +268,22 @@ def cross_fit(learner: Learner, question: Question, reporter: Reporter) -> Float
     return votes
 
 
-def finish(learner: Learner, question: Question, votes: FloatArray, losses: dict[str, float]) -> FittedGuide:
-    """Train a model on all rows that have a label, and ask it about those that have none."""
+def finish(
+    learner: Learner, question: Question, votes: FloatArray, losses: dict[str, float], *,
+    forest: FloatArray | None = None, forest_share: float = 0.0,
+) -> FittedGuide:  # fmt: skip
+    """Train a model on all rows that have a label, and ask it about those that have none.
+
+    `forest` holds the forest's votes out of bag, which count by their share.
+    """
     model = learner.train(question, np.flatnonzero(question.target.labelled), "all rows")
     unknown = np.flatnonzero(~question.target.labelled)
     if len(unknown):
         votes = votes.copy()
         votes[unknown] = learner.ask(model, question, unknown, "rows without a label")
-    return FittedGuide(learner.name, votes, model, question, losses)
+    if forest is not None and forest_share:
+        votes = mixed(forest, votes, forest_share)
+    return FittedGuide(learner.name, votes, model, question, losses, forest_share)
 
 
 def _check_told(told: FloatArray, name: str, question: Question) -> None:

@@ -3,12 +3,13 @@
 ``"auto"`` compares the models of `manifolia.extension.guide_models` with the forest, by the Brier score of their votes
 on rows that they have not seen, for numbers by the squared error. The forest stays unless another one is better by more
 than a standard error: a tie is no reason to place rows by a second model, and of several that know nothing the luckiest
-must not win.
+must not win. By the same rule a mixture of several, with the shares that are best on these rows, takes the place of the
+best one: models of different kinds err on different rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,18 @@ from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia._core.validate import check_option, is_sparse, takes_weights
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError, ParameterTypeError
-from manifolia.extension.guide import Borrowed, FittedGuide, Learner, Question, cross_fit, finish, framed, read_votes
-from manifolia.extension.guide_models import Output, fit_linear, fit_machines, fit_nearest
+from manifolia.extension.guide import (
+    Borrowed,
+    FittedGuide,
+    Learner,
+    Question,
+    cross_fit,
+    finish,
+    framed,
+    mixed,
+    read_votes,
+)
+from manifolia.extension.guide_models import Mixture, Output, best_shares, fit_linear, fit_machines, fit_nearest
 from manifolia.forest.targets import Target
 
 FOREST = "forest"
@@ -31,6 +42,7 @@ _MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
 _MOST_PAIRS = 2e7  # rows times pairs of classes, each of which has a machine, and a number for each row
 _MOST_NEAREST = 20_000  # rows that are searched for neighbours
 _LEAST_GAIN = 1e-3  # by which a model must be better than the forest, however sure that is
+_LEAST_SHARE = 0.05  # of a model in a mixture: less is not worth asking it
 _FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
 
 
@@ -111,7 +123,7 @@ def fit_guide(
     question.warn_of_unseen_classes()
     if isinstance(guide, str):
         tried = CANDIDATES if guide == "auto" else {guide: CANDIDATES[guide]}
-        found: dict[Learner, FloatArray] = {}
+        found: dict[str, Told] = {}
         left_out = {}
         for key, candidate in tried.items():
             name = candidate.classes if classes else candidate.numbers
@@ -121,7 +133,7 @@ def fit_guide(
             else:
                 learner = candidate.learner(name)
                 try:
-                    found[learner] = cross_fit(learner, question, reporter)
+                    found[name] = Told(learner, cross_fit(learner, question, reporter), (key,))
                 except ParameterError as error:
                     if guide != "auto":
                         raise
@@ -142,15 +154,33 @@ def fit_guide(
         )
     if question.weight is not None and not takes_weights(guide):
         warn(f"guide: {name} takes no sample_weight. The weights count in the forest, not in the guide.")
-    learner = learner_of(guide, name, question)
+    learner = borrowed(guide, name, question)
     votes = cross_fit(learner, question, reporter)
     return finish(learner, question, votes, {name: float(question.row_losses(votes).mean())})
 
 
-def learner_of(guide: Any, name: str, question: Question) -> Learner:
-    """What can be trained as a guide: a model of the library by its name in sentences, or clones of an estimator."""
+def learner_of(guide: Any, fitted: FittedGuide, question: Question) -> Learner:
+    """What was trained as a guide, to be trained again: a mixture is that of the models beside the forest."""
+    if isinstance(fitted.model, Mixture):
+        return mixture_of(fitted.name, fitted.model.keys, fitted.model.shares)
     if isinstance(guide, str):
+        name = fitted.name
         return next(one for one in CANDIDATES.values() if name in (one.classes, one.numbers)).learner(name)
+    return borrowed(guide, fitted.name, question)
+
+
+def mixture_of(name: str, keys: Sequence[str], shares: Sequence[float]) -> Learner:
+    """Several models of the library, whose answers are added up."""
+    keys, shares = tuple(keys), tuple(shares)
+
+    def fit(X: Any, outputs: list[Output], hold: BoolArray, _rows: IntArray, _y: Array) -> Mixture:
+        return Mixture(keys, shares, tuple(CANDIDATES[key].fit(X, outputs, hold) for key in keys))
+
+    return Learner(name, fit, is_quiet=True)
+
+
+def borrowed(guide: Any, name: str, question: Question) -> Learner:
+    """Clones of an estimator."""
     weight = question.weight if takes_weights(guide) else None
     found_classes = [found for found, _ in question.outputs] if question.target.is_classification else []
 
@@ -210,34 +240,82 @@ def _too_large(key: str, question: Question) -> str:
     return ""
 
 
+class Told(NamedTuple):
+    """What a model says of rows that it has not seen."""
+
+    learner: Learner
+    votes: FloatArray  # (n, n_votes)
+    keys: tuple[str, ...]  # Which models of the library it is made of
+    forest_share: float = 0.0  # How much of the votes is the forest's
+
+
 def _best(
-    found: Mapping[Learner, FloatArray],
+    found: dict[str, Told],
     left_out: dict[str, str],
     question: Question,
     forest: FloatArray | None,
     means: dict[str, float],  # gets the mean loss of each
 ) -> FittedGuide | None:
-    """Take the model with the smallest loss, the forest if none is better than it by more than a standard error."""
-    losses = {learner.name: question.row_losses(votes) for learner, votes in found.items()}
+    """Take the model with the smallest loss, the forest if none is better than it by more than a standard error.
+
+    A mixture of several is taken where it is better than each of them, by as much.
+    """
+    losses = {name: question.row_losses(told.votes) for name, told in found.items()}
+    best, why = min(losses, key=lambda name: losses[name].mean(), default=FOREST), ""
     if forest is not None:
         losses = {FOREST: question.row_losses(forest), **losses}
+        if best != FOREST and not _clearly(losses[best], losses[FOREST], question):
+            if losses[best].mean() < losses[FOREST].mean():
+                why = f" The lead of {best} is within one standard error, or below {_LEAST_GAIN}, which is a tie."
+            best = FOREST
+        name, mixture, shares = _mixed(found, forest, question)
+        loss = question.row_losses(_with_forest(mixture, forest))
+        if len(mixture.keys) + (mixture.forest_share > 0.0) > 1 and _clearly(loss, losses[best], question):
+            found, losses, best = {**found, name: mixture}, {**losses, name: loss}, name
+            why = f" In the mixture: {shares}."
     means.update({name: float(loss.mean()) for name, loss in losses.items()})
-    best = min(means, key=lambda name: means[name])
     if forest is not None:
         measure = "Brier score" if question.target.is_classification else "squared error, of the variance,"
         listed = ", ".join(f"{name} {mean:.3f}" for name, mean in sorted(means.items(), key=lambda item: item[1]))
         skipped = "".join(f" Not tried: {name}, which is for {reason}." for name, reason in left_out.items())
-        gain = losses[FOREST] - losses[best]
-        why = ""
-        if best != FOREST and gain.mean() <= max(_standard_error(gain, question), _LEAST_GAIN):
-            why = f" The lead of {best} is within one standard error, or below {_LEAST_GAIN}, which is a tie."
-            best = FOREST
         kept = "The forest guides the map" if best == FOREST else f"The map is guided by {best}"
         warn(f"{kept}. {measure[0].upper()}{measure[1:]} on rows that were left out: {listed}.{why}{skipped}")
     if best == FOREST:
         return None
-    learner, votes = next((learner, votes) for learner, votes in found.items() if learner.name == best)
-    return finish(learner, question, votes, means)
+    told = found[best]
+    return finish(told.learner, question, told.votes, means, forest=forest, forest_share=told.forest_share)
+
+
+def _clearly(loss: FloatArray, other: FloatArray, question: Question) -> bool:
+    """Whether a loss is smaller than another by more than a standard error, and by enough to matter."""
+    gain = other - loss
+    return bool(gain.mean() > max(_standard_error(gain, question), _LEAST_GAIN))
+
+
+def _mixed(found: Mapping[str, Told], forest: FloatArray, question: Question) -> tuple[str, Told, str]:
+    """Mix the forest and the models by the shares that have the smallest loss on rows that were left out.
+
+    Returns what the mixture is called, what it says, and the shares in words.
+    """
+    names, told = [FOREST, *found], [forest, *(one.votes for one in found.values())]
+    shares = best_shares([question.wrong(votes) for votes in told], _LEAST_SHARE)
+    order = [k for k in np.argsort(-shares, kind="stable") if shares[k] > 0.0]
+    name = f"a mixture of {_listed(['the forest' if k == 0 else names[k] for k in order])}"
+    others = [k for k in order if k > 0]
+    keys = tuple(found[names[k]].keys[0] for k in others)
+    own = shares[others] / max(shares[others].sum(), 1e-300)
+    votes = sum((share * told[k] for share, k in zip(own, others, strict=True)), np.zeros_like(forest))
+    learner = mixture_of(name, keys, [float(share) for share in own])
+    said = ", ".join(f"{names[k]} {shares[k]:.0%}" for k in order)
+    return name, Told(learner, votes, keys, float(shares[0])), said
+
+
+def _with_forest(told: Told, forest: FloatArray) -> FloatArray:
+    return mixed(forest, told.votes, told.forest_share)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _standard_error(values: FloatArray, question: Question) -> float:

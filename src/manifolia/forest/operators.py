@@ -58,6 +58,7 @@ class ForestOperator:
         self._out_of_bag = out_of_bag
         self._weight = np.ones(n) if weight is None else weight
         self._row_sums: FloatArray | None = None
+        self._factors: Factors | None = None
 
     def matmat(self, V: ArrayLike, *, n_jobs: int | None = None) -> FloatArray:
         """Multiply the proximity matrix with a block of vectors."""
@@ -94,6 +95,14 @@ class ForestOperator:
         weight, values = np.zeros(self.shape[0]), np.zeros((self.shape[0], V.shape[1]))
         weight[rows], values[rows] = self._weight[rows], V
         return build_operator(self.table, kind="gap", sample_weight=weight).matmat(values)
+
+    @property
+    def known(self) -> tuple[OutOfBag | None, Factors]:
+        """Who may ask which tree, and the factors of which rows are formed; computed once."""
+        if self._factors is None:
+            base = "gap" if self.kind == "gap-sym" else self.kind
+            self._factors = factors(self.table, base, self._weight, left_out=self._out_of_bag)
+        return self._out_of_bag, self._factors
 
     @property
     def row_sums(self) -> FloatArray:
@@ -168,8 +177,7 @@ class ForestOperator:
     def _lump_by_leaves(self, labels: IntArray, n_groups: int) -> FloatArray:
         from manifolia.kernels.forest import lump_rows
 
-        base = "gap" if self.kind == "gap-sym" else self.kind
-        parts = factors(self.table, base, self._weight, left_out=self._out_of_bag)
+        _, parts = self.known
         order = np.argsort(labels, kind="stable")
         group_starts = np.searchsorted(labels[order], np.arange(n_groups + 1))
         groups = labels.astype(np.int32)[parts.members]

@@ -15,7 +15,7 @@ from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
-from manifolia.forest._factors import KINDS, OutOfBag, factors, out_of_bag
+from manifolia.forest._factors import KINDS, Factors, OutOfBag, factors, out_of_bag
 from manifolia.forest._rows import cut, rows_in_blocks
 from manifolia.forest.leaf_tables import LeafTable, leaf_ids, leaf_table, row_weights
 from manifolia.forest.trees import check_forest_input
@@ -143,8 +143,12 @@ def proximity_from_leaves(
     top_k: int | None = None,
     sample_weight: ArrayLike | None = None,
     dtype: Any = np.float64,
+    known: tuple[OutOfBag | None, Factors] | None = None,
 ) -> Sparse:
-    """Compute proximities from leaves that are known already; parameters as for `proximity`."""
+    """Compute proximities from leaves that are known already; parameters as for `proximity`.
+
+    `known` is what an operator of the same proximity has worked out, where there is one.
+    """
     base, symmetry = _resolve(
         kind, symmetric=symmetric, diagonal=diagonal, normalize=normalize, new=new_leaf is not None
     )
@@ -152,8 +156,11 @@ def proximity_from_leaves(
     if top_k is not None:
         top_k = check_number(top_k, "top_k", low=1, integer=True)
     weight = row_weights(sample_weight, table.n_rows)
-    left_out = out_of_bag(table, weight, kind=kind) if base in ("gap", "oob") else None
-    parts = factors(table, base, weight, left_out=left_out, new_leaf=new_leaf)
+    if known is not None:
+        left_out, parts = known
+    else:
+        left_out = out_of_bag(table, weight, kind=kind) if base in ("gap", "oob") else None
+        parts = factors(table, base, weight, left_out=left_out, new_leaf=new_leaf)
     # Symmetrising and the diagonal need every entry, so the cut comes after them.
     limits = (0.0, None) if symmetry else (threshold, top_k)
     K = rows_in_blocks(table, base, parts, limits, normalize, np.dtype(dtype))

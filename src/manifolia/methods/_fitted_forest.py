@@ -40,8 +40,8 @@ from manifolia.forest.leaf_tables import (
     with_sisters,
 )
 from manifolia.forest.node_ranges import NodeRanges, SortedRows, path_excess, sort_training_rows
-from manifolia.forest.operators import build_operator
-from manifolia.forest.proximities import proximity_from_leaves
+from manifolia.forest.operators import ForestOperator, build_operator
+from manifolia.forest.proximities import gap_among, proximity_from_leaves
 from manifolia.forest.shapley import even_weights, exchange, prediction_entries, weighted_effects
 from manifolia.forest.targets import Target, target_groups
 from manifolia.forest.trees import (
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
     """What a forest has learned, and whether a map shows more than that."""
 
     score: float  # Accuracy, or R², on rows out of bag; NaN where nothing can be said
-    excess: float  # The same score of a row's neighbours in the map, minus `score`
+    excess: float  # The same score of a row's neighbours in the map, minus `score` or that of a blind guess
     prediction: Array | None  # (n,) or (n, n_outputs): what trees say of rows out of their bag; None without a target
     guide_score: float  # `score` of what guides the map: the forest, or another model
     guessed: Array | None  # What that says of the target
@@ -160,16 +160,28 @@ class FittedForest:
         new_leaf = None if new is None else self.leaves_of(new)
         return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, top_k=top_k, sample_weight=self.weight)
 
+    def operator(self, kind: str) -> ForestOperator:
+        """The proximities of all rows, as something to multiply with."""
+        return build_operator(self.table, kind=kind, sample_weight=self.weight)
+
+    def nearest(self, some: IntArray, k: int, operator: ForestOperator | None) -> Sparse:
+        """Compute the k largest RF-GAP proximities of some rows among themselves; an operator is one of all rows."""
+        if operator is None:
+            return gap_among(self.table, some, k, sample_weight=self.weight)
+        about: dict[str, Any] = {"sample_weight": self.weight, "dtype": np.float32, "known": operator.known}
+        return proximity_from_leaves(self.table, top_k=k, **about)
+
     def chain(
-        self, kind: str, n_landmarks: int | str | None, seed: int, reporter: Reporter
-    ) -> tuple[FloatArray, Landmarks]:
+        self, kind: str, n_landmarks: int | str | None, seed: int, reporter: Reporter,
+        operator: ForestOperator | None = None,
+    ) -> tuple[FloatArray, Landmarks]:  # fmt: skip
         """Compute the proximities of all rows, or added up over groups of rows without ever being formed."""
         reporter.step("walk", 0, 1)
         m = resolve_n_landmarks(n_landmarks, self.leaf.shape[1])
         if m is None:
             K, groups = graph_chain(self.proximities(kind), None)
         else:
-            operator = build_operator(self.table, kind=kind, sample_weight=self.weight)
+            operator = self.operator(kind) if operator is None else operator
             K, groups = landmark_chain(operator, m, random_state=seed)
         reporter.step("walk", 1, 1)
         return K, groups

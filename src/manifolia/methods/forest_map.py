@@ -100,7 +100,8 @@ class ForestMap(ForestBacked):
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`.
+        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`
+        or what always naming the commonest class (or the mean) scores, if that is more.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)

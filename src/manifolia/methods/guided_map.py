@@ -91,9 +91,9 @@ class GuidedMap(ForestBacked):
         regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
         model that did not see it. New rows ask one more, fitted on all rows. ``"lda"`` (ridge regression for numbers),
         ``"svm"`` (RBF kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"``
-        takes the best of them and the forest, by the Brier score of the votes on rows that were left out, for numbers
-        by the squared error, and says which. The forest's proximities decide where inside its class a row lies,
-        whoever guides.
+        takes the best of them and the forest, or a mixture of several where that is clearly better, by the Brier score
+        of the votes on rows that were left out, for numbers by the squared error, and says which. The forest's
+        proximities decide where inside its class a row lies, whoever guides.
     sharpness : float, default=2.0
         Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
         the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
@@ -154,8 +154,8 @@ class GuidedMap(ForestBacked):
         Brier score, or squared error as a share of the variance, of every model that was compared, by name; empty where
         the forest guides unasked.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `guide_score_`: above 0 the map shows more than the
-        guide has earned.
+        The same score of a row's 10 neighbours in the map, minus `guide_score_` or what always naming the commonest
+        class (or the mean) scores, if that is more: above 0 the map shows more than the guide has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -272,7 +272,9 @@ class GuidedMap(ForestBacked):
             forest = FittedForest.grow(
                 rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=True
             )
-            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter)  # 1
+            some = _laid_out_rows(n, seeds[2])
+            operator = forest.operator(self.proximity) if len(some) == n else None  # else its factors take memory
+            K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter, operator)  # 1
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
             del K, walk  # before the pairs of rows come
@@ -282,8 +284,8 @@ class GuidedMap(ForestBacked):
             if guide is not None and held is not None:
                 held = held.by_guide(guide.votes, target)
             reporter.step("proximities", 0, 1)
-            some = _laid_out_rows(n, seeds[2])
-            P = gap_among(forest.table, some, _NEAREST, sample_weight=forest.weight)  # 3
+            P = forest.nearest(some, _NEAREST, operator)  # 3
+            del operator
             W = _both_ways(sharpened(P, held, self.sharpness, own=some, others=some))  # 4
             reporter.step("proximities", 1, 1)
             layout = _lay_out(W, start[some], some, nearby, reporter)  # 5
@@ -373,7 +375,8 @@ class GuidedMap(ForestBacked):
         -------
         ndarray of shape (d,)
             Mean growth of the Brier score of rows that were left out, or of the squared error as a share of the
-            variance. Where the forest guides, `feature_importances_` says the like.
+            variance. Where the forest guides, `feature_importances_` says the like; where it guides together with
+            others, the loss is that of the others.
         """
         check_is_fitted(self, "embedding_")
         check_number(n_repeats, "n_repeats", low=1, integer=True)
@@ -384,7 +387,7 @@ class GuidedMap(ForestBacked):
         rows, target = self._fitted_forest.training_data()
         with threads(self.n_jobs):
             question = self._question(rows, target, guide.weight, guide.seed, self._fitted_forest.groups)
-            return guide_importance(learner_of(self.guide, guide.name, question), question, n_repeats)
+            return guide_importance(learner_of(self.guide, guide, question), question, n_repeats)
 
     def _question(
         self, rows: Any, target: Target, weight: FloatArray | None, seed: int, groups: IntArray | None
@@ -409,7 +412,7 @@ class GuidedMap(ForestBacked):
                 "votes to transform."
             )
             return None
-        return guide.ask(rows) / guide.units
+        return guide.ask(rows, self._forest_told) / guide.units
 
     def _effects(
         self, rows: Any, background: Any, *, of_target: bool = False, own: IntArray | None = None,
@@ -439,14 +442,20 @@ class GuidedMap(ForestBacked):
         guide: FittedGuide | None = self._guide
         if guide is None or (rows is not None and guide.model is None):
             return super()._class_shares(rows, part)
-        return guide.shares(guide.votes[part] if rows is None else guide.ask(rows))
+        return guide.shares(guide.votes[part] if rows is None else guide.ask(rows, self._forest_told))
+
+    def _forest_told(self, rows: Any) -> FloatArray:
+        """What all trees say of rows, as a guide would."""
+        if self._guide.classes:
+            return np.column_stack(self._fitted_forest.class_shares(rows))
+        return super()._predict(rows).reshape(rows.shape[0], -1).astype(np.float64)
 
     def _predict(self, rows: Any) -> Array:
         """What the guide says of the target of others than the training rows."""
         guide: FittedGuide | None = self._guide
-        return (
-            guide.decide(guide.ask(rows)) if guide is not None and guide.model is not None else super()._predict(rows)
-        )
+        if guide is None or guide.model is None:
+            return super()._predict(rows)
+        return guide.decide(guide.ask(rows, self._forest_told))
 
     def _check_restored(self) -> None:
         """Check that a map which came from a file fits its forest and its guide."""

@@ -63,7 +63,7 @@ from manifolia.extension.kernel_map import KernelMap
 from manifolia.extension.subset_map import SubsetMap, choose_rows, place_all, seen_rows
 from manifolia.layout.embed import check_embedder, embed, embed_need
 from manifolia.metrics.near_copies import warn_of_near_copies
-from manifolia.metrics.separation import map_score
+from manifolia.metrics.separation import earned_score, map_score
 from manifolia.neighbors.exact import search_need
 from manifolia.operators.projection import Projection, find_projection
 
@@ -527,8 +527,9 @@ class FisherKernelTSNE(_KernelMethod):
         Share of the training rows, each left out of its own estimate, whose class (or bin) is the most probable: what
         there is to show.
     over_separation_ : float
-        Share of the training rows whose 10 nearest training rows in the map vote for their class, minus that: above 0
-        the map of the training rows shows more than is known of rows like them.
+        Share of the training rows whose 10 nearest training rows in the map vote for their class, minus that (or minus
+        the largest class's share, if that is more): above 0 the map of the training rows shows more than is known of
+        rows like them.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -682,7 +683,8 @@ class FisherKernelTSNE(_KernelMethod):
         self.layout_metric_ = "fisher" if guided else "euclidean"
         self.fisher_bandwidth_ = classes.bandwidth
         self.log_likelihood_, self.prior_log_likelihood_ = classes.likelihood, classes.prior
-        self.left_out_score_, self.over_separation_ = classes.accuracy, shown - classes.accuracy
+        earned = earned_score(classes.accuracy, known[labelled], classification=True)
+        self.left_out_score_, self.over_separation_ = classes.accuracy, shown - earned
         return self._keep(embedding, subset)
 
     def _check_parameters(self) -> None:

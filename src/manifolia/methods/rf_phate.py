@@ -138,8 +138,9 @@ class RFPHATE(ForestBacked):
         What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
         without a target, or for a forest without bootstrap.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`:
-        above 0 the map shows more than the forest has earned.
+        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`
+        or what always naming the commonest class (or the mean) scores, if that is more: above 0 the map shows more
+        than the forest has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)

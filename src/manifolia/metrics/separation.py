@@ -39,6 +39,15 @@ def blind_score(y: Array, *, classification: bool) -> float:
     return float(np.mean([indicators.mean(axis=0).max() for _, indicators in one_hot_columns(np.asarray(y))]))
 
 
+def earned_score(score: float, y: Array, *, classification: bool) -> float:
+    """What a map may show of a target: what was learned of it, or what is right without looking, if that is more.
+
+    A model that knows nothing is worse than always naming the commonest class (or the mean) on rows that were left out,
+    because the row's own label is missing among its voters. A map that shows no more than such a guess shows nothing.
+    """
+    return max(score, blind_score(y, classification=classification))
+
+
 def target_score(y: Array, predicted: Array, *, classification: bool) -> float:
     """Score predictions of a target."""
     truth, guess = (np.asarray(values).reshape(len(values), -1) for values in (y, predicted))
@@ -112,7 +121,8 @@ def judge_separation(
 ) -> tuple[float, float]:
     """Set a forest's score on rows out of bag, or another model's, beside the map's, and warn if that shows more.
 
-    `also` is the score of a second model that the map was made with: what that has earned is no cause for a warning.
+    Returns the score, and what the map shows beyond it, or beyond a blind guess if that is better. `also` is the score
+    of a second model that the map was made with: what that has earned is no cause for a warning.
     """
     if not left_out.any():
         return float("nan"), float("nan")
@@ -126,12 +136,11 @@ def judge_separation(
             f"it on rows it was not trained on ({score:.3f}): part of the separation is not earned.",
             HonestyWarning,
         )
-    return score, shown - score
+    return score, shown - earned_score(score, y, classification=classification)
 
 
 def is_unearned(shown: float, score: float, y: Array, *, classification: bool, groups: IntArray | None = None) -> bool:
     """Tell whether a map shows more of a target than was learned of it, by more than chance."""
-    # A forest that knows nothing is worse than the largest class: a row's own label is missing among its voters.
-    earned = max(score, blind_score(y, classification=classification))
+    earned = earned_score(score, y, classification=classification)
     deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
     return bool(shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(n_units(groups, len(y))))

@@ -59,6 +59,7 @@ OWN = {
     "manifolia.state.MachineGuide": "manifolia.extension.guide_models.Machine",
     "manifolia.state.MachinesGuide": "manifolia.extension.guide_models.Machines",
     "manifolia.state.NearestGuide": "manifolia.extension.guide_models.Nearest",
+    "manifolia.state.MixtureGuide": "manifolia.extension.guide_models.Mixture",
     "manifolia.state.Importance": "manifolia.forest.importances.Importance",
     "manifolia.state.Pullback": "manifolia.explain.pullback.Pullback",
     "manifolia.state.Frame": "manifolia.extension.kernel_formula.Frame",

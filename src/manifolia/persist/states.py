@@ -53,7 +53,7 @@ ALWAYS = {
     "pooled_ positions_ roles_ scale_ sources_ sparse_ texts_ used_ written_",
     "manifolia.state.FittedForest": "_training _trees contrast_seed counts excess forest groups importance leaf leaves "
     "permutation_seed ranges weight",
-    "manifolia.state.FittedGuide": "classes losses model name one_output seed units votes weight",
+    "manifolia.state.FittedGuide": "classes forest_share losses model name one_output seed units votes weight",
 }
 
 #: Id of a class to parameters and attributes that it got while files of it were there, and what these meant.
@@ -69,6 +69,7 @@ BEFORE: dict[str, dict[str, Any]] = {
     },
     "manifolia.tables.TablePreparer": {"texts_": {}},
     "manifolia.state.FittedForest": {"groups": None},
+    "manifolia.state.FittedGuide": {"forest_share": 0.0},
     "manifolia.GuidedMap": {"near_": None, "_known_rows": None},
     "manifolia.PHATE": {"near_": None, "_known_rows": None},
 }
