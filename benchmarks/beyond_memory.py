@@ -91,7 +91,8 @@ def make_map(folder, out, fit_rows, n_trees):
     return {
         "clock": time.perf_counter() - start, "cpu": time.process_time() - busy, "peak": resident("VmHWM"),
         "stages": {name: [round(b - a, 2) for a, b in zip(*ends, strict=True)] for name, ends in marks.items()},
-        "accuracy": placed["right"] / placed["asked"], "bytes per placed row": size(Path(out) / "placed") / placed["rows"],
+        "accuracy": placed["right"] / placed["asked"],
+        "bytes per placed row": size(Path(out) / "placed") / placed["rows"],
     }  # fmt: skip
 
 
@@ -147,8 +148,9 @@ def bits(folder, out):
 
 def page(out, repeats=5):
     """Megabytes of the page, and seconds until the first picture and until it answers; medians."""
-    from explorer import FLAGS
     from playwright.sync_api import sync_playwright
+
+    from explorer import FLAGS
 
     path = Path(out) / "map.html"
     paints, ready = [], []

@@ -480,7 +480,9 @@ def _draw(empty: Any, part: str, start: int, rows: Any, y: Any, groups: Any) -> 
     if y is not None:
         labels = np.asarray(y)
         if len(labels) != len(frame):
-            raise ValueError(f"a block has {len(frame):,} rows of X and {len(labels):,} of y. Cut both at the same rows.")
+            raise ValueError(
+                f"a block has {len(frame):,} rows of X and {len(labels):,} of y. Cut both at the same rows."
+            )
         for k, column in enumerate(labels.reshape(len(labels), -1).T):
             frame[_TARGET.format(k)] = column
     if groups is not None:
