@@ -259,7 +259,7 @@ def grow_trees(
 
 
 def _all_grown(one_tree: Callable[[int], Any], first: int, n_trees: int, report: Report | None) -> list[Any]:
-    """Grow trees here some at a time, so that somebody who listens hears; elsewhere all at once, for as many as come."""
+    """Grow trees: here some at a time, so that somebody who listens hears; elsewhere all at once."""
     if has_executor():
         size = -(-(n_trees - first) // _TASKS) or 1
         pieces = [range(start, min(start + size, n_trees)) for start in range(first, n_trees, size)]
