@@ -54,8 +54,7 @@ def placed(files):
     return pd.concat([pd.read_parquet(path) for path in files], ignore_index=True)
 
 
-@pytest.mark.parametrize("batch_rows", [7, 100, None])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(("batch_rows", "n_jobs"), [(7, 2), (100, 1), (1000, 1), (65_536, 2), (None, 1), (None, 2)])
 def test_the_bits_are_those_of_memory(run, frame, folder, tmp_path, batch_rows, n_jobs):
     done = mf.stream.place(run, folder, tmp_path / "out", batch_rows=batch_rows, n_jobs=n_jobs)
     found, expected = placed(done.files), run.transform(frame)
@@ -69,6 +68,20 @@ def test_the_bits_are_those_of_memory(run, frame, folder, tmp_path, batch_rows, 
     assert done.right == (expected["predicted kind"] == frame["kind"].to_numpy())[known].mean()
     assert done.novel == (expected["novelty"] >= run.model[-1].novelty_threshold_).sum()
     assert (done.rows, done.skipped) == (900, 0)
+
+
+def test_the_order_of_files_changes_no_bit(run, frame, tmp_path):
+    """The same rows in files whose names stand the other way round."""
+    (tmp_path / "turned").mkdir()
+    pieces = np.array_split(np.arange(len(frame)), 4)
+    for i, rows in enumerate(pieces):
+        frame.iloc[rows].to_parquet(tmp_path / "turned" / f"p{9 - i}.parquet")
+    done = mf.stream.place(run, tmp_path / "turned", tmp_path / "out", batch_rows=50)
+    found = placed(done.files).set_index("name")
+    expected = run.transform(frame)
+    for name in ("map_x", "map_y", "novelty"):
+        np.testing.assert_array_equal(found.loc[frame["name"], name], expected[name])
+    assert found.index[0] == frame["name"][pieces[-1][0]]
 
 
 def test_one_row_at_a_time(run, frame, tmp_path):

@@ -423,8 +423,8 @@ def sample_rows(
     classes = tuple(_TARGET.format(k) for k in range(max(width, 1))) if y is not None else ()
     empty = BottomK(FIT_ROWS, classes=classes, groups=None if groups is None else _GROUPS)
     drawn = [
-        delayed(_draw)(empty, i, block, targets[0][i] if targets else None, belonging[i])
-        for i, block in enumerate(blocks)
+        delayed(_draw)(empty, *place, block, targets[0][i] if targets else None, belonging[i])
+        for i, (place, block) in enumerate(zip(_places(X, len(blocks)), blocks, strict=True))
     ]
     while len(drawn) > 1:  # where the rows are, so that no one gets more than two samples at a time
         drawn = [delayed(_merge)(drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
@@ -456,7 +456,19 @@ def _blocks_like(values: Any, X: Any, n: int, name: str) -> Any:
     return found
 
 
-def _draw(empty: Any, i: int, rows: Any, y: Any, groups: Any) -> Any:
+def _places(X: Any, n: int) -> list[tuple[str, int]]:
+    """Say by which part and first row the rows of each block are drawn: by their numbers in the table, if known.
+
+    Then any blocks give the same sample, and that of `manifolia.stream.sample`. How long the blocks of a frame are only
+    reading tells, so there rows are numbered from the start of their block.
+    """
+    sizes = getattr(X, "chunks", ((np.nan,),))[0]
+    if np.isnan(sizes).any():
+        return [(f"{i:09d}", 0) for i in range(n)]
+    return [("", int(first)) for first in np.cumsum([0, *sizes[:-1]])]
+
+
+def _draw(empty: Any, part: str, start: int, rows: Any, y: Any, groups: Any) -> Any:
     """Draw rows of one block."""
     import pandas as pd
 
@@ -468,12 +480,14 @@ def _draw(empty: Any, i: int, rows: Any, y: Any, groups: Any) -> Any:
     if y is not None:
         labels = np.asarray(y)
         if len(labels) != len(frame):
-            raise ValueError(f"block {i} has {len(frame):,} rows of X and {len(labels):,} of y.")
+            raise ValueError(
+                f"a block has {len(frame):,} rows of X and {len(labels):,} of y. Cut both at the same rows."
+            )
         for k, column in enumerate(labels.reshape(len(labels), -1).T):
             frame[_TARGET.format(k)] = column
     if groups is not None:
         frame[_GROUPS] = np.asarray(groups)
-    sample.add(Batch(f"{i:09d}", 0, frame.reset_index(drop=True)))
+    sample.add(Batch(part, start, frame.reset_index(drop=True)))
     return sample
 
 

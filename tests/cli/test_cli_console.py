@@ -14,6 +14,7 @@ import pytest
 
 from cli_helpers import environment, one_sentence, passengers
 from manifolia._cli.console import Console, visible
+from manifolia._core.progress import ProgressEvent
 from manifolia.runs import open_run
 
 EVIL = "\x1b]0;owned\x07\x9b31m\u202egpj"
@@ -32,6 +33,13 @@ def evil(tmp_path_factory, manifolia):
     done = manifolia("map", folder / "a.parquet", "-t", f"Survived{EVIL}", "-o", folder / "run", "--set", "n_trees=30")
     assert done.returncode == 0, done.stderr
     return folder, done
+
+
+def test_the_time_left_of_work_that_goes_on_is_told_by_what_this_call_has_done():
+    console = Console()
+    console(ProgressEvent("place", 900, 1000, {}))  # an earlier call has placed 900 rows
+    assert console._line(ProgressEvent("place", 910, 1000, {}), console._began + 10.0).endswith("about 1 min 30 s left")
+    console.release()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import manifolia as mf
-from manifolia._core.parallel import threads
+from manifolia._core.parallel import threads, use_executor
 from manifolia.exceptions import MemoryLimitError, ParameterError
 from manifolia.forest.coded_tables import code_table
 from manifolia.forest.grow import fit_forest
@@ -299,6 +299,34 @@ def test_threads_progress_and_growing_on_change_nothing(gaps, kind):
     assert len(heard) > 5
     with pytest.raises(AssertionError):
         same_forests(alone, grow_trees(make(43, random_state=1), X, y))
+
+
+class Elsewhere:
+    """An executor that does the last block first, and counts how often it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def as_done(self, function, blocks):
+        self.asked.append(len(blocks))
+        yield from ((i, function(blocks[i])) for i in reversed(range(len(blocks))))
+
+    def again(self, work):
+        return work()
+
+
+@pytest.mark.parametrize("n_trees", [43, 450])
+def test_elsewhere_all_trees_are_asked_for_at_once_though_somebody_listens(gaps, n_trees):
+    X, y = gaps
+    here = grow_trees(classifier(n_trees, max_depth=3), X, y)
+    executor, heard = Elsewhere(), []
+    with use_executor(executor):
+        there = grow_trees(classifier(n_trees, max_depth=3), X, y, report=lambda *pair: heard.append(pair))
+    same_forests(here, there)
+    assert executor.asked == [43 if n_trees == 43 else 150]
+    done = [event[0] for event in heard]
+    assert done == sorted(set(done))
+    assert (done[0], done[-1]) == (0, n_trees)
 
 
 def test_growth_stops_where_the_listener_says_so(gaps):

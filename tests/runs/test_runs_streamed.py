@@ -193,18 +193,32 @@ def test_a_folder_is_placed_by_command(big, finished, frame, tmp_path):
     assert "Name a folder with -o" in one_sentence(run("transform", finished.path, big))
 
 
-@pytest.mark.process
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
-def test_killed_at_twenty_moments_nothing_is_lost_or_half_written(tmp_path):
+def killed(folder, n, *command):
+    """What was found at each of n moments at which a command was killed."""
     script = Path(__file__).with_name("killed_stream.py")
     paths = [str(script.parent), str(script.parents[1])]
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), "20"], capture_output=True, text=True, timeout=500,
+        [sys.executable, str(script), str(folder), str(n), *command], capture_output=True, text=True, timeout=500,
         env=environment(PYTHONPATH=":".join([*paths, *sys.path])), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     moments = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(moments) == 20
+    assert len(moments) == n
+    return moments
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+def test_killed_at_twenty_moments_nothing_is_lost_or_half_written(tmp_path):
+    moments = killed(tmp_path, 20)
     assert not [moment["wrong"] for moment in moments if moment["wrong"]]
     assert max(moment["redone"] for moment in moments) <= 1
     assert len({moment["placed"] for moment in moments}) >= 5  # they were killed at all stages
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+def test_a_folder_that_is_placed_may_be_killed_while_its_manifest_begins(tmp_path):
+    moments = killed(tmp_path, 12, "transform")
+    assert not [moment["wrong"] for moment in moments if moment["wrong"]]
+    assert max(moment["redone"] for moment in moments) <= 1

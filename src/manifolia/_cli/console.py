@@ -66,6 +66,7 @@ class Console:
         self._color = is_terminal(sys.stdout) and not os.environ.get("NO_COLOR")
         self._stage: str | None = None
         self._began = self._said = self._compiled = 0.0
+        self._before = 0  # what an earlier call had done of the running stage
         self._seconds: dict[str, float] = {}  # of each stage, without what was compiled in it
         self._open = False
         watch_compiling(None if quiet else self._compiling)
@@ -78,6 +79,7 @@ class Console:
         if event.stage != self._stage:
             self._end_stage(now)
             self._stage, self._began, self._said, self._compiled = event.stage, now, now, compile_seconds()
+            self._before = event.done
             self._show(self._line(event, now))
         if event.total is not None and event.done >= event.total:
             self._end_stage(now)
@@ -87,9 +89,9 @@ class Console:
 
     def _line(self, event: ProgressEvent, now: float) -> str:
         spent = self._spent(now)
-        if event.total is None or event.done == 0:
+        if event.total is None or event.done <= self._before:
             return f"{event.stage} …"
-        left = spent / event.done * (event.total - event.done)
+        left = spent / (event.done - self._before) * (event.total - event.done)
         return f"{event.stage}: {event.done:,} of {event.total:,}, {_duration(spent)}, about {_duration(left)} left"
 
     def _spent(self, now: float) -> float:

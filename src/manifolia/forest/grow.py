@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manifolia._core.groups import draw_rows_by_groups, sub_groups
-from manifolia._core.parallel import current_n_jobs, map_blocks, threads
+from manifolia._core.parallel import current_n_jobs, has_executor, map_blocks, threads
 from manifolia._core.precision import mean_and_spread
 from manifolia._core.random import as_generator, as_seed
 from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntArray, RandomState
@@ -183,6 +183,8 @@ def fit_forest(
     if report is None:
         return fit_quietly(model, X, y, sample_weight)
     n_trees, n_threads = model.n_estimators, model.n_jobs or 1
+    if has_executor():  # how many threads it has is not known here: it gets all trees at once
+        n_threads = n_trees
     part = n_threads * -(-n_trees // (PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
     report(0, n_trees)
     model.set_params(warm_start=True)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import parallel_config
 
-from manifolia._core.parallel import again, current_n_jobs, map_blocks
+from manifolia._core.parallel import again, as_done, current_n_jobs, has_executor, map_blocks
 from manifolia._core.random import as_seed
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
@@ -35,6 +35,7 @@ from manifolia.forest.coded_tables import code_table
 Report = Callable[[int, int], None]
 
 PARTS = 20  # reports while a forest grows
+_TASKS = 200  # that its trees are cut into elsewhere: several for each of many workers, and not one for each tree
 _MOST_CLASSES = 1024  # beyond, counting by codes and classes takes more memory than a core's cache has
 _FEWEST_NODES = 1024  # that room is made for at first
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")  # the middle two are one
@@ -248,19 +249,37 @@ def grow_trees(
         vars(estimator).update(like, random_state=seeds[t], tree_=tree)
         return estimator, counts
 
-    n_threads = current_n_jobs()
-    step = n_trees if report is None else n_threads * -(-n_trees // (PARTS * n_threads))
-    grown: list[tuple[Any, IntArray]] = []
-    for start in range(first, n_trees, step):
-        if report is not None:
-            report(start, n_trees)
-        grown += map_blocks(one_tree, range(start, min(start + step, n_trees)), anywhere=True)
+    grown = _all_grown(one_tree, first, n_trees, report)
     leave_room()
     if report is not None:
         report(n_trees, n_trees)
     model.estimators_ = [*model.estimators_, *(tree for tree, _ in grown)]
     model.in_bag_counts_ = np.concatenate([model.in_bag_counts_, *(counts[np.newaxis] for _, counts in grown)])
     return model
+
+
+def _all_grown(one_tree: Callable[[int], Any], first: int, n_trees: int, report: Report | None) -> list[Any]:
+    """Grow trees: here some at a time, so that somebody who listens hears; elsewhere all at once."""
+    if has_executor():
+        size = -(-(n_trees - first) // _TASKS) or 1
+        pieces = [range(start, min(start + size, n_trees)) for start in range(first, n_trees, size)]
+        grown: dict[int, list[Any]] = {}
+        if report is not None:
+            report(first, n_trees)
+        for piece, trees in as_done(lambda own: [one_tree(t) for t in own], pieces, anywhere=True):
+            grown[piece.start] = trees
+            n_grown = first + sum(map(len, grown.values()))
+            if report is not None and n_grown < n_trees:
+                report(n_grown, n_trees)
+        return [tree for piece in pieces for tree in grown[piece.start]]
+    n_threads = current_n_jobs()
+    step = n_trees if report is None else n_threads * -(-n_trees // (PARTS * n_threads))
+    here: list[Any] = []
+    for start in range(first, n_trees, step):
+        if report is not None:
+            report(start, n_trees)
+        here += map_blocks(one_tree, range(start, min(start + step, n_trees)))
+    return here
 
 
 _rooms = threading.local()

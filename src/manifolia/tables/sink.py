@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from manifolia._core.files import draft, parse_json
+from manifolia._core.files import clear_stages, draft, parse_json
 from manifolia._core.optional import import_extra
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import listing
@@ -43,6 +43,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], b
 def begin_folder(folder: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Make a folder for what is placed, or find what was done in it before; anything else in its place is refused."""
     if folder.exists():
+        clear_stages(folder / MANIFEST)  # of a call that was killed while it began
         there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
         found = read_manifest(folder)
         if found is not None:
