@@ -94,6 +94,7 @@ reproduce-full: $(VENV)/.installed-reproduce
 
 docs: $(VENV)/.installed-docs
 	$(PY) docs/run_pages.py
+	$(PY) docs/live_pages.py docs/_extra/live
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_offline.py docs/_build/html
 	$(PY) docs/check_links.py docs/_build/html

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import tomllib
@@ -83,12 +84,20 @@ def test_workflows_cover_the_pythons_that_the_package_names():
     assert PROJECT["requires-python"] == f">={tested[0]}"
 
 
+def test_the_version_switcher_knows_this_version():
+    versions = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    shown = "dev" if "dev" in manifolia.__version__ else manifolia.__version__
+    assert shown in {version["version"] for version in versions}
+    assert sum(version.get("preferred", False) for version in versions) == 1
+
+
 def test_no_workflow_may_write_and_only_publishing_gets_a_token():
     for path in WORKFLOWS:
         workflow = read_yaml(path)
         assert workflow["permissions"] == {"contents": "read"}, path.name
         for job in workflow["jobs"].values():
-            assert job.get("permissions", {}) in ({}, {"id-token": "write"})
+            deploys = {"pages": "write"} if path.name == "pages.yml" else {}
+            assert job.get("permissions", {}) in ({}, {"id-token": "write", **deploys})
             assert "environment" in job or "permissions" not in job
 
 
