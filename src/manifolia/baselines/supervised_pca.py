@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from manifolia._core import memory
@@ -45,7 +44,7 @@ _FACTOR = 6  # columns of the factor of a target of some classes
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
 
 
-class SupervisedPCA(TargetMap, BaseEstimator):
+class SupervisedPCA(TargetMap):
     """Linear map along which the data depends most on the target.
 
     Parameters
@@ -150,7 +149,7 @@ class SupervisedPCA(TargetMap, BaseEstimator):
         return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs).astype(dtype, copy=False)
 
 
-class KernelSupervisedPCA(TargetMap, BaseEstimator):
+class KernelSupervisedPCA(TargetMap):
     """Supervised principal components in the feature space of a kernel.
 
     Parameters

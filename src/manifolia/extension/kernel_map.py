@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.cells import as_array
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
@@ -73,7 +74,7 @@ def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
     return others[:: max(1, -(-len(others) // _MOST))] if len(others) >= _ENOUGH else None
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Explicit formula for a finished map: places new rows, has a derivative, and says what it does not know.
 
     The map may be anyone's: of t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their places.

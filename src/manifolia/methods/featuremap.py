@@ -28,11 +28,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core import memory
 from manifolia._core.blocks import standard_project
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
@@ -84,7 +85,7 @@ class _Beside(NamedTuple):
     same: IntArray  # (m,): the training row at distance 0, or −1
 
 
-class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map of a neighbourhood graph that keeps local densities and says where features grow.
 
     UMAP's graph of neighbours is laid out by t-SNE's forces, or with ``layout="edges"`` as UMAP and the paper do; the

@@ -26,10 +26,11 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import read_groups, sub_groups
 from manifolia._core.parallel import threads
@@ -75,7 +76,7 @@ _SEARCH_BYTES = 8e6  # of what threads hold while they place rows
 _MANY_CLASSES = 64  # from this number on the work space of the distances does not grow
 
 
-class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """What both methods check alike, and the answers of the subset map that they hold."""
 
     @row_by_row

@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -62,7 +63,7 @@ _ENTRIES = 10  # of the kernel's row, times n_neighbors: both directions of a ne
 _ENTRY_BYTES = 48.0
 
 
-class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map by a walk along nearest neighbours and multidimensional scaling of where it leads.
 
     Branches, clusters and the order along them stay; noise that the walk averages over does not. The same steps with
