@@ -17,7 +17,7 @@ print(passengers.isna().sum()[lambda gaps: gaps > 0].to_string())
 # %%
 # The table goes in as it is. The notes say what was made of each column: cabins and ticket
 # numbers differ too much to be categories and are left out, names become the words in them,
-# and gaps stay gaps, because trees can ask whether a value is there.
+# and missing values are kept, because trees can ask whether a value is there.
 
 run = mf.map(passengers, target="Survived", key="PassengerId", n_trees=300)
 for note in run.notes:

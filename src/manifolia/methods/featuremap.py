@@ -68,6 +68,7 @@ from manifolia.neighbors.exact import search_need
 from manifolia.neighbors.rows import largest_value
 from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
+from manifolia.tables.naming import counted
 
 _MOST = 1e18  # larger values have squares that single precision cannot hold
 _THREAD_BYTES = 12e6  # that a thread works with
@@ -590,7 +591,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         n = Z.shape[0]
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
-            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
+            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {counted(k, 'neighbour')}.")
         index = NeighborIndex(Z, metric=self.metric, random_state=seed)
         return index.neighbors(k), index
 

@@ -55,6 +55,7 @@ from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
+from manifolia.tables.naming import counted
 
 _T_CURVE = 200  # steps of the entropy curve from which t is read
 _PLACEMENT_STEPS = 4  # of the walk, from a row to the groups
@@ -323,7 +324,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """The neighbour whose distance is a row's bandwidth, no farther than the last of the others."""
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
-            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
+            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {counted(k, 'neighbour')}.")
         return k
 
     def _neighbor_index(self) -> NeighborIndex:
