@@ -29,10 +29,10 @@ def digits(path: Path) -> None:
 
 
 def mixed_table(path: Path) -> None:
-    """Numbers, categories and gaps: applications for a credit card (UCI, CC BY 4.0)."""
+    """Numbers, categories and gaps: printing cylinders with and without bands (UCI, CC BY 4.0)."""
     try:
-        bunch = datasets.load("credit_approval")
-        frame, target, title = bunch.frame, bunch.target_names[0], "Applications for credit (UCI, CC BY 4.0)"
+        bunch = datasets.load("cylinder_bands")
+        frame, target, title = bunch.frame, bunch.target_names[0], "Bands on printing cylinders (UCI, CC BY 4.0)"
     except DataHomeError:
         frame, target, title = made_table(), "outcome", "A made table of patients"
     mf.map(frame, target=target, title=title).explore(path)

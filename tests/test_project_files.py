@@ -168,3 +168,26 @@ def test_versions_are_shown(capsys):
         if name != "manifolia":
             assert f"  {name:14s} {version}" in shown
     assert any(line.split()[:1] == ["parquet"] for line in shown)
+
+
+def test_every_line_of_the_scverse_checklist_is_answered_by_a_file():
+    text = (ROOT / "docs" / "development" / "scverse-checklist.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    assert len(lines) == 11
+    for line in lines:
+        files = re.findall(r"`([^`]+)`", line.rstrip(" |").rsplit("|", 1)[1])
+        assert files, line
+        assert [name for name in files if not (ROOT / name).is_file()] == [], line
+
+
+def test_the_pages_workflow_and_the_sitemap_name_a_place():
+    text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    (workflow,) = (path for path in WORKFLOWS if path.name == "pages.yml")
+    assert "MANIFOLIA_DOCS_URL" in text
+    assert "MANIFOLIA_DOCS_URL" in workflow.read_text(encoding="utf-8")
+    assert "sitemap.xml" in text
+
+
+def test_a_package_that_makes_no_page_is_no_release(tmp_path, capsys):
+    assert tool("try_dist").main(tmp_path, ["python"]) == 1
+    assert "holds 0 packages" in capsys.readouterr().err
