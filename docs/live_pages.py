@@ -88,6 +88,7 @@ def main(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in names or PAGES:
         start = time.perf_counter()
+        (folder / name).unlink(missing_ok=True)
         PAGES[name](folder / name)
         size = (folder / name).stat().st_size / 2**20
         print(f"{folder / name}: {size:.1f} MB, {time.perf_counter() - start:.1f} s", flush=True)
