@@ -8,7 +8,7 @@ H the centring. With L = F Fᵀ the solution is the left singular vectors of X�
 feature space of a kernel K the coefficients are β = H F V S⁻¹ from the eigenvectors V and eigenvalues S² of
 Fᵀ H K H F, small as the target is narrow.
 
-The target has only so many directions (one less than classes). Components beyond them are the principal components of
+The target has only a few directions (one less than classes). Components beyond them are the principal components of
 what is left of the data, in the same space; the papers do not say what they take.
 
 References
