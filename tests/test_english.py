@@ -18,7 +18,8 @@ from manifolia.tables.naming import counted, percent
 ROOT = Path(__file__).parents[1]
 #: Written once, and replaced.
 FOREIGN = (
-    r"one entry a row|entries a row(?! keeps)|trees a node|one value a row|\bso many (rows|columns|trees|points|pairs|neighbours)",
+    r"one entry a row|entries a row(?! keeps)|trees a node|one value a row",
+    r"\bso many (rows|columns|trees|points|pairs|neighbours)",
     r"is no run of manifolia",
     r"What structure has|missing values stay gaps|gaps stay gaps|told from nothing|told in notes|environment of yours",
     r"(transformer|estimator|forest|class) of yours|out of their bags|makes of the rest|for who has|by the processor",

@@ -537,7 +537,8 @@ def _map_cells(adata: Any, asked: _Asked, cells: _Cells, settings: Mapping[str, 
     if card.makes_map:
         card = registry.card_of(model)
         found.uns["scores"] = _scores(X, places, y, model, card)
-        _add_verdicts(found, diagnose_map(model, X, y if card.supervised else None, random_state=0), key)
+        judged = diagnose_map(model, X, y if card.supervised else None, random_state=0, n_jobs=model.n_jobs)
+        _add_verdicts(found, judged, key)
         if card.novelty:
             found.obs[f"{key}_novelty"] = model.novelty()
             found.uns["novelty_threshold"] = float(model.novelty_threshold_)
@@ -635,12 +636,12 @@ def _entry(entries: Any, name: str, what: str, parameter: str) -> Any:
 
 
 def _matrix(adata: Any, layer: str | None) -> Any:
-    if layer is not None:
-        return _entry(adata.layers, layer, "layer", "layer")
-    if adata.X is None:
+    """Find the genes: an array, a sparse matrix, or what stands for one in a file."""
+    if layer is None and adata.X is None:
         there = f"layers {listing(adata.layers)}, obsm {listing(adata.obsm)}"
         raise TableError(f"the AnnData has no matrix X. Pass layer or use_rep; there are {there}.", parameter="layer")
-    return adata.X
+    found = adata.X if layer is None else _entry(adata.layers, layer, "layer", "layer")
+    return to_csr(found) if sp.issparse(found) else found  # by cells, of which blocks are taken
 
 
 def _genes(adata: Any, mask: Any) -> IntArray:
@@ -794,11 +795,9 @@ def _connectivities(model: Any, most: int) -> Any:
         there = columns >= 0
         rows = np.repeat(np.arange(n), columns.shape[1])[there.ravel()]
         P = sp.csr_array((values[there], (rows, columns[there])), shape=(n, n))
-    P = ((P + P.T) * 0.5).tolil()
-    P.setdiag(0.0)
-    P = sp.csr_matrix(P)
-    P.eliminate_zeros()
-    return P
+    P = ((P + P.T) * 0.5).tocoo()
+    others = P.row != P.col  # a cell is not its own neighbour
+    return sp.csr_matrix((P.data[others], (P.row[others], P.col[others])), shape=(n, n))
 
 
 def _for_file(values: Any) -> Any:
