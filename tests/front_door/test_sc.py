@@ -241,7 +241,7 @@ def test_maps_from_elsewhere_are_judged(cells):
     ("settings", "kind", "match"),
     [
         ({"target": "cel_type"}, TableError, r"no column of obs 'cel_type'. Did you mean 'cell_type'\?"),
-        ({"layer": "doubel"}, TableError, r"no layer 'doubel'"),
+        ({"layer": "dble"}, TableError, r"no layer 'dble'"),
         ({"use_rep": "X_pcs"}, TableError, r"no entry of obsm 'X_pcs'"),
         ({"use_rep": "X_pca", "layer": "double"}, ParameterError, "use_rep and layer are given"),
         ({"neighbors_key": "neighbors"}, TableError, "no entry of uns 'neighbors'"),
