@@ -15,7 +15,7 @@ CANDIDATES := $(PYTHON) $(if $(filter file,$(origin PYTHON)),python3.13 python3.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-quick test-all test-other-machine test-no-jit test-oldest lint format bench reproduce reproduce-full docs dist frontend check-frontend
+.PHONY: help demo test test-quick test-all test-other-machine test-no-jit test-oldest lint format bench reproduce reproduce-full docs dist try-dist frontend check-frontend
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make reproduce the papers' tables beside ours, quickly, in reproduced/; reproduce-full: whole sets, in docs/results"
 	@echo "make docs      the site, in docs/_build/html"
 	@echo "make dist      the wheel and the source archive, checked, in dist/"
+	@echo "make try-dist  the same, installed into empty environments of every Python here, with a map in each"
 	@echo "make frontend  rebuild the page's script and style (needs Node); check-frontend compares with what is committed"
 	@echo "Options: PYTHON=python3.12  ARGS='-k forest -x'  WORKERS=4"
 
@@ -94,6 +95,7 @@ reproduce-full: $(VENV)/.installed-reproduce
 
 docs: $(VENV)/.installed-docs
 	$(PY) docs/run_pages.py
+	$(PY) docs/live_pages.py docs/_extra/live
 	$(PY) -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_offline.py docs/_build/html
 	$(PY) docs/check_links.py docs/_build/html
@@ -102,6 +104,10 @@ dist: $(VENV)/.installed-dist
 	rm -rf dist
 	$(PY) -m build --outdir dist
 	$(PY) -m twine check --strict dist/*
+
+# Into empty environments of every Python that is found, with a map in each: some minutes.
+try-dist: dist
+	$(PY) tools/try_dist.py dist
 
 # The page's script and style are committed: only who changes frontend/ needs Node.
 STATIC := src/manifolia/explorer/static

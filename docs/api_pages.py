@@ -49,6 +49,7 @@ _LISTED = {
         "make_swiss_roll make_tree make_unbalanced_clusters"
     ),
     "manifolia.distributed": "use",
+    "manifolia.sc": "diagnose featuremap forest_features guided ingest phate rfphate",
     "manifolia.stream": "Placement place sample",
     "manifolia.exceptions": (
         "DataHomeError HonestyWarning ManifoliaError ManifoliaWarning MemoryLimitError MissingExtraError "

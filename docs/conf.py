@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import api_pages
 
 import manifolia
+from manifolia.datasets import available
 
 PAPERS = sorted((Path(__file__).parent / "papers").glob("*.md"))
 
@@ -30,7 +33,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "examples", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build", "_extra", "examples", "stories", "**/GALLERY_HEADER.rst"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 suppress_warnings = ["ref.citation"]  # a reference that the text does not cite by number is still a reference
@@ -48,10 +51,15 @@ numpydoc_xref_param_type = False
 
 # --- gallery --------------------------------------------------------------------------------------------------------
 
+#: The stories need data that is not part of the repository. Without it they are shown, and not run.
+STORIES = {"scrna_pbmc3k", "titanic", "vowel"} <= set(available())
+if not STORIES:
+    sys.stderr.write("The stories are not run: their data sets are not in the data home (MANIFOLIA_DATA).\n")
+
 sphinx_gallery_conf = {
-    "examples_dirs": ["examples"],
-    "gallery_dirs": ["auto_examples"],
-    "filename_pattern": r"plot_",
+    "examples_dirs": ["examples", "stories"],
+    "gallery_dirs": ["auto_examples", "auto_stories"],
+    "filename_pattern": r"plot_" if STORIES else r"examples.plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -66,6 +74,10 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive", 
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 
+#: Where the site is hosted, for the sitemap and the version switcher; a build for elsewhere names its own place.
+html_baseurl = os.environ.get("MANIFOLIA_DOCS_URL", "https://manifolia.readthedocs.io/en/latest/").rstrip("/") + "/"
+html_extra_path = ["_extra"]  # the live pages
+
 html_theme = "pydata_sphinx_theme"
 html_title = "manifolia"
 html_static_path = ["_static"]
@@ -75,8 +87,13 @@ html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "manifolia"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
-    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # The list of versions is beside the site, so that a published version learns of later ones.
+    "switcher": {
+        "json_url": "_static/switcher.json",
+        "version_match": "dev" if "dev" in release else release,
+    },
     # Tables of equations need the room.
     "secondary_sidebar_items": {"**": ["page-toc"], **{f"papers/{page.stem}": [] for page in PAPERS}},
     "show_prev_next": False,
@@ -88,6 +105,18 @@ html_theme_options = {
 html_sidebars = {"getting_started": []}
 
 
+def write_sitemap(app, exception):
+    """List the pages of the site for search engines."""
+    if exception is not None or app.builder.name != "html":
+        return
+    pages = sorted(path.relative_to(app.outdir).as_posix() for path in Path(app.outdir).rglob("*.html"))
+    places = [f"<url><loc>{escape(html_baseurl + page)}</loc></url>" for page in pages if not page.startswith("_")]
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">']
+    (Path(app.outdir) / "sitemap.xml").write_text("\n".join([*lines, *places, "</urlset>", ""]), encoding="utf-8")
+    (Path(app.outdir) / "robots.txt").write_text(f"Sitemap: {html_baseurl}sitemap.xml\n", encoding="utf-8")
+
+
 def setup(app):
+    app.connect("build-finished", write_sitemap)
     app.connect("autodoc-process-docstring", api_pages.bars_as_signs)
     app.connect("autodoc-skip-member", api_pages.skip_member)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 DOCS = Path(__file__).parent
 SOURCE = DOCS.parent / "src"
 #: Folders that the build makes.
-GENERATED = {"_build", "auto_examples", "generated"}
+GENERATED = {"_build", "_extra", "auto_examples", "auto_stories", "generated"}
 PAGES = [
     *(DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md")),
     *sorted(path for path in DOCS.rglob("*.md") if not GENERATED & set(path.relative_to(DOCS).parts)),

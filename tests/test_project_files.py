@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import tomllib
@@ -83,12 +84,20 @@ def test_workflows_cover_the_pythons_that_the_package_names():
     assert PROJECT["requires-python"] == f">={tested[0]}"
 
 
+def test_the_version_switcher_knows_this_version():
+    versions = json.loads((ROOT / "docs" / "_static" / "switcher.json").read_text(encoding="utf-8"))
+    shown = "dev" if "dev" in manifolia.__version__ else manifolia.__version__
+    assert shown in {version["version"] for version in versions}
+    assert sum(version.get("preferred", False) for version in versions) == 1
+
+
 def test_no_workflow_may_write_and_only_publishing_gets_a_token():
     for path in WORKFLOWS:
         workflow = read_yaml(path)
         assert workflow["permissions"] == {"contents": "read"}, path.name
         for job in workflow["jobs"].values():
-            assert job.get("permissions", {}) in ({}, {"id-token": "write"})
+            deploys = {"pages": "write"} if path.name == "pages.yml" else {}
+            assert job.get("permissions", {}) in ({}, {"id-token": "write", **deploys})
             assert "environment" in job or "permissions" not in job
 
 
@@ -159,3 +168,26 @@ def test_versions_are_shown(capsys):
         if name != "manifolia":
             assert f"  {name:14s} {version}" in shown
     assert any(line.split()[:1] == ["parquet"] for line in shown)
+
+
+def test_every_line_of_the_scverse_checklist_is_answered_by_a_file():
+    text = (ROOT / "docs" / "development" / "scverse-checklist.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line][1:]
+    assert len(lines) == 11
+    for line in lines:
+        files = re.findall(r"`([^`]+)`", line.rstrip(" |").rsplit("|", 1)[1])
+        assert files, line
+        assert [name for name in files if not (ROOT / name).is_file()] == [], line
+
+
+def test_the_pages_workflow_and_the_sitemap_name_a_place():
+    text = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    (workflow,) = (path for path in WORKFLOWS if path.name == "pages.yml")
+    assert "MANIFOLIA_DOCS_URL" in text
+    assert "MANIFOLIA_DOCS_URL" in workflow.read_text(encoding="utf-8")
+    assert "sitemap.xml" in text
+
+
+def test_a_package_that_makes_no_page_is_no_release(tmp_path, capsys):
+    assert tool("try_dist").main(tmp_path, ["python"]) == 1
+    assert "holds 0 packages" in capsys.readouterr().err

@@ -52,8 +52,8 @@ export function makeHelp({ data, map }: Actions): { dialog: HTMLDialogElement; o
   const open = (): void => {
     foot.textContent =
       map.renderer.name === "cpu"
-        ? "Points are drawn by the processor."
-        : "Points are drawn by the graphics card (WebGL2).";
+        ? "Points are drawn on the CPU."
+        : "Points are drawn on the graphics card (WebGL2).";
     dialog.showModal();
   };
   return { dialog, open };

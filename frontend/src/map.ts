@@ -24,7 +24,7 @@ const SLOW = 20; // milliseconds: a frame that takes longer is drawn with fewer 
 const LATE = 30; // milliseconds between two frames of a moving map, after which it is drawn without its finer parts
 const FEWEST = 20_000;
 const SETTLE = 140; // milliseconds after which the map has come to rest
-const CROWD = 5; // points at the very same place, from which on their number is written beside it
+const CROWD = 5; // points at the very same place, starting at which their number is written beside it
 const GLIDE = 180; // milliseconds of a zoom by key or button
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -132,7 +132,7 @@ export class MapView {
 
   /** Draw with a graphics card, if there is one that has not been lost before. */
   upgrade(): void {
-    if (this.data.meta.parts?.stream) return; // all rows are drawn under the points by the processor
+    if (this.data.meta.parts?.stream) return; // all rows are drawn on the CPU, under the points
     if (this.renderer.name === "webgl2" || this.store.state.density || this.lost) return;
     const fresh = h("canvas", { class: "points" });
     const better = betterRenderer(fresh, this.data.n, this.canvas.width * this.canvas.height);

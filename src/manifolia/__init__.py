@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         "neighbors",
         "operators",
         "registry",
+        "sc",
         "show",
         "stream",
         "tables",

@@ -52,12 +52,12 @@ def _together(*options: _Decorator) -> _Decorator:
 
 
 _reading = _together(
-    click.option("--sep", metavar="TEXT", help="What separates columns of a text file; found out if not given."),
+    click.option("--sep", metavar="TEXT", help="What separates columns of a text file; detected if omitted."),
     click.option("--decimal", metavar="TEXT", help="Decimal sign of a text file, '.' or ','."),
     click.option("--na", "na_values", multiple=True, metavar="TEXT",
                  help="Text that means a missing value; may be repeated."),
-    click.option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, by name or number; the first if not given."),
-    click.option("--encoding", metavar="NAME", help="Encoding of a text file; found out if not given."),
+    click.option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, by name or number; the first if omitted."),
+    click.option("--encoding", metavar="NAME", help="Encoding of a text file; detected if omitted."),
     click.option("--layer", metavar="NAME", help="Layer of an .h5ad file, instead of X."),
     click.option("--obsm", metavar="NAME", help="Entry of obsm of an .h5ad file, instead of X."),
 )  # fmt: skip
@@ -72,9 +72,7 @@ _formulas = click.option("--escape-formulas", is_flag=True,
 _groups = click.option(
     "--groups", metavar="COLUMN", help="Column of rows that belong together, such as patient; not used as a feature."
 )
-_key = click.option(
-    "--key", metavar="COLUMN", help="Column by which rows are called, such as id; not used as a feature."
-)
+_key = click.option("--key", metavar="COLUMN", help="Column that names the rows, such as id; not used as a feature.")
 _target = click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="Column that guides the map; may be repeated."
 )
@@ -196,7 +194,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @_target
 @click.option("-o", "--out", type=_PATH, help="Folder of the run.  [default: DATA's name + '-map']")
 @click.option(
-    "-m", "--method", metavar="NAME", help="Method, as listed by 'manifolia info'; chosen by task if left out."
+    "-m", "--method", metavar="NAME", help="Method, as listed by 'manifolia info'; chosen by task if omitted."
 )
 @click.option("--task", default="auto", show_default=True, metavar="NAME",
               help="auto, classification, regression, multilabel, multioutput.")  # fmt: skip
@@ -223,7 +221,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     "--near",
     type=_PATH,
     metavar="RUN",
-    help="Run of an earlier table: rows that it has too stay near where "
+    help="Run of an earlier table: rows that both have stay near where "
     "they lie there. They are found by --key, or by equality.",
 )
 @click.option("--near-strength", default=1.0, show_default=True, help="How firmly they stay.")
@@ -244,7 +242,7 @@ def _shape(_ctx: click.Context, param: click.Parameter, value: str | None) -> tu
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Dask cluster that reads and places the rows, and grows the trees."
 )
-@click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@click.option("-f", "--force", is_flag=True, help="Replace an existing run.")
 @_fail_on
 @_formulas
 @_reading
@@ -257,7 +255,7 @@ def map_command() -> None:
     numbers, categories, dates, texts and gaps.
 
     A folder of Parquet, Arrow or CSV files is a table beyond memory: the map is made of --fit-rows of its rows, and all
-    are placed on it, one file for each, in OUT/placed. Killed and called again, it goes on.
+    are placed on it, one file for each, in OUT/placed. If interrupted, call it again: it resumes.
     """
 
 
@@ -287,7 +285,7 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.argument("data", type=_PATH)
 @_target
 @click.option("-o", "--out", type=_PATH, help="Folder of the run.  [default: DATA's name + '-tuned']")
-@click.option("-m", "--method", metavar="NAME", help="Method; chosen by task if left out.")
+@click.option("-m", "--method", metavar="NAME", help="Method; chosen by task if omitted.")
 @click.option("--metric", "metrics", multiple=True, metavar="NAME",
               help="What a good map is; may be repeated.  [default: auc_r_nx]")  # fmt: skip
 @click.option("--range", "space", multiple=True, callback=_ranges, metavar="NAME=LOW:HIGH",
@@ -308,7 +306,7 @@ def _ranges(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
               help="Parameter that is fixed; may be repeated.")  # fmt: skip
 @click.option("--seed", "random_state", default=0, show_default=True, help="The same seed gives the same study.")
 @click.option("--jobs", "n_jobs", type=int, help="Processes.  [default: all cores]")
-@click.option("-f", "--force", is_flag=True, help="Replace a run that is there.")
+@click.option("-f", "--force", is_flag=True, help="Replace an existing run.")
 @_formulas
 @_reading
 @_json
@@ -333,7 +331,7 @@ def tune_command() -> None:
     help="Also ask whether they come from where the rows of the map came from, and write the answer as a page.",
 )
 @click.option("--fail-on", type=click.Choice(["drift"]), help="End with code 3 if they do not.")
-@click.option("-f", "--force", is_flag=True, help="Replace files that are there.")
+@click.option("-f", "--force", is_flag=True, help="Replace existing files.")
 @_formulas
 @_reading
 @_json
@@ -350,7 +348,7 @@ def transform_command() -> None:
 @click.argument("first", type=_PATH, metavar="A")
 @click.argument("second", type=_PATH, metavar="B")
 @click.option("-o", "--out", type=_PATH, help="Also write a page with both maps side by side.")
-@click.option("-f", "--force", is_flag=True, help="Replace a page that is there.")
+@click.option("-f", "--force", is_flag=True, help="Replace an existing page.")
 @_json
 @_common
 def compare_command() -> None:
@@ -368,7 +366,7 @@ def compare_command() -> None:
 @click.option(
     "-t", "--target", multiple=True, metavar="COLUMN", help="If RUN is a table: the column that guides the map."
 )
-@click.option("-f", "--force", is_flag=True, help="Replace a page that is there.")
+@click.option("-f", "--force", is_flag=True, help="Replace an existing page.")
 @click.option("--live", is_flag=True, help="Serve the page on this machine: new rows can be pasted into it.")
 @click.option("--port", default=0, show_default="a free one", help="Port of --live.")
 @click.option("--open", "open_browser", is_flag=True, help="Open --live in a browser.")
@@ -380,7 +378,7 @@ def explore_command() -> None:
 @main.command("score")
 @click.argument("run", type=_PATH)
 @click.option("--data", type=_PATH, help="Score how these rows are placed instead of the run's own.")
-@click.option("--all", "all_scores", is_flag=True, help="The slow scores too.")
+@click.option("--all", "all_scores", is_flag=True, help="Include the slow scores.")
 @_reading
 @_json
 @_common

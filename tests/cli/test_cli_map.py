@@ -39,7 +39,7 @@ def test_stdout_ends_with_the_page_and_says_three_things(finished):
     findings = [line for line in lines if line.startswith("- ")]
     assert len(findings) >= 3
     assert findings[0].startswith("- What matters most for Survived: Sex (")
-    assert "are right about the Survived of" in findings[1]
+    assert "give the right Survived for" in findings[1]
     assert lines[-1] == f"Open the page: {folder / 'map.html'}"
 
 

@@ -101,7 +101,7 @@ def test_neighbours_of_a_class_are_counted():
 def test_classes_are_judged_beside_the_forest_by_one_measure():
     y = np.array(list("aaaabbbb"), dtype=object)
     text = neighbour_finding(8, "kind", learned=Learned(0.75, -0.1, classes=True), y=y, scores={}).text
-    assert "By vote, the 7 nearest rows in the map are right about the kind of 65% of the rows" in text
+    assert "By vote, the 7 nearest rows in the map give the right kind for 65% of the rows" in text
     assert "most frequent: 50%" in text
     assert "right about 75%" in text
     few = "8 rows are of classes with at most 4 rows: never a majority of 7."

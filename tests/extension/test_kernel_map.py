@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from scipy.spatial.distance import cdist
 
 import manifolia as mf
@@ -322,3 +323,56 @@ def test_a_model_that_was_tampered_with_reads_no_foreign_memory(clusters, option
         model.places_ = model.places_[:5]
         with pytest.raises(ValueError, match=r"of 5 on the map"):
             model.transform(X[-2:])
+
+
+# --- sparse rows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sparse_rows():
+    rng = np.random.default_rng(3)
+    X = rng.poisson(0.4, size=(90, 12)).astype(np.float64)
+    X[:, 0] += np.arange(90) / 10
+    return X, scipy.sparse.csr_array(X), X[:, :2] + 0.1 * X[:, 2:4]
+
+
+@pytest.mark.parametrize("cells", [30, 1 << 20])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mapping": "mode"},
+        {"metric": "cosine"},
+        {"metric": "manhattan"},
+        {"n_centers": 30, "far": "nan"},
+        {"n_centers": 30, "centers": "kmeans"},
+    ],
+)
+def test_sparse_rows_give_the_same_bits(sparse_rows, settings, cells, monkeypatch):
+    monkeypatch.setattr("manifolia.extension.kernel_map._CELLS", cells)  # two rows at a time, or all
+    dense, sparse, Y = sparse_rows
+    made = mf.KernelMap(random_state=0, **settings).fit(dense, Y)
+    model = mf.KernelMap(random_state=0, **settings).fit(sparse, Y)
+    new = scipy.sparse.csr_array(dense[::7] + 0.5 * (dense[::7] > 0))
+    assert np.array_equal(model.transform(sparse), made.transform(dense), equal_nan=True)
+    assert np.array_equal(model.transform(new), made.transform(new.toarray()), equal_nan=True)
+    assert np.array_equal(model.novelty(new), made.novelty(new.toarray()))
+    if settings in ({}, {"n_centers": 30, "far": "nan"}):
+        assert np.array_equal(model.jacobian(new), made.jacobian(new.toarray()))
+        assert np.array_equal(model.feature_importance(new, rows=[1]), made.feature_importance(new.toarray(), rows=[1]))
+
+
+def test_sparse_distances_are_refused(sparse_rows):
+    _, sparse, Y = sparse_rows
+    with pytest.raises(TypeError, match="sparse matrix"):
+        mf.KernelMap(metric="precomputed").fit(sparse @ sparse.T, Y)
+
+
+def test_a_wide_sparse_table_is_not_filled_in_at_once():
+    X = scipy.sparse.random_array((3000, 40_000), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    Y = np.random.default_rng(1).normal(size=(3000, 2))
+    model = mf.KernelMap(n_centers=100, coefficients="nadaraya-watson", bandwidth=1.0, random_state=0)
+    filled = 8 * X.shape[0] * X.shape[1]
+    assert model._memory_need(X, None) < filled / 2
+    with mf.memory_limit(filled / 2):
+        assert model.fit(X, Y).transform(X[:5]).shape == (5, 2)

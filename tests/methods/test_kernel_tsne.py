@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -338,3 +339,33 @@ def test_saved(digits, tmp_path):
     restored = mf.load(tmp_path / "map.mfa")
     assert restored.transform(X[:50] + 0.1).tobytes() == model.transform(X[:50] + 0.1).tobytes()
     assert restored.novelty(X[:50]).tobytes() == model.novelty(X[:50]).tobytes()
+
+
+# --- sparse rows -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pca", [None, 8])
+@pytest.mark.parametrize("kind", [mf.KernelTSNE, mf.FisherKernelTSNE])
+def test_sparse_rows_are_mapped_like_dense_ones(digits, kind, pca):
+    X, y = digits
+    X, y = X[:240], y[:240]
+    options = {"n_train": 100, "embedder": "umap", "pca": pca, "random_state": 0}
+    dense = kind(**options).fit(X, y)
+    sparse = kind(**options).fit(scipy.sparse.csr_matrix(X), y)
+    if pca is None:  # components of sparse rows are found by another solver, to other roundings
+        assert np.array_equal(sparse.embedding_, dense.embedding_)
+        assert np.array_equal(sparse.transform(scipy.sparse.coo_array(X[:9])), dense.transform(X[:9]))
+        assert np.array_equal(sparse.novelty(scipy.sparse.csr_array(X[:9])), dense.novelty(X[:9]))
+        assert np.array_equal(sparse.smooth().jacobian(scipy.sparse.csr_array(X[:3])), dense.smooth().jacobian(X[:3]))
+        return
+    assert np.array_equal(sparse.train_indices_, dense.train_indices_)
+    np.testing.assert_allclose(sparse.map_.centers_, dense.map_.centers_ * _signs(sparse, dense), atol=1e-6)
+    np.testing.assert_allclose(sparse.novelty(scipy.sparse.csr_array(X)), dense.novelty(X), atol=1e-9)
+    assert np.array_equal(
+        sparse.transform(scipy.sparse.csr_array(X[3:4]))[0], sparse.transform(scipy.sparse.csr_array(X))[3]
+    )
+
+
+def _signs(one, other):
+    """Components have no sign of their own."""
+    return np.sign((one.map_.centers_ * other.map_.centers_).sum(axis=0))

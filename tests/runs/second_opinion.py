@@ -400,7 +400,7 @@ class Opinion:
              r"shown to matter, and groups in the map need not mean anything for (.+)\.", self._no_better),
             (r"No column matters for (.+) by more than chance: be careful with what the map seems to show\.",
              self._none),
-            (r"By vote, the (\d+) nearest (rows|labelled rows) in the map are right about the (.+) of (\d+%) of the "
+            (r"By vote, the (\d+) nearest (rows|labelled rows) in the map give the right (.+) for (\d+%) of the "
              r"(rows|labelled rows) \(always guessing the most frequent: (\d+%)\); (.+) is right about (\d+%) of rows "
              r"it was not trained on(?:, the forest about (\d+%))?\. The map shows (.+)\.", self._vote),
             (r"What would show more, tried on this table with the same forest: with (.+) the (\d+) nearest "

@@ -1,4 +1,4 @@
-// Points stamped into an image by the processor: as fast as the display up to some hundred thousand points, with the
+// Points stamped into an image on the CPU: as fast as the display up to some hundred thousand points, with the
 // same pixels on every machine, and much faster than WebGL where there is no graphics card.
 
 import { packed } from "../color.ts";

@@ -62,7 +62,7 @@ def _serve(console: Console, run: Path, *, open_browser: bool, **options: Any) -
         page = explore(run, live=True, **options)
     with cast("LivePage", page) as page:
         console.heading(f"Open the page: {page.url}")
-        console.note("It is served on this machine alone, for who has this address. Ctrl-C ends it.")
+        console.note("The page is served on this machine only, to anyone who has this address. Ctrl-C stops it.")
         if open_browser:
             webbrowser.open(page.url)
         page.wait()

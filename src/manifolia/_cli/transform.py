@@ -144,7 +144,7 @@ def _tell(
             told = "to the forest exactly like rows of the fit, whose answers it has seen."
             console.result(f"  But {placed.n_known:,} {rows} {told}")
     if watched is not None:
-        console.heading("Do they come from where the rows of the map came from?")
+        console.heading("Do they come from the same source as the rows of the map?")
         for finding in watched.findings:
             console.result(f"- {finding.text}")
     if report is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from manifolia._core.collections import is_lazy, sampled
+from manifolia._core.estimators import fit_heard, has_callbacks
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -27,7 +28,10 @@ def all_or_nothing(fit: Fit) -> Fit:
             args = (X, *rest)
         double = object.__new__(type(estimator))
         double.__dict__.update(vars(estimator))
-        fit(double, *args, **kwargs)
+        if has_callbacks(estimator):
+            fit_heard(fit, estimator, double, args, kwargs)
+        else:
+            fit(double, *args, **kwargs)
         estimator.__dict__ = vars(double)
         return estimator
 

@@ -1,10 +1,11 @@
-"""The largest entries of the rows of a sparse matrix, in one pass over all rows."""
+"""Sparse matrices: the largest entries of their rows, in one pass over all rows; and rows filled in."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from manifolia._core.types import FloatArray, IntArray, Sparse
+from manifolia._core.types import ArrayLike, FloatArray, IntArray, Sparse
+from manifolia._core.validate import is_sparse
 
 
 def places_in_rows(K: Sparse) -> IntArray:
@@ -25,3 +26,8 @@ def largest_entries(K: Sparse, k: int) -> tuple[IntArray, FloatArray]:
     rows = np.repeat(np.arange(n), np.diff(K.indptr))[kept]
     columns[rows, places[kept]], values[rows, places[kept]] = K.indices[kept], K.data[kept]
     return columns, values
+
+
+def filled(X: ArrayLike) -> FloatArray:
+    """Return rows with their zeros filled in; dense rows as they are."""
+    return X.toarray() if is_sparse(X) else X

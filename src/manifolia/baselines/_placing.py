@@ -8,11 +8,12 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.types import ArrayLike, FloatArray
 from manifolia._core.validate import check_is_fitted, validate_data
 
 
-class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """A map with a formula for new rows; ``fit`` sets ``_n_features_out`` when it is done."""
 
     def _check_new(self, X: ArrayLike) -> tuple[FloatArray, Any]:

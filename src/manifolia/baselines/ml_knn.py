@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray
@@ -30,10 +31,10 @@ _SPARSE = ("euclidean", "manhattan", "cosine")
 _METRICS = (*_SPARSE, "sqeuclidean", "chebyshev", "minkowski", "canberra", "hamming")
 
 
-class MLkNN(ClassifierMixin, BaseEstimator):
+class MLkNN(ClassifierMixin, Estimator):
     """Multi-label classifier by the label counts of the nearest rows.
 
-    One column of classes is taken for one label a class, of which the likeliest is predicted.
+    One column of classes is taken for one label per class, of which the likeliest is predicted.
 
     Parameters
     ----------

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -24,7 +23,7 @@ from manifolia.layout.mvu import unfold, unfold_need
 _EDGE_BYTES = 8e3  # per row, of the pairs whose distances are kept and of what is made of them
 
 
-class MVU(BaseEstimator):
+class MVU(Estimator):
     """Map of largest variance that keeps the distances of neighbours.
 
     It has no formula for new rows; `manifolia.KernelTSNE` with ``embedder="mvu"`` gives it one.

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
@@ -49,7 +48,7 @@ _WINDOW = 50  # steps over which the cost is averaged before it is compared with
 _TINY = 1e-12
 
 
-class ParametricTSNE(PlacingMap, BaseEstimator):
+class ParametricTSNE(PlacingMap):
     """A deep network trained on t-SNE's cost; new rows go through the network.
 
     Parameters

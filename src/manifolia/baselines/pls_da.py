@@ -13,7 +13,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.cross_decomposition import PLSRegression
 
 from manifolia._core import memory
@@ -31,7 +30,7 @@ from manifolia.exceptions import ParameterError
 _ROUNDING = 1e-14  # of a column's largest value: spread that rounding alone may make
 
 
-class PLSDA(TargetMap, BaseEstimator):
+class PLSDA(TargetMap):
     """Map by the scores of partial least squares.
 
     Parameters

@@ -20,7 +20,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
@@ -37,7 +36,7 @@ from manifolia.layout.classical_mds import classical_mds
 _SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
 
 
-class EnhancedSupervisedIsomap(ClassMap, BaseEstimator):
+class EnhancedSupervisedIsomap(ClassMap):
     """Isomap on distances that are shrunk within classes and stretched between them.
 
     Parameters

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
@@ -33,7 +32,7 @@ from manifolia.neighbors import NeighborIndex
 _SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
 
 
-class EnhancedSupervisedLLE(ClassMap, BaseEstimator):
+class EnhancedSupervisedLLE(ClassMap):
     """Locally linear embedding with neighbours chosen by distances that know the classes.
 
     Parameters

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
-from sklearn.base import BaseEstimator
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
@@ -36,7 +35,7 @@ _HOLD = 0.001  # ρ, per row
 _EPSILON = 1e-12  # keeps ratios finite where a part vanishes
 
 
-class SupervisedNMF(ClassMap, BaseEstimator):
+class SupervisedNMF(ClassMap):
     """Non-negative factors, with classes drawn together and apart.
 
     Parameters

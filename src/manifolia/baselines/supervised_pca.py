@@ -8,7 +8,7 @@ H the centring. With L = F Fᵀ the solution is the left singular vectors of X�
 feature space of a kernel K the coefficients are β = H F V S⁻¹ from the eigenvectors V and eigenvalues S² of
 Fᵀ H K H F, small as the target is narrow.
 
-The target has only so many directions (one less than classes). Components beyond them are the principal components of
+The target has only a few directions (one less than classes). Components beyond them are the principal components of
 what is left of the data, in the same space; the papers do not say what they take.
 
 References
@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, svd
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from manifolia._core import memory
@@ -45,7 +44,7 @@ _FACTOR = 6  # columns of the factor of a target of some classes
 _RANK = 1e-9  # of the largest singular value: smaller ones are rounding
 
 
-class SupervisedPCA(TargetMap, BaseEstimator):
+class SupervisedPCA(TargetMap):
     """Linear map along which the data depends most on the target.
 
     Parameters
@@ -150,7 +149,7 @@ class SupervisedPCA(TargetMap, BaseEstimator):
         return fixed_gemm(rows - self.mean_, self.components_.T, n_jobs=self.n_jobs).astype(dtype, copy=False)
 
 
-class KernelSupervisedPCA(TargetMap, BaseEstimator):
+class KernelSupervisedPCA(TargetMap):
     """Supervised principal components in the feature space of a kernel.
 
     Parameters

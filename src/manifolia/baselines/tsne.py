@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
-
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -29,7 +28,7 @@ _BASE = 20e6  # bytes of the grid and of what threads work with
 _METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 
 
-class TSNE(BaseEstimator):
+class TSNE(Estimator):
     """Map that keeps neighbours near, by t-SNE's full gradient: exact for small tables, on a grid for large ones.
 
     It has no formula for new rows; `manifolia.KernelTSNE` gives it one. Distances between far groups, and the groups'

@@ -269,7 +269,7 @@ def importance_finding(
     total = sum(max(mean, 0.0) for _, (mean, _) in ranked)
     shares = {name: importances[name][0] / total for name in telling}
     top = [name for i, name in enumerate(telling[:TOP]) if i == 0 or shares[name] >= _SHARE]
-    named = ", ".join(f"{name} ({shares[name]:.0%})" for name in top)
+    named = ", ".join(f"{name} ({percent(shares[name])})" for name in top)
     rest = len(telling) - len(top)
     none = len(ranked) - len(telling)
     tail = [f"{rest} more {'counts' if rest == 1 else 'count'} for less"] if rest else []
@@ -318,7 +318,7 @@ def neighbour_finding(
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
             judged = f"more than {than}, which {'is not earned' if unearned else 'may be chance'}"
         return Finding(
-            f"By vote, the {k} nearest {near}{learned.others} in the map are right about the {target} of "
+            f"By vote, the {k} nearest {near}{learned.others} in the map give the right {target} for "
             f"{percent(shown)} of the {near} (always guessing the most frequent: {blind:.0%}); {learned.knower} is "
             f"right about {percent(earned)} of {learned.unseen}{learned.beside}. The map shows {judged}."
         )

@@ -10,15 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core import memory
 from manifolia._core.blocks import row_blocks
 from manifolia._core.cells import as_array
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.random import spawn_seeds
+from manifolia._core.sparse import filled
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import (
     check_is_fitted,
@@ -54,10 +56,11 @@ from manifolia.extension.kernel_formula import (
 from manifolia.extension.novelty import tail_share, threshold
 from manifolia.neighbors import NeighborIndex, Neighbors
 from manifolia.neighbors.exact import search_need
-from manifolia.neighbors.rows import check_rows, prepare, unit_scale
+from manifolia.neighbors.rows import check_squares, prepare, unit_scale
 
 _FRAMING = 5  # copies of the centres while their frame is found
 _BLOCK = 16_384  # rows that are in hand at once
+_CELLS = 1 << 23  # numbers of a sparse table that are filled in at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
 _KTH = 5  # neighbour whose distance tells how far a row is: the first of all is too easily a duplicate
@@ -71,7 +74,7 @@ def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
     return others[:: max(1, -(-len(others) // _MOST))] if len(others) >= _ENOUGH else None
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Explicit formula for a finished map: places new rows, has a derivative, and says what it does not know.
 
     The map may be anyone's: of t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their places.
@@ -186,7 +189,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (n, n) with metric="precomputed"
+        X : array-like, sparse matrix or DataFrame of shape (n, d), or (n, n) with metric="precomputed"
             Rows of the map, without missing values; or their distances.
         Y : array-like of shape (n, n_components) or (n,), default=None
             Their places; they are needed.
@@ -205,15 +208,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             checked = self._checked(X, reset=True)
             memory.require(
                 self._memory_need(checked, None),
-                step=f"the formula of a map of {len(checked)} rows",
+                step=f"the formula of a map of {checked.shape[0]} rows",
                 remedy="Take fewer rows, or a smaller n_centers.",
             )
             places = Y if is_sparse(Y) else as_array(Y, "Y")
-            places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=len(checked))
+            places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=checked.shape[0])
             for name in ("_index", "factor_", "bandwidth_", "coefficients_"):  # what an earlier fit left
                 self.__dict__.pop(name, None)
             self.center_indices_ = self._choose(checked)
-            self.centers_ = np.ascontiguousarray(checked[self.center_indices_])
+            self.centers_ = np.ascontiguousarray(filled(checked[self.center_indices_]))
             if self.metric == "precomputed":
                 self.centers_ = np.ascontiguousarray(self.centers_[:, self.center_indices_])
             self.places_ = places[self.center_indices_].astype(np.float64)
@@ -232,7 +235,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed"
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed"
             Rows; or their distances to the rows of ``fit``.
 
         Returns
@@ -248,14 +251,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             placed[distances > self._calibration.max()] = np.nan
         return placed
 
-    def _placed(self, X: FloatArray, *, with_distance: bool) -> tuple[FloatArray, FloatArray]:
+    def _placed(self, X: Any, *, with_distance: bool) -> tuple[FloatArray, FloatArray]:
         """Places of checked rows and, if asked for, their distances to the 5th centre in the frame."""
-        out = np.empty((len(X), self.places_.shape[1]), dtype=X.dtype)
-        distances = np.empty(len(X) if with_distance else 0)
+        n = X.shape[0]
+        out = np.empty((n, self.places_.shape[1]), dtype=X.dtype)
+        distances = np.empty(n if with_distance else 0)
         made = None if self.mapping == "mode" else self._formula(X.dtype)
         k = mode_neighbors(self.mode_perplexity, len(self.places_)) if made is None else 1
-        for rows in row_blocks(len(X), _BLOCK):
-            block = X[rows]
+        for rows in self._blocks(X):
+            block = filled(X[rows])
             if made is not None:
                 out[rows] = evaluate(self._framed(block), made)
             if made is None or with_distance:
@@ -273,7 +277,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed", default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed", default=None
             Rows; or their distances to the rows of ``fit``. None: the rows of the yardstick, which are those of ``fit``
             where all of these are centres.
 
@@ -297,7 +301,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed", default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed", default=None
             Rows. None: the yardstick, the distances of rows of ``fit``, each not counting itself, in their order.
 
         Returns
@@ -311,15 +315,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return self._calibration / self._frame.scale
         checked = self._checked(X)
         with threads(self.n_jobs):
-            parts = [self._distance(checked[rows]) for rows in row_blocks(len(checked), _BLOCK)]
-        return np.concatenate(parts) / self._frame.scale
+            return self._distances(checked) / self._frame.scale
 
     def jacobian(self, X: ArrayLike) -> FloatArray:
         """Differentiate the map with respect to the features.
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
             Rows.
 
         Returns
@@ -335,7 +338,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self, "places_")
         return self._jacobian(self._checked(X))
 
-    def _jacobian(self, X: FloatArray) -> FloatArray:
+    def _jacobian(self, X: Any) -> FloatArray:
         """Differentiate at checked rows."""
         if self.mapping != "kernel":
             raise ValueError(
@@ -347,7 +350,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 f"the derivative needs metric='euclidean', got {self.metric!r}: the formula is differentiated through "
                 f"the features, by Euclidean distances."
             )
-        double = X.astype(np.float64, copy=False)
+        double = filled(X).astype(np.float64, copy=False)
         with threads(self.n_jobs):
             return jacobian(double, self._framed(double), self._formula(np.float64), self._frame)
 
@@ -356,7 +359,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -376,7 +379,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -395,7 +398,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -428,7 +431,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Differentiate at some of the rows given, or of the centres."""
         check_is_fitted(self, "places_")
         checked = self.centers_ if X is None else self._checked(X)
-        return self._jacobian(checked[row_numbers(rows, len(checked))])
+        return self._jacobian(checked[row_numbers(rows, checked.shape[0])])
 
     def _check_parameters(self) -> None:
         check_option(self.mapping, "mapping", ("kernel", "mode"))
@@ -447,12 +450,13 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             check_number(self.n_centers, "n_centers", low=1, integer=True, hint=hint, word="auto")
         check_option(self.centers, "centers", ("random", "kmeans", "farthest"))
 
-    def _choose(self, X: FloatArray) -> IntArray:
+    def _choose(self, X: Any) -> IntArray:
         """Numbers of the rows that are centres."""
-        n, m = len(X), self._count(len(X))
+        n, m = X.shape[0], self._count(X.shape[0])
         if m == n:
             return np.arange(n, dtype=np.intp)
-        Z = prepare(X, self.metric) if self.metric == "cosine" else X
+        Z = X if self.centers == "random" else filled(X)
+        Z = prepare(Z, self.metric) if self.metric == "cosine" else Z
         return choose_centers(Z, m, kind=self.centers, random_state=spawn_seeds(self.random_state, 1)[0])
 
     def _count(self, n: int) -> int:
@@ -477,14 +481,14 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.factor_ = float(self.factor)
         return self.factor_ * units / self._frame.scale
 
-    def _find_coefficients(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+    def _find_coefficients(self, X: Any, Y: FloatArray) -> FloatArray:
         """α: the places of the centres, or least squares that start from them."""
         how = self.coefficients
         if how == "auto":
-            how = "nadaraya-watson" if len(self.places_) == len(X) else "lstsq"
+            how = "nadaraya-watson" if len(self.places_) == X.shape[0] else "lstsq"
         if how == "nadaraya-watson":
             return self.places_
-        return solve(self._framed(X), Y, self._formula(X.dtype, self.places_), ridge=float(self.ridge))
+        return solve(self._framed(filled(X)), Y, self._formula(X.dtype, self.places_), ridge=float(self.ridge))
 
     def _formula(self, dtype: Any, values: FloatArray | None = None) -> Any:
         """The formula in a precision; `values`: coefficients other than those found."""
@@ -495,11 +499,12 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         values = self.coefficients_ if values is None else values
         return formula(centers, sigma, values, metric=self.metric, dtype=dtype)
 
-    def _checked(self, X: ArrayLike, *, reset: bool = False) -> FloatArray:
+    def _checked(self, X: ArrayLike, *, reset: bool = False) -> Any:
         """Check rows at the door."""
-        checked: FloatArray = validate_data(self, X, reset=reset)
+        checked = validate_data(self, X, reset=reset, accept_sparse=self.metric != "precomputed")
         if self.metric != "precomputed":
-            return np.asarray(check_rows(checked, self.metric))
+            check_squares(checked)
+            return checked
         return check_pairwise(checked, square=reset)
 
     def _find_frame(self) -> Frame:
@@ -540,16 +545,24 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Distance to the 5th centre, in the frame."""
         return np.asarray(self._neighbors(X, self._kth).distances[:, -1], dtype=np.float64)
 
+    def _blocks(self, X: Any) -> list[slice]:
+        """Rows that are in hand at once: of a sparse table no more than their filled-in numbers allow."""
+        return row_blocks(X.shape[0], max(1, min(_BLOCK, _CELLS // X.shape[1])) if is_sparse(X) else _BLOCK)
+
+    def _distances(self, X: Any) -> FloatArray:
+        """The same of many rows."""
+        return np.concatenate([self._distance(filled(X[rows])) for rows in self._blocks(X)])
+
     def _own_distance(self) -> FloatArray:
         """Return the same of the centres, each without itself."""
         if len(self.places_) == 1:
             return np.zeros(1)
         return self._search_index().neighbors(self._kth).distances[:, -1].astype(np.float64)
 
-    def _calibrate(self, X: FloatArray) -> FloatArray:
+    def _calibrate(self, X: Any) -> FloatArray:
         """Measure rows of ``fit``, as they would be measured if they were new."""
-        rows = calibration_rows(len(X), self.center_indices_)
-        return self._own_distance() if rows is None else self._distance(np.ascontiguousarray(X[rows]))
+        rows = calibration_rows(X.shape[0], self.center_indices_)
+        return self._own_distance() if rows is None else self._distances(X[rows])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the search index, which is made again from the centres."""
@@ -579,9 +592,15 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Bytes at the peak of a fit."""
         n, d = X.shape
         m = self._count(n)
-        search = search_need(m, 0 if self.metric == "precomputed" else d, _KTH) + 16.0 * n * d
+        # Of a sparse table some rows are filled in at a time, but for centres that are not drawn at random.
+        held = 16.0 * (2 * _CELLS if is_sparse(X) and (m == n or self.centers == "random") else n * d)
+        search = search_need(m, 0 if self.metric == "precomputed" else d, _KTH) + held
         search = max(search, _FRAMING * 8.0 * m * d)
-        if self.mapping == "mode" or (m == n and self.coefficients != "lstsq"):
+        if (
+            self.mapping == "mode"
+            or (m == n and self.coefficients != "lstsq")
+            or self.coefficients == "nadaraya-watson"
+        ):
             return search
         solved = 16.0 * n * m if self.ridge == 0.0 else 8.0 * m * (3 * m + SOLVED_ROWS)
         return max(search, solved + 16.0 * n * d)
@@ -592,5 +611,6 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         tags.target_tags.required = True
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.positive_only = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric != "precomputed"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

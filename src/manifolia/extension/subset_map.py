@@ -7,7 +7,7 @@ right angles to it, to the components; rows of ``fit`` that were not laid out ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class SubsetMap(NamedTuple):
     distances: FloatArray  # (n,): how far each row of fit is from what the map knows
     yardstick: FloatArray  # (k,): the same of ordinary rows
 
-    def place(self, X: FloatArray) -> FloatArray:
+    def place(self, X: Any) -> FloatArray:
         """Place checked rows; with ``far="nan"`` of the formula, NaN beyond all rows of ``fit``."""
         Z = self.seen(X)
         if self.formula.far == "nearest":
@@ -37,7 +37,7 @@ class SubsetMap(NamedTuple):
         placed[remoteness(near / self.formula._frame.scale, X, Z, self.projection) > self.yardstick.max()] = np.nan
         return placed
 
-    def novelty(self, X: FloatArray | None) -> FloatArray:
+    def novelty(self, X: Any) -> FloatArray:
         """Tell which share of ordinary rows is nearer to what the map knows; None: of the rows of ``fit``."""
         if X is None:
             return tail_share(self.distances, self.yardstick)
@@ -49,7 +49,7 @@ class SubsetMap(NamedTuple):
         """Novelty above which a row is called unlike those of ``fit``."""
         return threshold(len(self.yardstick))
 
-    def jacobian(self, X: FloatArray | None, rows: IntArray | slice = slice(None)) -> FloatArray:
+    def jacobian(self, X: Any, rows: IntArray | slice = slice(None)) -> FloatArray:
         """Differentiate at some of the checked rows, or of the centres, with respect to the features."""
         J = self.formula.jacobian((self.formula.centers_ if X is None else self.seen(X))[rows])
         if self.projection is None:
@@ -57,7 +57,7 @@ class SubsetMap(NamedTuple):
         m, c, k = J.shape
         return fixed_gemm(J.reshape(m * c, k), self.projection.components.astype(np.float64)).reshape(m, c, -1)
 
-    def seen(self, X: FloatArray) -> FloatArray:
+    def seen(self, X: Any) -> Any:
         """Checked rows as the formula takes them."""
         return seen_rows(X, self.rows, self.projection, self.formula.metric)
 
@@ -82,7 +82,7 @@ def choose_rows(n: int, n_train: int | None, labels: Array | None, seed: int) ->
     return np.sort(as_generator(seed).choice(n, size, replace=False))
 
 
-def seen_rows(X: FloatArray, rows: IntArray, projection: Projection | None, metric: str) -> FloatArray:
+def seen_rows(X: Any, rows: IntArray, projection: Projection | None, metric: str) -> Any:
     """Rows as the formula takes them: distances to the rows laid out, principal components, or the features."""
     if metric == "precomputed":
         return np.ascontiguousarray(X[:, rows])
@@ -90,8 +90,8 @@ def seen_rows(X: FloatArray, rows: IntArray, projection: Projection | None, metr
 
 
 def place_all(
-    X: FloatArray,
-    Z: FloatArray,
+    X: Any,
+    Z: Any,
     rows: IntArray,
     projection: Projection | None,
     formula: KernelMap,
@@ -102,6 +102,6 @@ def place_all(
     embedding[rows] = places
     near[rows[formula.center_indices_]] = formula._own_distance()
     distances = remoteness(near / formula._frame.scale, X, Z, projection)
-    ordinary = calibration_rows(len(X), rows)
+    ordinary = calibration_rows(X.shape[0], rows)
     yardstick = distances[rows if ordinary is None else ordinary]
     return embedding, SubsetMap(rows, projection, formula, distances, yardstick)

@@ -118,7 +118,7 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
     per_row = float(np.mean([run(slice(i, i + 1)).nnz for i in _sample(n_queries).tolist()]))
     memory.require(
         size(per_row),
-        step=f"the {n_queries} × {n} proximity matrix with about {per_row:.0f} entries a row",
+        step=f"the {n_queries} × {n} proximity matrix with about {per_row:.0f} entries per row",
         remedy="Use forest.operator, which never forms it, or top_k= or threshold= to keep fewer entries.",
     )
 

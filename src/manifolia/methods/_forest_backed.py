@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, is_classifier
 from sklearn.metrics import r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.parallel import threads
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, Sparse
 from manifolia._core.validate import (
@@ -61,7 +62,7 @@ def _has_classes(model: ForestBacked) -> bool:
     return True
 
 
-class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, ABC):
     """Base of the maps made from a forest: what they check alike, and the questions that the forest answers.
 
     It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.

@@ -28,11 +28,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core import memory
 from manifolia._core.blocks import standard_project
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import resolve_n_jobs, threads
 from manifolia._core.progress import Reporter
@@ -67,6 +68,7 @@ from manifolia.neighbors.exact import search_need
 from manifolia.neighbors.rows import largest_value
 from manifolia.operators.projection import Projection, find_projection
 from manifolia.operators.tangent import TangentSpaces, tangent_spaces
+from manifolia.tables.naming import counted
 
 _MOST = 1e18  # larger values have squares that single precision cannot hold
 _THREAD_BYTES = 12e6  # that a thread works with
@@ -84,7 +86,7 @@ class _Beside(NamedTuple):
     same: IntArray  # (m,): the training row at distance 0, or −1
 
 
-class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map of a neighbourhood graph that keeps local densities and says where features grow.
 
     UMAP's graph of neighbours is laid out by t-SNE's forces, or with ``layout="edges"`` as UMAP and the paper do; the
@@ -589,7 +591,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         n = Z.shape[0]
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
-            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
+            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {counted(k, 'neighbour')}.")
         index = NeighborIndex(Z, metric=self.metric, random_state=seed)
         return index.neighbors(k), index
 

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import draw_rows_by_groups, sub_groups
 from manifolia._core.parallel import threads
@@ -67,7 +68,7 @@ _GROWING = 1.25  # of these, while trees grow by steps and their nodes are laid 
 _log = logging.getLogger(__name__)
 
 
-class ForestFeatures(TransformerMixin, BaseEstimator):
+class ForestFeatures(TransformerMixin, Estimator):
     """Sparse features from the nodes that a row visits in a forest trained on the target.
 
     Rows have features in common if the forest asks them the same questions and gets the same answers, so that linear

@@ -26,15 +26,17 @@ import copy
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import read_groups, sub_groups
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
 from manifolia._core.random import spawn_seeds
+from manifolia._core.sparse import filled
 from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import (
     check_bool,
@@ -44,6 +46,7 @@ from manifolia._core.validate import (
     check_option,
     check_pairwise,
     feature_numbers,
+    is_sparse,
     row_numbers,
     validate_data,
 )
@@ -73,7 +76,7 @@ _SEARCH_BYTES = 8e6  # of what threads hold while they place rows
 _MANY_CLASSES = 64  # from this number on the work space of the distances does not grow
 
 
-class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """What both methods check alike, and the answers of the subset map that they hold."""
 
     @row_by_row
@@ -82,7 +85,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (n, n) with metric="precomputed"
+        X : array-like, sparse matrix or DataFrame of shape (n, d), or (n, n) with metric="precomputed"
             Rows; or distances.
         y : array-like of shape (n,), default=None
             Target, as for ``fit``.
@@ -100,7 +103,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed"
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed"
             Rows; or their distances to the rows of ``fit``.
 
         Returns
@@ -119,7 +122,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d), or (m, n) with metric="precomputed", default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed", default=None
             Rows; or their distances to the rows of ``fit``. None: the rows of ``fit``, training rows without
             themselves.
 
@@ -144,7 +147,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d)
+        X : array-like, sparse matrix or DataFrame of shape (m, d)
             Rows.
 
         Returns
@@ -160,7 +163,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres of the formula, by default all rows that were laid out.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -180,7 +183,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres of the formula, by default all rows that were laid out.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -199,7 +202,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (m, d), default=None
+        X : array-like, sparse matrix or DataFrame of shape (m, d), default=None
             Rows; None: the centres of the formula, by default all rows that were laid out.
         rows : int, slice, array-like of int or bool, default=None
             Which of these rows; None: all.
@@ -249,7 +252,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             formula.set_params(random_state=seed)
         return formula.set_params(metric=metric)
 
-    def _projection(self, train: FloatArray, metric: str, seed: int) -> Projection | None:
+    def _projection(self, train: Any, metric: str, seed: int) -> Projection | None:
         """Principal components of the training rows, if these have more features."""
         if self.pca is None or metric == "precomputed" or self.pca >= min(train.shape):
             return None
@@ -268,12 +271,12 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self, "map_")
         if X is None and not needed:
             return None
-        checked = validate_data(self, X, reset=False)
+        checked = validate_data(self, X, reset=False, accept_sparse=self.map_.metric != "precomputed")
         return check_pairwise(checked, square=False) if self.map_.metric == "precomputed" else checked
 
     def _derivative(self, X: ArrayLike | None, rows: Any) -> FloatArray:
         checked = self._check_new(X)
-        n = len(self.map_.centers_ if checked is None else checked)
+        n = (self.map_.centers_ if checked is None else checked).shape[0]
         with threads(self.n_jobs):
             return self._subset.jacobian(checked, row_numbers(rows, n))
 
@@ -282,7 +285,8 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         n, d = X.shape
         reduced = metric != "precomputed" and self.pca is not None and self.pca < min(m, d)
         width = m if metric == "precomputed" else int(self.pca) if reduced else d
-        rows = 8.0 * n * (2 * width + d if reduced else width)
+        held = 0 if is_sparse(X) else d  # a sparse table stays as it is
+        rows = 8.0 * n * (2 * width + held) if reduced else 8.0 * (m if is_sparse(X) else n) * width
         work = max(embed_need(self.embedder, m, self.perplexity), search_need(m, width, _NEAR))  # one after the other
         return rows + 8.0 * n * (3 * self.n_components + 8) + work + _SEARCH_BYTES
 
@@ -295,6 +299,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Say what input is accepted."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.sampling == "stratified"
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -402,7 +407,7 @@ class KernelTSNE(_KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (n, n) with metric="precomputed"
+        X : array-like, sparse matrix or DataFrame of shape (n, d), or (n, n) with metric="precomputed"
             Rows without missing values, features on comparable scales; or distances.
         y : array-like of shape (n,), default=None
             Classes, for ``sampling="stratified"``; else not used.
@@ -415,10 +420,10 @@ class KernelTSNE(_KernelMethod):
         self._check_shared(self.metric)
         check_embedder(self.embedder, self.metric)
         with threads(self.n_jobs):
-            checked = validate_data(self, X, min_rows=3)
+            checked = validate_data(self, X, accept_sparse=self.metric != "precomputed", min_rows=3)
             if self.metric == "precomputed":
                 check_pairwise(checked, square=True)
-            n = len(checked)
+            n = checked.shape[0]
             labels = None if self.sampling == "random" else _classes(y, n)
             reporter = Reporter(self.callback, verbose=self.verbose)
             memory.require(self._memory_need(checked, y), step=f"a map of {n} rows", remedy=_REMEDY)
@@ -426,7 +431,7 @@ class KernelTSNE(_KernelMethod):
             rows = choose_rows(n, self.n_train, labels, draw_seed)  # line 2
             projection = self._projection(checked[rows], self.metric, pca_seed)  # ours: noise is left out
             Z = seen_rows(checked, rows, projection, self.metric)
-            train = np.ascontiguousarray(Z[rows])
+            train = np.ascontiguousarray(filled(Z[rows]))
             places = embed(  # lines 3 and 5
                 train,
                 self.embedder,
@@ -451,6 +456,7 @@ class KernelTSNE(_KernelMethod):
     def __sklearn_tags__(self) -> Any:
         """Say what input is accepted."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.metric != "precomputed"
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.positive_only = self.metric == "precomputed"
         return tags
@@ -601,7 +607,7 @@ class FisherKernelTSNE(_KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
             Rows.
         y : array-like of shape (n,), default=None
             Target, as for ``fit``.
@@ -621,7 +627,7 @@ class FisherKernelTSNE(_KernelMethod):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
             Rows without missing values, features on comparable scales.
         y : array-like of shape (n,), default=None
             Classes, or numbers, which are cut into bins; they may be missing for some rows, not for all.
@@ -636,10 +642,10 @@ class FisherKernelTSNE(_KernelMethod):
         """
         self._check_parameters()
         with threads(self.n_jobs):
-            checked = validate_data(self, X, min_rows=3)
-            n = len(checked)
+            checked = validate_data(self, X, accept_sparse=True, min_rows=3)
+            n = checked.shape[0]
             codes = class_codes(y, n, task=self.task, n_bins=self.n_bins)
-            if groups is None:
+            if groups is None and not is_sparse(checked):
                 warn_of_near_copies(checked[codes >= 0], codes[codes >= 0], classes=True)
             together = read_groups(groups, n, y=codes[codes >= 0], labelled=codes >= 0)
             reporter = Reporter(self.callback, verbose=self.verbose)
@@ -648,7 +654,7 @@ class FisherKernelTSNE(_KernelMethod):
             rows = choose_rows(n, self.n_train, codes if self.sampling == "stratified" else None, draw_seed)  # line 2
             projection = self._projection(checked[rows], "euclidean", pca_seed)  # ours: noise is left out
             Z = seen_rows(checked, rows, projection, "euclidean")
-            train, known = np.ascontiguousarray(Z[rows]), codes[rows]
+            train, known = np.ascontiguousarray(filled(Z[rows])), codes[rows]
             reporter.step("Fisher distances", 0, 1)
             classes = parzen_classes(  # p(class|row), section 4
                 train,

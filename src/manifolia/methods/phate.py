@@ -28,10 +28,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from manifolia._core import memory
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.parallel import threads
 from manifolia._core.progress import Reporter
@@ -54,6 +55,7 @@ from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
+from manifolia.tables.naming import counted
 
 _T_CURVE = 200  # steps of the entropy curve from which t is read
 _PLACEMENT_STEPS = 4  # of the walk, from a row to the groups
@@ -62,7 +64,7 @@ _ENTRIES = 10  # of the kernel's row, times n_neighbors: both directions of a ne
 _ENTRY_BYTES = 48.0
 
 
-class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map by a walk along nearest neighbours and multidimensional scaling of where it leads.
 
     Branches, clusters and the order along them stay; noise that the walk averages over does not. The same steps with
@@ -322,7 +324,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The neighbour whose distance is a row's bandwidth, no farther than the last of the others."""
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
-            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {k} neighbours.")
+            warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {counted(k, 'neighbour')}.")
         return k
 
     def _neighbor_index(self) -> NeighborIndex:

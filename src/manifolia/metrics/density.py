@@ -101,7 +101,7 @@ def radius_correlation(
     center : {"mean", "point"}, default="mean"
         Where the neighbourhoods of `directions` are centred: at their mean, or at the point as in the paper.
     sample : int, default=None
-        Use so many points, drawn at random, with their neighbours among all points; None uses all.
+        Use this many points, drawn at random, with their neighbours among all points; None uses all.
     random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
@@ -179,7 +179,7 @@ def anisotropy_correlation(
     center : {"mean", "point"}, default="mean"
         As in `radius_correlation`.
     sample : int, default=None
-        Use so many points, drawn at random; None uses all.
+        Use this many points, drawn at random; None uses all.
     random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
@@ -322,11 +322,9 @@ def _check_ways(pair: _Pair, ways: _Ways) -> None:
     check_option(ways.center, "center", ("mean", "point"))
     n, c = pair.coordinates.shape
     needed = c + 1 if ways.center == "mean" else c
-    check_number(pair.k, "n_neighbors", low=needed, integer=True, hint=f"{c} directions need so many neighbours.")
+    check_number(pair.k, "n_neighbors", low=needed, integer=True, hint=f"{c} directions need this many neighbours.")
     if pair.data.shape[1] < c:
-        raise ValueError(
-            f"X has {pair.data.shape[1]} features and Y {c} components: there are not so many directions in X."
-        )
+        raise ValueError(f"X has {pair.data.shape[1]} features and Y {c} components: there are fewer directions in X.")
     if ways.gauges is not None:
         gauges = np.asarray(ways.gauges)
         if gauges.shape != (n, c, c) or not np.isfinite(gauges).all():

@@ -19,7 +19,7 @@ correlation needs the rank of each distance among all n (n − 1)/2: up to 2²²
 beyond that they are counted in 131,000 cells of nearly equal share, and distances that fall into one cell count as
 tied. That moves the coefficient by less than 10⁻⁷ in all that was tried, and cannot move it by more than 10⁻³.
 
-With `sample`, so many pairs are drawn at random, with replacement, and the measure of these is returned; `return_ci`
+With `sample`, this many pairs are drawn at random, with replacement, and the measure of these is returned; `return_ci`
 adds a 95 % interval for the exact value.
 """
 

@@ -23,7 +23,7 @@ Of two points at equal distance the one that comes first in the data has the low
 alike. A constant map then gives all points the same neighbours: a recall near k/(n − 1), which is chance.
 
 All is exact: distances in float64, ranks among all n points, rows in blocks on threads. With `sample` the mean is taken
-over so many random points, each still ranked among all, so that it has no bias.
+over this many random points, each still ranked among all, so that it has no bias.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def variable_preservation(
         The target. When given, the variables are ranked by what they say about it (`variable_ranking`), the ranks are
         added and the rows are sorted by the forest's rank.
     top : int, default=None
-        Keep only the so many most important variables; needs `y`.
+        Keep only this many of the most important variables; needs `y`.
     categorical : "auto" or sequence of column names, default="auto"
         Which variables are categories. "auto": those of a DataFrame that are not numeric (texts, booleans,
         categories); of an array, those that hold no numbers.

@@ -31,13 +31,18 @@ def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
             parameter=name,
         )
     checked = check_matrix(X, name=name, accept_sparse=True)
-    largest = largest_value(checked)
+    check_squares(checked, name=name)
+    return checked
+
+
+def check_squares(X: Any, *, name: str = "X") -> None:
+    """Refuse values whose squares are infinite."""
+    largest = largest_value(X)
     if largest > _MOST:
         raise ParameterError(
             f"{name} holds values up to {largest:.3g}, and the squares of values above {_MOST:g} overflow. Rescale it.",
             parameter=name,
         )
-    return checked
 
 
 def largest_value(X: Any) -> float:

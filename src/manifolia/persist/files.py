@@ -38,7 +38,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[str] = (
     path : str or path
         The file, by convention with the suffix ``.mfa``. One that is there is replaced once the new one is complete.
     trusted : iterable of str, default=()
-        Full names (``"package.module.Class"``) of further classes in the model, such as a transformer of yours. `load`
+        Full names (``"package.module.Class"``) of further classes in the model, such as your own transformer. `load`
         needs the same.
 
     Returns

@@ -139,7 +139,7 @@ class _Dismantler:
         if full_name(kind) in self.kinds:
             return self._object(value, where)
         raise ModelFileError(
-            f"{where} is of a type that a model file may not hold: {full_name(kind)}. If it is a class of yours that "
+            f"{where} is of a type that a model file may not hold: {full_name(kind)}. If it is your own class that "
             f"can be imported where the file is loaded, name it for both: save(model, path, trusted=[...]) and "
             f"load(path, trusted=[...]). Functions are not saved; pickle and joblib save them, in files that only "
             f"their author should load."

@@ -90,7 +90,7 @@ def write_anndata(
     obsm : mapping, default=None
         Name to array of shape (n, k), such as ``{"X_rfphate": coordinates}``.
     obs : mapping, default=None
-        Name to one value a row.
+        Name to one value per row.
     uns : mapping, default=None
         Name to anything that AnnData can write: numbers, texts, arrays, frames, dicts of them.
 

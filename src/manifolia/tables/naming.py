@@ -121,10 +121,12 @@ def distinct(names: Sequence[str], taken: Iterable[str] = (), *, as_pandas: bool
 
 
 def percent(share: float) -> str:
-    """Write a share so that only all of it is 100%."""
+    """Write a share so that only all of it is 100%, and only none of it 0%."""
     text = f"{share:.0%}"
     if text == "100%" and share < 1.0:
         text = f"{share:.1%}" if share < 0.9995 else "more than 99.9%"
+    elif text == "0%" and share > 0.0:
+        text = "less than 1%"
     return text
 
 

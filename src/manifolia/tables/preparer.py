@@ -16,9 +16,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
 from manifolia._core.collections import row_by_row
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.memory import require
 from manifolia._core.messages import Argument, Message, Word
@@ -38,7 +39,7 @@ from manifolia.tables.text_features import to_features
 _OTHER = "other"
 
 
-class TablePreparer(TransformerMixin, BaseEstimator):
+class TablePreparer(TransformerMixin, Estimator):
     """Turn a raw table into numbers: roles of columns, missing values, categories, scale.
 
     Columns are found by name, in any order; those that ``fit`` did not see are left aside. A level that ``fit`` did

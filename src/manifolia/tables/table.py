@@ -155,7 +155,7 @@ class Table:
         Parameters
         ----------
         rows : array-like of int or bool
-            Row numbers from 0, or one flag a row.
+            Row numbers from 0, or one flag per row.
 
         Returns
         -------

@@ -305,7 +305,7 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
                     if expected * _COLUMN > limit_now():
                         raise TableError(
                             f"{file} is not read: its first line has {expected:,} fields, and the memory limit of "
-                            f"{format_bytes(limit_now())} is too low for so many columns. {RAISE_LIMIT}"
+                            f"{format_bytes(limit_now())} is too low for this many columns. {RAISE_LIMIT}"
                         )
                     continue
                 n_rows += 1

@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from manifolia._core.cells import as_array
+from manifolia._core.estimators import Estimator
 from manifolia._core.fitting import all_or_nothing
 from manifolia._core.groups import read_groups
 from manifolia._core.parallel import resolve_n_jobs, threads
@@ -70,7 +71,7 @@ from manifolia.tune.subsample import SAMPLINGS, sample_size
 from manifolia.tune.surrogate import fit_surrogate
 
 
-class Tuner(BaseEstimator):
+class Tuner(Estimator):
     """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
 
     Parameters
