@@ -116,11 +116,11 @@ def test_kernels_tell_how_long_they_compile(monkeypatch):
         pytest.skip("nothing is compiled")
     monkeypatch.setattr(progress, "_compiled", [0.0])
     began = []
-    progress.watch_compiling(lambda: began.append(1))
+    progress.watch_compiling(began.append)
     doubled = numba.njit(lambda x: 2.0 * x)
     caller = numba.njit(lambda x: doubled(x) + 1.0)
     assert caller(3.0) == 7.0
-    assert began == [1]
+    assert began == ["<lambda>"]
     once = progress.compile_seconds()
     assert once > 0.0
     caller(4.0)
