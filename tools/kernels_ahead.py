@@ -1,7 +1,7 @@
 """Write the list of kernels that a run calls, from runs of the command: ``python tools/kernels_ahead.py``.
 
-Each run is a process of its own that notes which kernels it loads or compiles, with the types of their arguments. Run it
-after a change of a kernel's arguments; `manifolia.kernels.ahead` says what the list is for.
+Each run is a process of its own that notes which kernels it loads or compiles, with the types of their arguments.
+Run it after a change of a kernel's arguments; `manifolia.kernels.ahead` says what the list is for.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from typing import Any
 import click
 
 from manifolia._cli.errors import in_options
+from manifolia._core.installed import cores
 from manifolia._core.progress import ProgressEvent, compile_seconds, watch_compiling
 from manifolia._core.warnings import collected_warnings
 
@@ -107,11 +108,11 @@ class Console:
         self._stage = None
 
     def _compiling(self, kernel: str) -> None:
-        """Say why nothing seems to happen, once, and have the kernels that are needed last compiled beside the first."""
+        """Say once why nothing seems to happen, and have the kernels that are needed last compiled beside the first."""
         if not self.quiet and not self._told:
             self._told = True
             self._show(_COMPILING, log=True)
-        if self._helper is None and kernel in _FIRST and usable_cores() > 1:
+        if self._helper is None and kernel in _FIRST and (cores() or 1) > 1:
             with contextlib.suppress(OSError):
                 self._helper = subprocess.Popen(
                     [sys.executable, "-m", "manifolia.kernels.ahead", kernel],

@@ -1,10 +1,10 @@
 """Kernels compiled ahead of their use, in a process of its own beside the one that runs a command.
 
-numba compiles one kernel at a time in a process. Where nothing is compiled yet, a second process begins with the kernels that
-a map needs last and leaves them in numba's cache, where the first finds them: the two meet in the middle. ``ahead.txt``
-lists, below the name in brackets of the kernel that a run compiles first of all long ones, the kernels that such a run
-calls, in its order, with the types of their arguments; ``tools/kernels_ahead.py`` writes it. A line that is out of date
-costs some seconds of a processor, and nothing else: results do not depend on who compiled.
+numba compiles one kernel at a time in a process. Where nothing is compiled yet, a second process begins with the
+kernels that a map needs last and leaves them in numba's cache, where the first finds them: the two meet in the middle.
+``ahead.txt`` lists the kernels that a run calls, in its order, with the types of their arguments, below the name in
+brackets of the first long one among them; ``tools/kernels_ahead.py`` writes it. A line that is out of date costs some
+seconds of a processor, and nothing else: results do not depend on who compiled.
 
 ============  ==============================================
 ``i4``        a number, by NumPy's short name
@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"(?P<name>[A-Za-z_][\w.]*)?\(|(?P<code>none|[a-z]\d)(?:\[(?
 
 
 def sections() -> dict[str, list[tuple[str, str, str]]]:
-    """Read the list: name of a first kernel to (module, kernel, arguments) of all kernels of its run, in their order."""
+    """Read the list: name of a first kernel to (module, kernel, arguments) of all kernels of its run, in order."""
     listed: dict[str, list[tuple[str, str, str]]] = {}
     text = resources.files("manifolia.kernels").joinpath("ahead.txt").read_text(encoding="utf-8")
     for line in text.splitlines():

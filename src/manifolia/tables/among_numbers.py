@@ -107,7 +107,7 @@ class AmongNumbers(NamedTuple):
             return offer_missing(name, told, self.in_rows(rest), rest)
         told += f" in {percent(self.rows(self.numbers) / int(self.counts.sum()))} of its rows"
         categorical = Argument("roles", {name: "categorical"})
-        single = self.rows(self.odd) == len(rest)  # each once
+        single = bool(rest) and self.rows(self.odd) == len(rest)  # each once
         if single or len(self.odd) > _FEW_TEXTS:
             row = int(np.argmax((self.column == self.odd[0]).to_numpy(dtype=bool, na_value=False)))
             which = "Correct it, name" if len(rest) == 1 else "Correct them, name"

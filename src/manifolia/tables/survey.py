@@ -130,7 +130,8 @@ def _asked_together(asked: Sequence[tuple[str, TableError]]) -> TableError:
         begin = str(begin)
         parts += [f" {begin[:1].upper()}{begin[1:]}", *rest]
     if len(asked) > _ASKED:
-        parts.append(f" Then {listing(name for name, _ in asked[_ASKED:])} are asked about.")
+        rest = [name for name, _ in asked[_ASKED:]]
+        parts.append(f" {listing(rest)} {'asks' if len(rest) == 1 else 'ask'} for a decision too.")
     return TableError(Message(*parts), parameter=first.parameter)
 
 
