@@ -31,7 +31,7 @@ def sales():
             "Datum": [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2023" for i in range(N)],
             "Umsatz": [f"{european(amount)} €" for amount in amounts],
             "Rabatt": [f"{european(i % 9 + 0.5)} %" for i in range(N)],
-            "Marge": [f"({european(i)})" if i % 3 == 0 else european(10 * i) for i in range(N)],
+            "Gewinn": [f"({european(i)})" if i % 3 == 0 else european(10 * i) for i in range(N)],
             "PLZ": [f"{1000 + 811 * i:05d}" for i in range(N)],
             "Region": np.resize(["Nord", "Süd", "Ost"], N),
         }

@@ -108,7 +108,7 @@ def test_a_second_process_compiles_beside_the_first_where_a_long_kernel_is_missi
             started.append("gone")
 
     monkeypatch.setattr("manifolia._cli.console.subprocess.Popen", Helper)
-    monkeypatch.setattr("manifolia._cli.console.cores", lambda: cores)
+    monkeypatch.setattr("manifolia._core.installed.cores", lambda: cores)
     console = Console(quiet=True)
     for kernel in ("leaf_ranks", "grow_numbers", "grow_classes", "leaf_ranks"):
         progress.add_compile_seconds(None, kernel)

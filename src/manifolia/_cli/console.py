@@ -20,7 +20,6 @@ from typing import Any
 import click
 
 from manifolia._cli.errors import in_options
-from manifolia._core.installed import cores
 from manifolia._core.progress import ProgressEvent, compile_seconds, watch_compiling
 from manifolia._core.warnings import collected_warnings
 
@@ -112,7 +111,11 @@ class Console:
         if not self.quiet and not self._told:
             self._told = True
             self._show(_COMPILING, log=True)
-        if self._helper is None and kernel in _FIRST and (cores() or 1) > 1:
+        if self._helper is None and kernel in _FIRST:
+            from manifolia._core.installed import cores
+
+            if (cores() or 1) < 2:
+                return
             with contextlib.suppress(OSError):
                 self._helper = subprocess.Popen(
                     [sys.executable, "-m", "manifolia.kernels.ahead", kernel],

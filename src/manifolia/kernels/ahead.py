@@ -7,6 +7,8 @@ brackets of the first long one among them; ``tools/kernels_ahead.py`` writes it.
 seconds of a processor, and nothing else: results do not depend on who compiled.
 
 ============  ==============================================
+symbol        meaning
+============  ==============================================
 ``i4``        a number, by NumPy's short name
 ``f8[2C]``    an array: type, dimensions, order
 ``none``      None
