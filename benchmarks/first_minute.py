@@ -4,8 +4,8 @@
 
 Each command runs in a process of its own; the kernels of the first are compiled into an empty folder, which the others
 find. Seconds of the clock and of the processor: on a machine with other work only the second says much. With nothing
-compiled two processes compile, and the seconds of the processor are of both: the clock of two free cores shows about half
-of them.
+compiled two processes compile, and the seconds of the processor are of both: the clock of two free cores shows about
+half of them.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import manifolia as mf
 from cli_helpers import one_sentence, run
 from front_door.cases import QUICK
 from manifolia.exceptions import TableError
+from manifolia.explorer.decode import decode
 from manifolia.explorer.row_findings import residual_finding
 from manifolia.tables import TablePreparer, read
 from manifolia.tables.naming import number
@@ -122,3 +123,4 @@ def test_rows_far_from_their_guess_are_told_in_plain_numbers():
 def test_a_target_of_money_is_told_in_plain_numbers():
     made = mf.map(sales(), "Umsatz", n_trees=10, parts=None, importance=False)
     assert not any("e+0" in finding.text for finding in made.findings)
+    assert decode(made.payload).written["Umsatz"] == sales()["Umsatz"].tolist()

@@ -65,7 +65,13 @@ def extremes_finding(y: Array, target: str, row_names: Sequence[str]) -> list[Fi
 
 
 def residual_finding(
-    y: Array, predicted: Array, target: str, row_names: Sequence[str], *, knower: str = "the forest"
+    y: Array,
+    predicted: Array,
+    target: str,
+    row_names: Sequence[str],
+    names: Sequence[str] = (),
+    *,
+    knower: str = "the forest",
 ) -> Finding:
     """Name the rows whose numbers are farthest from what the forest, or another guide, would guess."""
     truth, guess = (values.reshape(len(values), -1).astype(np.float64) for values in (y, predicted))
@@ -76,8 +82,9 @@ def residual_finding(
     top = np.argsort(-off.max(axis=1), kind="stable")[:TOP]
     which = "" if truth.shape[1] == 1 else ", of the target that is farthest off"
     usual = np.median(off.max(axis=1)[~np.isnan(truth - guess).all(axis=1)])
-    pairs = ((i, truth[i, worst[i]], guess[i, worst[i]]) for i in top)
-    named = ", ".join(f"{row_names[i]} ({number(true)}, guessed {number(guessed)})" for i, true, guessed in pairs)
+    of = [f"{names[j]} " if len(names) == truth.shape[1] > 1 else "" for j in worst]
+    pairs = ((i, number(truth[i, worst[i]]), number(guess[i, worst[i]])) for i in top)
+    named = ", ".join(f"{row_names[i]} ({of[i]}{true}, guessed {guessed})" for i, true, guessed in pairs)
     return Finding(
         f"Farthest from the {target} that {knower} would guess{which}, and so worth a look: {named}. Half of the rows "
         f"are at most {usual:.2g} standard deviations off.",

@@ -284,6 +284,7 @@ def _measure(
         task,
         scores=[score._asdict() for score in scores],
         novelty=novelty,
+        written=labels.written,
         hidden={*request.target, *request.left_out},
         random_state=request.random_state,
         groups=codes,
