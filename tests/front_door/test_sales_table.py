@@ -91,6 +91,19 @@ def test_of_many_columns_that_ask_the_first_do_and_the_others_are_named():
     assert str(raised.value).endswith(" 'day 3', 'day 4' and 'day 5' ask for a decision too.")
 
 
+def test_a_line_of_totals_is_named(tmp_path):
+    table = sales()
+    table.loc[N] = ["Summe", None, "123.456,78 €", None, None, None, None]
+    table.to_csv(tmp_path / "sales.csv", sep=";", index=False)
+    told = "looks like a line of totals: leave it out of the table if so."
+    for key, row in (((), "120"), (("--key", "Rechnung"), "Summe")):
+        done = run("map", tmp_path / "sales.csv", "-t", "Region", "-o", tmp_path / row, *key, *QUICK)
+        assert f"Row {row} ('Summe' in 'Rechnung') {told}" in done.stderr
+    levels = table.assign(Region=np.resize(["total", "part"], N + 1), Rechnung=table["Rechnung"].replace("Summe", "S"))
+    made = mf.map(levels, "Umsatz", n_trees=10, parts=None, importance=False)
+    assert not any("totals" in note for note in made.notes)
+
+
 def test_an_address_is_shown_as_it_was_given():
     with pytest.raises(TableError, match=r"'https://example\.org/sales\.csv' is a web address"):
         read("https://example.org/sales.csv")
