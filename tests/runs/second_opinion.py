@@ -695,7 +695,7 @@ class Opinion:
         assert (name, knower, several is not None) == (self.name, self.knower, self.labels.shape[1] > 1)
         truth, guess = self.labels.astype(float), self.guesses.astype(float)
         off = np.nan_to_num(np.abs(truth - guess) / np.nanstd(truth, axis=0)).max(axis=1)
-        named = re.findall(r"(\S+) \((?:(\S.*?) )?(\S+), guessed (\S+)\)", told)
+        named = re.findall(r"(\S+) \((?:([^()]*?) )?([-+.,\de]+), guessed ([-+.,\de]+)\)", told)
         rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, *_ in named]
         for row, (_, of, is_, said) in zip(rows, named, strict=True):
             there = np.isclose(truth[row], plain(is_), rtol=1e-3) & np.isclose(guess[row], plain(said), rtol=1e-3)
