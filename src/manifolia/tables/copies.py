@@ -23,7 +23,7 @@ _AGREE = 0.9  # share of the copies of a row that have its target, from which th
 _TOTALS = frozenset(
     (
         *("total", "totals", "subtotal", "sub-total", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
-        *("zwischensumme", "insgesamt", "somme", "total général", "sous-total", "suma", "totale", "totaal"),
+        *("zwischensumme", "insgesamt", "total général", "sous-total", "suma", "totale", "totaal"),
     )
 )
 _TOLD = 3  # columns in a sentence that others copy
