@@ -12,6 +12,7 @@ const SHORTEST = 12; // CSS pixels: below that an arrow has no direction that co
 const MOST_OWN = 5;
 const FONT = "600 12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 const LONGEST_NAME = 24;
+const EDGE = 4; // pixels between a name and the edge of the map
 
 /** Arrows of all features on one grid of cells over the map. */
 export class Field {
@@ -161,11 +162,17 @@ export function drawReasons(pen: Pen, scene: Scene, i: number, reasons: Reason[]
     const text =
       letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026` : letters.join("");
     const width = pen.measureText(text).width;
-    const left = ux < 0 ? ex - 6 - width : ex + 6;
-    // A name that another would cover moves below it.
-    let top = ey - 8 + uy * 6;
-    for (let hit = taken[0]; hit; top = hit ? hit[3] : top) {
-      hit = taken.find((t) => t[0] < left + width && left < t[2] && t[1] < top + 16 && top < t[3])!;
+    // At the edge it stays whole.
+    const left = Math.max(EDGE, Math.min(camera.width - width - EDGE, ux < 0 ? ex - 6 - width : ex + 6));
+    let top = Math.max(EDGE, Math.min(camera.height - 16 - EDGE, ey - 8 + uy * 6));
+    // A name that another would cover moves below it, or above where there is no room below.
+    const covered = (): (typeof taken)[number] | undefined =>
+      taken.find((t) => t[0] < left + width && left < t[2] && t[1] < top + 16 && top < t[3]);
+    const first = top;
+    for (let hit = covered(); hit; hit = covered()) top = hit[3];
+    if (top > camera.height - 16 - EDGE) {
+      top = first;
+      for (let hit = covered(); hit; hit = covered()) top = hit[1] - 16;
     }
     taken.push([left, top, left + width, top + 16]);
     names.push(() => {

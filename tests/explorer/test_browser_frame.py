@@ -95,6 +95,42 @@ def test_names_of_classes_stay_inside_the_frame(show):
     assert names["a long name of a class"] >= 12
 
 
+@pytest.mark.parametrize(("across", "down"), [(0.0, 0.5), (1.0, 0.5), (0.5, 0.0), (0.5, 1.0)])
+def test_names_of_arrows_stay_inside_the_frame(show, across, down):
+    """A row at each edge of the map: the names of its arrows are whole, and none covers another."""
+    whole = Whole(hostile="a name of some length")
+    page = show(whole.payload, width=390, height=844)
+    page.evaluate("(i) => manifolia.pin(i)", int(whole.at[0]))
+    page.wait_for_selector("#panel-row .reason")
+    found = page.evaluate(
+        """([point, across, down]) => {
+            const { map } = manifolia;
+            const { camera } = map;
+            const pen = map.over.getContext("2d");
+            const [x, y] = camera.screen(manifolia.data.x[point], manifolia.data.y[point]);
+            const { view } = camera;
+            const [left, top] = [8 + across * (camera.width - 16), 8 + down * (camera.height - 16)];
+            camera.view = { ...view, cx: view.cx + (x - left) / view.k, cy: view.cy - (y - top) / view.k };
+            const drawn = [];
+            const fill = pen.fillText.bind(pen);
+            pen.fillText = (text, x, y) => {
+                if (pen.textAlign === "left") drawn.push([x, y - 7.9, x + pen.measureText(text).width, y + 7.9]);
+                fill(text, x, y);
+            };
+            map.drawNow();
+            return { drawn, at: camera.screen(manifolia.data.x[point], manifolia.data.y[point]), left, top,
+                     width: camera.width, height: camera.height };
+        }""",
+        [int(whole.at[0]), across, down],
+    )
+    assert found["at"] == pytest.approx([found["left"], found["top"]], abs=1)
+    assert len(found["drawn"]) > 1
+    for box in found["drawn"]:
+        assert 0 <= box[0] < box[2] <= found["width"]
+        assert 0 <= box[1] < box[3] <= found["height"]
+    assert not any(meet(one, two) for i, one in enumerate(found["drawn"]) for two in found["drawn"][:i])
+
+
 def test_rows_at_one_place_are_counted(show, rng):
     Y = rng.normal(size=(60, 2))
     Y[10:22] = Y[10]  # twelve rows at one place, four at another

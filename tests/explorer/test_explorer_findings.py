@@ -183,6 +183,10 @@ def test_the_largest_residuals_are_worth_a_look():
     assert several.rows[0] == 2
     assert ", of the target that is farthest off, " in several.text
     assert "c (300, guessed 1200)" in several.text
+    named = residual_finding(
+        np.c_[y[:5], y[:5]], np.c_[y[:5], y[:5] + np.array([0, 0, 9, 0, 0])], "both", "abcde", ("one", "two")
+    )
+    assert "c (two 3, guessed 12)" in named.text
 
 
 def test_residuals_are_told_of_targets_that_were_learned(rng):

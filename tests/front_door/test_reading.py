@@ -334,7 +334,7 @@ def test_a_dict_is_told_from_a_frame():
 def test_names_that_occur_twice(put):
     table = read(put("x,y,x,x\n1,2,3,4\n"))
     assert table.feature_names == ["x", "y", "x.1", "x.2"]  # as pandas calls them in the files that it writes
-    assert table.notes == ("table.csv: several columns have one name; the later ones are numbered: 'x'.",)
+    assert table.notes == ("table.csv: several columns have one name; the later ones are numbered: 'x' (such as x.1).",)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,31 @@ def test_nothing_is_said_of_compiling_when_quiet_or_after_the_command(clock, cap
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_second_process_compiles_beside_the_first_where_a_long_kernel_is_missing(clock, capsys, monkeypatch, cores):
+    started = []
+
+    class Helper:
+        def __init__(self, command, **_):
+            started.append(command[-2:])
+
+        def kill(self):
+            started.append("killed")
+
+        def communicate(self):
+            started.append("gone")
+
+    monkeypatch.setattr("manifolia._cli.console.subprocess.Popen", Helper)
+    monkeypatch.setattr("manifolia._core.installed.cores", lambda: cores)
+    console = Console(quiet=True)
+    for kernel in ("leaf_ranks", "grow_numbers", "grow_classes", "leaf_ranks"):
+        progress.add_compile_seconds(None, kernel)
+    console.release()
+    progress.add_compile_seconds(None, "grow_classes")
+    assert started == [["manifolia.kernels.ahead", "grow_numbers"], "killed", "gone"] * (cores > 1)
+    assert capsys.readouterr().err == ""
+
+
 def test_what_is_compiled_is_told_apart(clock, capsys):
     console = Console()
     console(ProgressEvent("forest", 0, 2, {}))
@@ -116,11 +141,11 @@ def test_kernels_tell_how_long_they_compile(monkeypatch):
         pytest.skip("nothing is compiled")
     monkeypatch.setattr(progress, "_compiled", [0.0])
     began = []
-    progress.watch_compiling(lambda: began.append(1))
+    progress.watch_compiling(began.append)
     doubled = numba.njit(lambda x: 2.0 * x)
     caller = numba.njit(lambda x: doubled(x) + 1.0)
     assert caller(3.0) == 7.0
-    assert began == [1]
+    assert began == ["<lambda>"]
     once = progress.compile_seconds()
     assert once > 0.0
     caller(4.0)

@@ -49,6 +49,11 @@ def keys(values):
 SHARE = r"((?:more than )?[\d.]+%)"  # 99.7% and more than 99.9% are not 100%
 
 
+def plain(text):
+    """Read a number of a sentence."""
+    return float(text.replace(",", ""))
+
+
 def percent(text):
     return float(text.removeprefix("more than ").rstrip("%").replace(",", "")) / 100
 
@@ -435,7 +440,8 @@ class Opinion:
              r"explained of the variance tells of (?:it|them) above all\. Correct or leave out what is an error; "
              r"otherwise take the (logarithm or the )?rank of (.+) as the target\.",
              self._extremes),
-            (r"Target by target, (.+) tells on rows it was not trained on, in (labels|of the variance)"
+            (r"Target by target, (.+) (?:explains|is right about) these shares of the (labels|variance) on rows it was "
+             r"not trained on"
              r"(?:, in brackets what always guessing the most frequent gets right)?: (.+)\.", self._by_target),
             (r"The map is (not|partly) earned by (.+?)\. (.+)", self._earned),
             (r"(\S+) alone (nearly )?tells (\S+): is it known before\?", self._leaks),
@@ -689,11 +695,11 @@ class Opinion:
         assert (name, knower, several is not None) == (self.name, self.knower, self.labels.shape[1] > 1)
         truth, guess = self.labels.astype(float), self.guesses.astype(float)
         off = np.nan_to_num(np.abs(truth - guess) / np.nanstd(truth, axis=0)).max(axis=1)
-        named = re.findall(r"(\S+) \((\S+), guessed (\S+)\)", told)
-        rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, _, _ in named]
-        for row, (_, is_, said) in zip(rows, named, strict=True):
-            there = np.isclose(truth[row], float(is_), rtol=1e-3) & np.isclose(guess[row], float(said), rtol=1e-3)
-            assert there.any()
+        named = re.findall(r"(\S+) \((?:([^()]*?) )?([-+.,\de]+), guessed ([-+.,\de]+)\)", told)
+        rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, *_ in named]
+        for row, (_, of, is_, said) in zip(rows, named, strict=True):
+            there = np.isclose(truth[row], plain(is_), rtol=1e-3) & np.isclose(guess[row], plain(said), rtol=1e-3)
+            assert there[list(self.made.target).index(of)] if several else there.any()
         assert off[rows].min() >= np.sort(off)[-len(rows)] * (1 - 1e-9)
         assert float(usual) == pytest.approx(np.median(off[self.known]), rel=0.06)
 
@@ -708,7 +714,7 @@ class Opinion:
         assert percent(share) > 0.49
         for row, said in re.findall(r"(\S+) \((\S+?)\)", named):
             at = self.run.coordinates["row"].astype(str).tolist().index(row)
-            assert values[at] == pytest.approx(float(said), rel=1e-3)
+            assert values[at] == pytest.approx(plain(said), rel=1e-3)
 
     def _by_target(self, knower, what, told):
         assert knower == self.knower
@@ -732,8 +738,8 @@ class Opinion:
         named = re.findall(r"(\S+) \((\S+) and (\S+)\)", told)
         rows = [self.run.coordinates["row"].astype(str).tolist().index(row) for row, _, _ in named]
         for row, (_, one, two) in zip(rows, named, strict=True):
-            assert float(one) == pytest.approx(self.guesses[row, 0], rel=1e-3)
-            assert float(two) == pytest.approx(self.forest_guesses[row, 0], rel=1e-3)
+            assert plain(one) == pytest.approx(self.guesses[row, 0], rel=1e-3)
+            assert plain(two) == pytest.approx(self.forest_guesses[row, 0], rel=1e-3)
         assert apart[rows].min() >= np.sort(apart)[-len(rows)] * (1 - 1e-9)
 
     def check_choice(self, who, measure, listed, tied):

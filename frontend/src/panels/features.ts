@@ -61,10 +61,12 @@ export const features: MakePanel = (actions) => {
 
   // Shares of what all columns have together, as in the findings.
   const sum = importances.reduce((before, { value }) => before + Math.max(0, value), 0);
-  const percent = (value: number, digits: number): string => `${number((100 * value) / sum, digits)}\u00a0%`;
+  // As many decimals as the standard error has of use: 60 % ± 4 %, 0.6 % ± 0.3 %.
+  const percent = (value: number, beside: number): string =>
+    `${((100 * value) / sum).toFixed((100 * Math.abs(beside)) / sum < 10 ? 1 : 0).replace("-", "\u2212")}\u00a0%`;
   const shown = ({ value, error }: { value: number; error: number | null }): string =>
     sum > 0
-      ? percent(value, 2) + (error === null ? "" : ` \u00b1 ${percent(error, 1)}`)
+      ? percent(value, value) + (error === null ? "" : ` \u00b1 ${percent(error, value)}`)
       : number(value, 2) + (error === null ? "" : ` \u00b1 ${number(error, 1)}`);
   const most = Math.max(0, ...importances.map((item) => item.value + (item.error ?? 0))) || 1;
   const spread = lazily(actions);

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import textwrap
 import time
@@ -27,6 +28,8 @@ _FRESH = 0.1  # seconds between updates of a line that is rewritten
 _NARROW = 40  # columns of the narrowest terminal that lines are broken for
 _SHORT = 0.1  # seconds of a stage that is worth its name
 _WORTH = 1.0  # seconds of work whose stages are worth a line
+#: Kernels that take long and come early: where they are not compiled yet, hardly any is (`manifolia.kernels.ahead`).
+_FIRST = ("grow_classes", "grow_numbers", "measure")
 _COMPILING = "compiling, once for each kernel …"
 #: Control characters, and those that change the direction of what follows or break a line.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
@@ -69,7 +72,9 @@ class Console:
         self._before = 0  # what an earlier call had done of the running stage
         self._seconds: dict[str, float] = {}  # of each stage, without what was compiled in it
         self._open = False
-        watch_compiling(None if quiet else self._compiling)
+        self._helper: subprocess.Popen[bytes] | None = None
+        self._told = False
+        watch_compiling(self._compiling)
 
     def __call__(self, event: ProgressEvent) -> None:
         """Show how far the work is, on one line that changes."""
@@ -103,9 +108,21 @@ class Console:
             self._seconds[self._stage] = self._seconds.get(self._stage, 0.0) + self._spent(now)
         self._stage = None
 
-    def _compiling(self) -> None:
-        """Say why nothing seems to happen, once."""
-        self._show(_COMPILING, log=True)
+    def _compiling(self, kernel: str) -> None:
+        """Say once why nothing seems to happen, and have the kernels that are needed last compiled beside the first."""
+        if not self.quiet and not self._told:
+            self._told = True
+            self._show(_COMPILING, log=True)
+        if self._helper is None and kernel in _FIRST:
+            from manifolia._core.installed import cores
+
+            if (cores() or 1) < 2:
+                return
+            with contextlib.suppress(OSError):
+                self._helper = subprocess.Popen(
+                    [sys.executable, "-m", "manifolia.kernels.ahead", kernel],
+                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip  # which ends when its standard input is closed, as it is if this process is killed
 
     def _show(self, line: str, *, log: bool = False) -> None:
         """Write the line that changes; where none can, a line of a log."""
@@ -125,6 +142,10 @@ class Console:
     def release(self) -> None:
         """Listen no longer: what compiles after the command, in the same process, is not its business."""
         watch_compiling(None)
+        if self._helper is not None:
+            self._helper.kill()
+            self._helper.communicate()
+            self._helper = None
 
     def _close(self) -> None:
         """End the progress: list every stage that took time, once."""

@@ -16,6 +16,7 @@ from manifolia.runs import open_run
 from manifolia.runs.request import READING
 from manifolia.runs.verdicts import diagnose_run, diagnose_tables, write_verdicts
 from manifolia.tables import read
+from manifolia.tables.naming import number
 from manifolia.trust import Diagnosis
 from manifolia.trust.words import share_of
 
@@ -121,7 +122,7 @@ def _mostly(labels: pd.Series | None, own: BoolArray) -> str:
         return ""
     values = labels[own].dropna()
     if values.dtype == float:
-        return f"median {labels.name} {values.median():.4g}"
+        return f"median {labels.name} {number(values.median())}"
     counts = values.astype(str).value_counts()
     return f"{labels.name} {counts.index[0]} {share_of(int(counts.iloc[0]), len(values))}"
 

@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import math
 import numbers
+import re
 import reprlib
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -159,7 +160,7 @@ class Cells:
             what = "durations"
         else:
             what = "text" if is_text else f"values of type {type(cell).__name__}"
-        shown = str(cell) if what in ("dates", "durations") else _example(cell)
+        shown = re.sub(r"(T00:00:00)?\.0+$", "", str(cell)) if what in ("dates", "durations") else _example(cell)
         kind = ParameterError if is_text else ParameterTypeError
         return self.error(f"cannot be used: {where} holds {what}, such as {shown}. {_RULE} {self._remedy()}", kind)
 

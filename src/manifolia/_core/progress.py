@@ -26,7 +26,7 @@ DONE, STOP = 0, 1
 
 #: Seconds that kernels took to compile since they were last asked for, and who is told when one begins.
 _compiled = [0.0]
-_compile_watchers: list[Callable[[], None]] = []
+_compile_watchers: list[Callable[[str], None]] = []
 
 
 def compile_seconds(*, forget: bool = False) -> float:
@@ -37,18 +37,17 @@ def compile_seconds(*, forget: bool = False) -> float:
     return spent
 
 
-def add_compile_seconds(seconds: float | None) -> None:
+def add_compile_seconds(seconds: float | None, kernel: str = "") -> None:
     """Take note of a kernel that compiled, or, with None, that one begins to; `manifolia.kernels` calls this."""
     if seconds is not None:
         _compiled[0] += seconds
         return
     for watcher in _compile_watchers:
-        watcher()
-    _compile_watchers.clear()  # once is enough
+        watcher(kernel)
 
 
-def watch_compiling(watcher: Callable[[], None] | None) -> None:
-    """Call a function when a kernel begins to compile, once, in place of an earlier one; None calls nothing."""
+def watch_compiling(watcher: Callable[[str], None] | None) -> None:
+    """Call a function with the name of each kernel that begins to compile, in place of an earlier one; None: nobody."""
     _compile_watchers[:] = [] if watcher is None else [watcher]
 
 

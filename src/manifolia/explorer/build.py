@@ -241,7 +241,7 @@ def build_page(context: Context) -> Payload:
         findings=context.findings,
         importances=context.importances,
         roles={name: column.role for name, column in added.items()},
-        written=written,
+        written=context.target_texts | written,
         first=aside,
         parts=context.parts.values(),
         max_mb=options.max_mb,

@@ -79,6 +79,7 @@ class Known:
     task: str  # What the target asks for
     scores: Sequence[dict[str, Any]] | None = None  # Lines of `manifolia.metrics.report`
     novelty: FloatArray | None = None  # (n,)
+    written: Sequence[list[str | None] | None] = ()  # For each target the texts that its numbers were read from
     hidden: Collection[str] = ()  # Columns that are no features: the target, and those that do not take part
     random_state: int = 0  # Seed of what is drawn
     groups: IntArray | None = None  # (n,): rows that belong together
@@ -132,6 +133,7 @@ class Context:
     row_names: list[str] | None = None  # Names of the rows, where they have any
     target: pd.DataFrame = field(default_factory=pd.DataFrame)  # (n, n_targets)
     y: Array | None = None  # The same as the last step got it
+    target_texts: dict[str, list[str | None]] = field(default_factory=dict)  # What its numbers were written as
     is_classes: bool = False  # Whether the targets are classes
     importances: dict[str, tuple[float, float]] = field(default_factory=dict)  # With standard errors; NaN is unknown
     scores: Sequence[dict[str, Any]] | None = None  # Lines of `manifolia.metrics.report`, where they are known
@@ -325,6 +327,8 @@ def context_of(model: Any, X: Any, y: Any, options: PageOptions, known: Known | 
     else:
         context.y, context.scores, context.novelty, context.hidden = known.y, known.scores, known.novelty, known.hidden
         context.random_state, rows = known.random_state, known.X
+        texts = zip(context.target.columns, known.written, strict=False)  # none are known on a page without a table
+        context.target_texts = {str(name): cells for name, cells in texts if cells is not None}
         context.row_groups, context.group_name, context.by_rows = known.groups, known.group_name, known.by_rows
     if rows is not None and card.metric in _METRICS:
         context.X = bare_rows(rows)

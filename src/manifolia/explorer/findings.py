@@ -223,7 +223,7 @@ def findings_of(
         surprise = surprise_finding(Y, classes, predicted, target, row_names, **about)
         found += [surprise] if surprise else []
     if learned is not None and not learned.classes and y is not None and predicted is not None and better:
-        found.append(residual_finding(y, predicted, target, row_names, knower=learned.knower))
+        found.append(residual_finding(y, predicted, target, row_names, target_names, knower=learned.knower))
     if by_forest is not None and predicted is not None and learned is not None and by_forest.ndim == 1:
         found.append(disagreement_finding(predicted, by_forest, learned, target, row_names, y))
     return found
@@ -349,9 +349,9 @@ def targets_finding(y: Array, predicted: Array, names: Sequence[str], learned: L
         else:
             numbers = truth[known].astype(np.float64), guess[known].astype(np.float64)
             told.append(f"{name} {percent(max(target_score(*numbers, classification=False), 0.0))}")
-    what = "labels" if learned.classes else "of the variance"
+    does = "is right about these shares of the labels" if learned.classes else "explains these shares of the variance"
     blindly = ", in brackets what always guessing the most frequent gets right" if learned.classes else ""
-    return [Finding(f"Target by target, {learned.knower} tells on {learned.unseen}, in {what}{blindly}: {_and(told)}.")]
+    return [Finding(f"Target by target, {learned.knower} {does} on {learned.unseen}{blindly}: {_and(told)}.")]
 
 
 def _and(parts: Sequence[str]) -> str:

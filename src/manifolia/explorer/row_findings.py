@@ -12,7 +12,7 @@ from manifolia._core.messages import Finding
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.tables.columns import as_keys
-from manifolia.tables.naming import percent
+from manifolia.tables.naming import number, percent
 
 if TYPE_CHECKING:
     from manifolia.explorer.findings import Learned
@@ -50,7 +50,7 @@ def extremes_finding(y: Array, target: str, row_names: Sequence[str]) -> list[Fi
     n = max(n, int((squares >= _AS_EXTREME * squares[order[0]]).sum()))  # others that are as far out
     if n > max(n_known // 100, 1) or n_known < _FEW_NUMBERS:
         return []
-    named = ", ".join(f"{row_names[i]} ({numbers[i]:.4g})" for i in order[: min(n, TOP)])
+    named = ", ".join(f"{row_names[i]} ({number(numbers[i])})" for i in order[: min(n, TOP)])
     more = "" if n <= TOP else f" and {n - TOP} more"
     verb = "row holds" if n == 1 else "rows hold"
     ways = "the logarithm or the rank" if np.nanmin(numbers) > 0.0 else "the rank"
@@ -65,7 +65,13 @@ def extremes_finding(y: Array, target: str, row_names: Sequence[str]) -> list[Fi
 
 
 def residual_finding(
-    y: Array, predicted: Array, target: str, row_names: Sequence[str], *, knower: str = "the forest"
+    y: Array,
+    predicted: Array,
+    target: str,
+    row_names: Sequence[str],
+    names: Sequence[str] = (),
+    *,
+    knower: str = "the forest",
 ) -> Finding:
     """Name the rows whose numbers are farthest from what the forest, or another guide, would guess."""
     truth, guess = (values.reshape(len(values), -1).astype(np.float64) for values in (y, predicted))
@@ -76,7 +82,9 @@ def residual_finding(
     top = np.argsort(-off.max(axis=1), kind="stable")[:TOP]
     which = "" if truth.shape[1] == 1 else ", of the target that is farthest off"
     usual = np.median(off.max(axis=1)[~np.isnan(truth - guess).all(axis=1)])
-    named = ", ".join(f"{row_names[i]} ({truth[i, worst[i]]:.4g}, guessed {guess[i, worst[i]]:.4g})" for i in top)
+    of = [f"{names[j]} " if len(names) == truth.shape[1] > 1 else "" for j in worst]
+    pairs = ((i, number(truth[i, worst[i]]), number(guess[i, worst[i]])) for i in top)
+    named = ", ".join(f"{row_names[i]} ({of[i]}{true}, guessed {guessed})" for i, true, guessed in pairs)
     return Finding(
         f"Farthest from the {target} that {knower} would guess{which}, and so worth a look: {named}. Half of the rows "
         f"are at most {usual:.2g} standard deviations off.",
@@ -156,7 +164,7 @@ def disagreement_finding(
     if not learned.classes:
         apart = np.abs(guide.astype(np.float64) - forest.astype(np.float64))
         top = np.argsort(-apart, kind="stable")[:TOP]
-        named = ", ".join(f"{row_names[i]} ({guide[i]:.4g} and {forest[i]:.4g})" for i in top)
+        named = ", ".join(f"{row_names[i]} ({number(guide[i])} and {number(forest[i])})" for i in top)
         return Finding(f"Of {target}, {both} say most different things about {named}.", rows=tuple(top.tolist()))
     one, two, rows = as_keys(guide), as_keys(forest), "rows" if known.all() else "labelled rows"
     differ = np.flatnonzero(known & (one != two))

@@ -45,16 +45,16 @@ class _CompileClock(event.Listener):  # type: ignore[misc]
     def __init__(self) -> None:
         self._depth, self._began = 0, 0.0
 
-    def _tell(self, seconds: float | None) -> None:
+    def _tell(self, seconds: float | None, kernel: str = "") -> None:
         progress = sys.modules.get(_PROGRESS_MODULE)
         if progress is not None:
-            progress.add_compile_seconds(seconds)
+            progress.add_compile_seconds(seconds, kernel)
 
-    def on_start(self, _event: Any) -> None:
+    def on_start(self, begun: Any) -> None:
         """Begin with the outermost: a kernel compiles the kernels that it calls."""
         if not self._depth:
             self._began = time.perf_counter()
-            self._tell(None)
+            self._tell(None, begun.data["dispatcher"].py_func.__name__)
         self._depth += 1
 
     def on_end(self, _event: Any) -> None:

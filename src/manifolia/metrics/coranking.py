@@ -49,6 +49,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
+from manifolia.metrics._ranks import add_greater_ranks
 from manifolia.metrics._sampling import Estimate, check_sample, draw_rows, exact, jackknife_factor, one_of, spread
 from manifolia.metrics._spaces import MIN_ROWS, Space, spaces, tiles
 from manifolia.metrics.registry import card
@@ -65,11 +66,9 @@ def _histograms(data: Space, plane: Space, parts: list[list[IntArray]], n_jobs: 
     """Count, for each part, the pairs by the greater of their two ranks; shape (n_parts, n)."""
 
     def run(part: list[IntArray]) -> IntArray:
-        from manifolia.kernels import ranks
-
         histogram = np.zeros(data.n, dtype=np.int64)
         for rows in part:
-            ranks.max_rank_histogram(data.keys(rows), plane.keys(rows), rows, histogram)
+            add_greater_ranks(data.keys(rows), plane.keys(rows), rows, histogram)
         return histogram
 
     return np.stack(map_blocks(run, parts, n_jobs=n_jobs, anywhere=True))

@@ -36,6 +36,7 @@ import numpy as np
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_option
+from manifolia.metrics._ranks import neighbor_ranks
 from manifolia.metrics._sampling import (
     Estimate,
     check_sample,
@@ -63,16 +64,13 @@ def _worst(k: IntArray, n: int) -> FloatArray:
 
 def _terms(data: Space, plane: Space, rows: IntArray, ks: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
     """Penalties, or neighbours kept, of some rows for each k; shape (h, n_ks)."""
-    from manifolia.kernels import ranks
-
-    keys = data.keys(rows), plane.keys(rows)
-    found = np.empty((rows.shape[0], int(ks.max())), dtype=np.int32)
+    keys, k_most = (data.keys(rows), plane.keys(rows)), int(ks.max())
     out: dict[str, IntArray] = {}
     if "continuity" in names:
-        ranks.neighbor_ranks(keys[1], keys[0], rows, data.n, found)
+        found = neighbor_ranks(keys[1], keys[0], rows, data.n, k_most)
         out["continuity"] = np.stack([np.maximum(found[:, :k] - k, 0).sum(axis=1) for k in ks], axis=1)
     if "trustworthiness" in names or "neighbor_recall" in names:
-        ranks.neighbor_ranks(keys[0], keys[1], rows, data.n, found)
+        found = neighbor_ranks(keys[0], keys[1], rows, data.n, k_most)
         if "trustworthiness" in names:
             out["trustworthiness"] = np.stack([np.maximum(found[:, :k] - k, 0).sum(axis=1) for k in ks], axis=1)
         if "neighbor_recall" in names:

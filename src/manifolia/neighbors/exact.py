@@ -25,6 +25,7 @@ _COPY_BYTES = 1 << 26  # up to here a centred copy of all rows is kept during th
 _CENTRE_ROWS = 1024  # any centre gives the same result; a few rows find one that is good enough
 #: Room for candidates: ties and the error of the products bring in more than k.
 _ROOM = 4
+_FEW, _FEW_DIFFERENCES = 1000, 2.0**25  # rows, and differences of numbers: a tenth of a second of one processor
 _SAFE = 2.0**100  # differences of numbers above it, or below its inverse, may leave the range of single precision
 _WHOLE_BYTES = 1 << 27  # up to here all products are held at once, and half of them are computed: 5,800 rows
 _TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precision of the products is chosen
@@ -35,7 +36,9 @@ def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tu
     m, n = Q.shape[0], X.shape[0]
     room = min(_ROOM * (k + 64), n)
     products: _Products | None = None
-    if metric != "manhattan":
+    # Of few rows everyone is measured: the kernel that chooses whom to measure takes longer to compile than that.
+    few = n <= _FEW and not sp.issparse(X) and float(m) * n * X.shape[1] <= _FEW_DIFFERENCES
+    if metric != "manhattan" and not few:
         exactly = sp.issparse(X) or _crowded(Q, X, k, room)
         products = _products(X, np.float64 if exactly else np.float32)
     height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-m // current_n_jobs()))

@@ -21,7 +21,7 @@ from manifolia.explorer.decode import decode
 from manifolia.explorer.parts.effects import effects_on_one_row
 from manifolia.explorer.parts.predictions import FOREST, vote_classes
 from manifolia.runs.request import TO_KEEP_ROWS
-from manifolia.tables.naming import clipped, labels, listing, nearest
+from manifolia.tables.naming import clipped, labels, listing, nearest, number
 
 if TYPE_CHECKING:
     from manifolia.runs.folder import Run
@@ -238,4 +238,4 @@ def _plain(value: Any) -> Any:
 def _short(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return "missing"
-    return f"{value:.4g}" if isinstance(value, float) else str(value).removesuffix("T00:00:00")
+    return number(value) if isinstance(value, float) else str(value).removesuffix("T00:00:00")

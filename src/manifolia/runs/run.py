@@ -36,7 +36,7 @@ from manifolia.runs.stages import Stages
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table, TablePreparer
 from manifolia.tables.columns import kind_of
-from manifolia.tables.copies import column_copies_note, empty_rows_note, row_copies_note
+from manifolia.tables.copies import column_copies_note, empty_rows_note, row_copies_note, totals_note
 from manifolia.tables.files import file_name
 from manifolia.tables.repeated import group_notes
 
@@ -86,7 +86,7 @@ def carry_out(checked: Checked, stages: Stages) -> Run:
     suspected = _suspected(context.table or table, labels, known.task) if groups is None else _of_groups(groups, card)
     copies = column_copies_note(preparer, X, importance=bool(importances))
     y = labels.y if card.supervised else None
-    copies += empty_rows_note(table, preparer)
+    copies += empty_rows_note(table, preparer) + totals_note(table)
     copies += row_copies_note(table, preparer, X, y, None if groups is None else groups.codes)
     notes = [*table.notes, *labels.notes, *preparer.notes_, *held, *copies, *taken, *suspected, *said, *warned]
     with stages.stage("page"):
@@ -284,6 +284,7 @@ def _measure(
         task,
         scores=[score._asdict() for score in scores],
         novelty=novelty,
+        written=labels.written,
         hidden={*request.target, *request.left_out},
         random_state=request.random_state,
         groups=codes,

@@ -29,6 +29,7 @@ class Labels(NamedTuple):
     # (n,) or (n, n_targets): for ``fit``: numbers where they are numbers, else texts, missing ones as NaN or None
     y: Array | None
     notes: tuple[str, ...] = ()  # Sentences on how they were read
+    written: tuple[list[str | None] | None, ...] = ()  # For each column the texts that its numbers were read from
 
     @property
     def name(self) -> str:
@@ -49,7 +50,9 @@ class Labels(NamedTuple):
 
 def read_labels(table: Table, names: Sequence[str], task: str = "auto") -> Labels:
     """Take the target out of a table; one that cannot guide a map is refused before the work begins."""
-    read = [_as_target(take_column(table, name, "target"), name, task) for name in names]
+    cells = [take_column(table, name, "target") for name in names]
+    read = [_as_target(column, name, task) for column, name in zip(cells, names, strict=True)]
+    written = tuple(_texts_of(column) if note else None for column, (_, note) in zip(cells, read, strict=True))
     columns, notes = [column for column, _ in read], tuple(note for _, note in read if note)
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=pd.RangeIndex(table.n_rows))
     for name, column in zip(names, columns, strict=True):
@@ -72,14 +75,18 @@ def read_labels(table: Table, names: Sequence[str], task: str = "auto") -> Label
         _refuse_names(column, name)
     arrays = [_plain(column) for column in columns]
     if len(arrays) < 2:
-        return Labels(frame, arrays[0] if arrays else None, notes)
+        return Labels(frame, arrays[0] if arrays else None, notes, written)
     if len({array.dtype.kind == "O" for array in arrays}) > 1 or len({_is_measured(array) for array in arrays}) > 1:
         told = ", ".join(f"{name} ({_kind(array)})" for name, array in zip(names, arrays, strict=True))
         raise TableError(
             f"several targets have to be of one kind, all numbers or all classes: {told}. Leave some out.",
             parameter="target",
         )
-    return Labels(frame, np.column_stack([_codes(array) for array in arrays]), notes)
+    return Labels(frame, np.column_stack([_codes(array) for array in arrays]), notes, written)
+
+
+def _texts_of(column: pd.Series) -> list[str | None]:
+    return [None if missing else str(cell) for cell, missing in zip(column, column.isna(), strict=True)]
 
 
 def no_cells(error: ParameterTypeError) -> TableError:

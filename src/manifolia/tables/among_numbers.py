@@ -18,7 +18,7 @@ from manifolia.exceptions import TableError
 from manifolia.tables.columns import plain_number, written_number
 from manifolia.tables.decimals import shows_decimal_comma
 from manifolia.tables.naming import counted, percent, place_of_row
-from manifolia.tables.number_formats import LIMITS, TIMES, as_number, describe_writing, number_sign, reads
+from manifolia.tables.number_formats import LIMITS, TIMES, as_limit, as_number, describe_writing, number_sign, reads
 
 #: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
 _NUMBER_SHARE = 0.9
@@ -82,6 +82,8 @@ class AmongNumbers(NamedTuple):
 
     def are_numbers(self, *, many: bool, names_rows: bool) -> bool:
         """Tell whether these were meant as numbers, so that the rest needs a decision."""
+        if any(map(_is_code, self.odd)):
+            return False
         if self.sign.partition("|")[0] and self.share >= _WRITTEN_SHARE and (many or names_rows):
             return True
         return many and (self.share >= _NUMBER_SHARE or (self.share >= MIXED_SHARE and len(self.odd) <= _FEW_TEXTS))
@@ -105,7 +107,7 @@ class AmongNumbers(NamedTuple):
             return offer_missing(name, told, self.in_rows(rest), rest)
         told += f" in {percent(self.rows(self.numbers) / int(self.counts.sum()))} of its rows"
         categorical = Argument("roles", {name: "categorical"})
-        single = self.rows(self.odd) == len(rest)  # each once
+        single = bool(rest) and self.rows(self.odd) == len(rest)  # each once
         if single or len(self.odd) > _FEW_TEXTS:
             row = int(np.argmax((self.column == self.odd[0]).to_numpy(dtype=bool, na_value=False)))
             which = "Correct it, name" if len(rest) == 1 else "Correct them, name"
@@ -130,10 +132,14 @@ def read_texts(column: pd.Series, counts: pd.Series, tally: Tally | None) -> Amo
     numbers = [value for value, is_number in zip(values, good, strict=True) if is_number]
     rest = [value for value, is_number in zip(values, good, strict=True) if not is_number]
     marks = [value for value in rest if _is_placeholder(value)]
-    limits = [value for value in rest if value not in marks and reads(written_number, value, LIMITS + sign)]
+    limits = [value for value in rest if _is_limit(value, sign)]
     return AmongNumbers(
         column, counts, tally, sign, numbers, marks, limits, [one for one in rest if one not in {*marks, *limits}]
     )
+
+
+def _is_limit(value: object, sign: str) -> bool:
+    return isinstance(value, str) and as_limit(value) is not None and reads(written_number, value, LIMITS + sign)
 
 
 def _is_placeholder(value: object) -> bool:
@@ -192,7 +198,10 @@ def numbers_note(values: list[Any], sign: str) -> str:
 def _reads_as_number(value: object) -> bool:
     if not isinstance(value, str):
         return not isinstance(value, datetime.time)  # a number beside texts
-    unsigned = value.strip().lstrip("+-")
-    if len(unsigned) > 1 and unsigned[0] == "0" and unsigned.isdigit():
-        return False  # 01234 is a code: the zero would be lost
-    return reads(plain_number, value)
+    return not _is_code(value) and reads(plain_number, value)
+
+
+def _is_code(value: object) -> bool:
+    """Tell whether a text is a code such as 01234, of which a number would lose the zero."""
+    digits = value.strip().lstrip("+-") if isinstance(value, str) else ""
+    return len(digits) > 1 and digits[0] == "0" and digits.isdigit()

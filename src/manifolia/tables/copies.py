@@ -8,7 +8,8 @@ import pandas as pd
 from manifolia._core.messages import Argument, Message, Word
 from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
-from manifolia.tables.naming import listing
+from manifolia.tables.frames import is_text
+from manifolia.tables.naming import Remark, listing
 from manifolia.tables.preparer import TablePreparer
 from manifolia.tables.table import Table
 
@@ -18,6 +19,13 @@ _ROWS, _COLUMNS = 4000, 400  # that are looked at closely
 _INDEPENDENT, _TOGETHER = 0.9, 4  # rank correlation below which columns do not follow from one another; how many
 _SAME = 1e-5  # difference, in standard deviations, that is rounding
 _AGREE = 0.9  # share of the copies of a row that have its target, from which they tell it
+#: What a line of sums is called, in the languages of the words for "missing".
+_TOTALS = frozenset(
+    (
+        *("total", "totals", "subtotal", "sub-total", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
+        *("zwischensumme", "insgesamt", "total général", "sous-total", "suma", "totale", "totaal"),
+    )
+)
 _TOLD = 3  # columns in a sentence that others copy
 
 
@@ -46,6 +54,25 @@ def row_copies_note(
         return [f"{known}."]
     way = Argument("groups", Word("column"))
     return [Message(f"{known}, or pass ", way, " if a column says which rows belong together.")]
+
+
+def totals_note(table: Table) -> list[str]:
+    """Name the rows that call themselves totals."""
+    if not isinstance(table.features, pd.DataFrame):
+        return []
+    told: dict[int, Remark] = {}
+    for place, name in enumerate(table.feature_names):
+        column = table.features.iloc[:, place]
+        if not is_text(column):
+            continue
+        words = column.map(lambda cell: isinstance(cell, str) and cell.strip(" :").casefold() in _TOTALS)
+        for row in np.flatnonzero(words.to_numpy(dtype=bool)).tolist():
+            told.setdefault(row, Remark(Word(table.row_names[row]), f"{column.iloc[row]!r} in {name!r}"))
+    if not 0 < len(told) <= max(1, _FEWEST * table.n_rows):
+        return []  # a level that many rows have
+    rows = listing(told[row] for row in sorted(told))
+    looks = "Row {} looks like a line of totals: leave it" if len(told) == 1 else "Rows {} look like totals: leave them"
+    return [f"{looks.format(rows)} out of the table if so."]
 
 
 def empty_rows_note(table: Table, preparer: TablePreparer) -> list[str]:

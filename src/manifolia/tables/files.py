@@ -159,8 +159,9 @@ class TableFile:
 def refuse_address(source: object) -> None:
     """Refuse the address of a page: nothing is downloaded."""
     if _ADDRESS.match(str(source)):
+        address = re.sub(r":/(?!/)", "://", str(source), count=1)  # a path has lost one of two slashes
         raise TableError(
-            f"{str(source)!r} is a web address, and nothing is downloaded here. Download the file, and pass its path."
+            f"{address!r} is a web address, and nothing is downloaded here. Download the file, and pass its path."
         )
 
 

@@ -120,6 +120,11 @@ def distinct(names: Sequence[str], taken: Iterable[str] = (), *, as_pandas: bool
     return made
 
 
+def number(value: float) -> str:
+    """Write a number to four digits, with all digits of a large one: 0.01234, 12.35, 10,542."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
 def percent(share: float) -> str:
     """Write a share so that only all of it is 100%, and only none of it 0%."""
     text = f"{share:.0%}"

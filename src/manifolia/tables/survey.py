@@ -29,6 +29,7 @@ _ROUNDING = 1e-12
 _HOLDS_NUMBERS = "; "  # in the note on a column of names: what else is in it
 #: A number that stands for “missing” comes again, in at most half of the rows, beside numbers of which many differ.
 _AGAIN, _MOST_AGAIN, _DIFFERENT = 3, 0.5, 10
+_ASKED = 3  # columns that one error asks about
 _NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
 
 
@@ -96,8 +97,13 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         # A role that leaves numbers as they are needs no look at the single column.
         block[i] &= given.get(name, "numeric") == "numeric" and not (booleans[i] and name in given)
     _survey_block(source, np.flatnonzero(block), booleans, columns)
+    asked: list[tuple[str, TableError]] = []
     for i in np.flatnonzero(~block).tolist():
-        plan = plan_column(source.column(i), source.names[i], given.get(source.names[i]), max_levels)
+        try:
+            plan = plan_column(source.column(i), source.names[i], given.get(source.names[i]), max_levels)
+        except TableError as error:
+            asked.append((source.names[i], error))
+            continue
         columns.roles[i], columns.plans[i] = plan.role, plan
         if plan.values is None:
             continue
@@ -108,7 +114,25 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
         confused = confused_columns(plan.values[:, None]) if plan.role in ("numeric", "date") else {}
         if confused:
             columns.units[i] = confused[0]
+    if asked:
+        raise _asked_together(asked)
     return columns
+
+
+def _asked_together(asked: Sequence[tuple[str, TableError]]) -> TableError:
+    """Make one error of what is asked about several columns, so that one call can answer all of it."""
+    first = asked[0][1]
+    if len(asked) == 1:
+        return first
+    parts = [first.args[0]]
+    for _, error in asked[1:_ASKED]:
+        begin, *rest = Message(error.args[0]).parts
+        begin = str(begin)
+        parts += [f" {begin[:1].upper()}{begin[1:]}", *rest]
+    if len(asked) > _ASKED:
+        rest = [name for name, _ in asked[_ASKED:]]
+        parts.append(f" {listing(rest)} {'asks' if len(rest) == 1 else 'ask'} for a decision too.")
+    return TableError(Message(*parts), parameter=first.parameter)
 
 
 def middle_of(values: FloatArray, role: str, counts: IntArray | None = None) -> float:

@@ -266,7 +266,7 @@ def _has_names(rows: list[list[str]]) -> bool:
         return False  # names differ
     rising = all(before < after for before, after in itertools.pairwise(values))
     # Years, places and wavelengths rise; a single number beside words may be a year.
-    return rising if len(values) > 1 else not any(again[j] for j in texts) and values[0] % 1 == 0
+    return not any(again[j] for j in texts) and (rising if len(values) > 1 else values[0] % 1 == 0)
 
 
 def _tell_header(file: TableFile, layout: _Layout) -> list[str]:
@@ -276,7 +276,7 @@ def _tell_header(file: TableFile, layout: _Layout) -> list[str]:
         return [
             f"{file.name}: the first line holds values, not names; the columns are called column 1 to column {last}."
         ]
-    twice = [name for name in layout.twice if name]
+    twice = [Remark(name, f"such as {name}.1") for name in layout.twice if name]
     return (
         [f"{file.name}: several columns have one name; the later ones are numbered: {listing(twice)}."] if twice else []
     )
