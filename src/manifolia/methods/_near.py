@@ -23,8 +23,8 @@ _ROWS = 4096
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-#: How much an earlier place counts beside what the leaves say of a row.
-_PLACED = 3.0
+#: How much an earlier place counts beside what the leaves, or a walk from the row to the landmarks, say of it.
+_PLACED = 5.0
 _MOVED = 4.0  # times the median distance from its earlier place beyond which a row counts as moved, and is let go
 
 
@@ -192,7 +192,7 @@ def moved_along(Y: FloatArray, places: FloatArray, near: Nearness) -> FloatArray
 
 
 def drawn(places: FloatArray, near: Nearness) -> FloatArray:
-    """Draw rows that were placed by a forest to their earlier places, which another forest said, with other chances.
+    """Draw rows that a forest or a walk has placed to their earlier places, which another forest or walk has said.
 
     A row that lies far from its earlier place, for a map like this, has moved and is let go.
     """
