@@ -8,9 +8,7 @@ import { start } from "./start.ts";
 
 const WORDS =
   "Paste or drop rows with the columns of this map, as CSV. They are placed by the trees in this page: nothing leaves the browser.";
-const REASONS = 50; // rows whose reasons are worked out at once; of the others when they are opened
 const SHOWN = 8; // columns that are told of a row
-const TIME = 1500; // milliseconds that this may take
 const NO_FEATURE = 65_535;
 const NO_POINT = 2 ** 32 - 1;
 const PERCENT = 100;
@@ -39,12 +37,11 @@ export function sourceHere(): Source {
     placing: placeSection,
     transform: async (text) => {
       const placer = (await trees())!;
+      const began = performance.now();
       const notes: string[] = [];
       const table = readTable(text);
       const rows = prepare(part, table, notes);
-      const began = performance.now();
       const placed = placer.place(rows);
-      const took = performance.now() - began;
       batch.push({ table, rows, placed });
       const n_new = batch.reduce((sum, one) => sum + one.placed.n, 0);
       const level = part.level;
@@ -52,10 +49,6 @@ export function sourceHere(): Source {
       const columns: NewRowsAnswer["columns"] = {};
       for (const { name, value } of predictions(source.meta, placed))
         columns[name] = Array.from({ length: placed.n }, (_, i) => value(i));
-      const reasons: NewRowReason[][] = [];
-      const until = performance.now() + TIME;
-      for (let i = 0; i < Math.min(placed.n, REASONS) && performance.now() < until; i++)
-        reasons.push(reasonsOf(placer, rows.subarray(i * part.d, (i + 1) * part.d)));
       const { x: sx, y: sy } = source.meta.coordinates;
       return {
         n: placed.n,
@@ -68,9 +61,10 @@ export function sourceHere(): Source {
         novelty,
         flagged: level === null ? null : novelty.map((value) => value === null || value >= level),
         columns,
-        reasons,
+        reasons: null,
+        why: (i) => reasonsOf(placer, rows.subarray(i * part.d, (i + 1) * part.d)),
         notes,
-        took,
+        took: performance.now() - began,
       };
     },
     refresh: () => void start(() => shown(here, batch, why, rowOf)),

@@ -27,6 +27,8 @@ export interface NewRowsAnswer {
   /** Columns that the model adds, such as what it predicts. */
   columns: Record<string, (number | string | null)[]>;
   reasons: NewRowReason[][] | null;
+  /** Where the reasons are not worked out yet: those of one of the rows placed now. */
+  why?: (i: number) => NewRowReason[];
   /** What was decided on the way: columns that were missing, values that were not known. */
   notes: string[];
   /** Milliseconds that a page took to place them. */

@@ -42,6 +42,23 @@ export function readTable(text: string): Table {
   const first = text.slice(0, text.search(/\r?\n|$/));
   const counts = [",", ";", "\t", "|"].map((sep) => [first.split(sep).length, sep] as const);
   const sep = counts.reduce((a, b) => (b[0] > a[0] ? b : a))[1];
+  const lines = text.includes('"') ? quotedLines(text, sep) : text.split("\n").map((line) => line.split(sep));
+  const kept = lines.filter((cells) => cells.some((one) => one.trim() !== ""));
+  if (kept.length < 2) throw new Error("There are no rows below the line of column names.");
+  const [names, ...rows] = kept;
+  rows.forEach((cells, i) => {
+    if (cells.length !== names.length)
+      throw new Error(`row ${i} (counting from 0) has ${cells.length} values and there are ${names.length} columns.`);
+  });
+  const read = (cell: string): string | null => {
+    const told = cell.trim();
+    return MISSING.has(told) ? null : told;
+  };
+  return { names: names.map((name) => name.trim()), rows: rows.map((cells) => cells.map(read)) };
+}
+
+/** Cells of delimited text in which separators and ends of lines may stand between quotes. */
+function quotedLines(text: string, sep: string): string[][] {
   const lines: string[][] = [];
   let [line, cell, quoted]: [string[], string, boolean] = [[], "", false];
   const end = (): void => {
@@ -66,15 +83,7 @@ export function readTable(text: string): Table {
     end();
     lines.push(line);
   }
-  const kept = lines.filter((cells) => cells.some((one) => one.trim() !== ""));
-  if (kept.length < 2) throw new Error("There are no rows below the line of column names.");
-  const [names, ...rows] = kept;
-  rows.forEach((cells, i) => {
-    if (cells.length !== names.length)
-      throw new Error(`row ${i} (counting from 0) has ${cells.length} values and there are ${names.length} columns.`);
-  });
-  const read = (cell: string): string | null => (MISSING.has(cell.trim()) ? null : cell.trim());
-  return { names: names.map((name) => name.trim()), rows: rows.map((cells) => cells.map(read)) };
+  return lines;
 }
 
 const comma = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
@@ -237,6 +246,8 @@ export interface Placed {
 
 /** The trees of a page. */
 export class Placer {
+  private labelOf: Int32Array | null = null;
+
   private constructor(
     readonly part: PlacerPart,
     private readonly a: Record<string, Numbers>,
@@ -299,14 +310,13 @@ export class Placer {
       missingLeft[node] = a.missing_left[inner++];
       open.push(node);
     }
-    const [starts, sizes] = starting(a.entries);
+    const starts = starting(a.entries);
     const share = new Float64Array(starts[leaves]).fill(1);
     if (a.share) {
       let k = 0;
-      for (let l = 0; l < leaves; l++)
-        if (sizes[l] > 1) for (let e = starts[l]; e < starts[l + 1]; e++) share[e] = a.share[k++];
+      for (let e = 0; e < share.length; e++) if (!a.alone[e]) share[e] = a.share[k++];
     }
-    const [saysFrom] = starting(a.predicts ?? new Uint16Array(leaves));
+    const saysFrom = starting(a.predicts ?? new Uint16Array(leaves));
     const says = new Float64Array(saysFrom[leaves]).fill(1);
     if (a.value) {
       let k = 0;
@@ -319,21 +329,23 @@ export class Placer {
     return x <= this.limit[node] || (Number.isNaN(x) && this.missingLeft[node] === 1);
   }
 
-  /** The leaf of a row in each tree, and how far it lies outside on its ways down. */
-  private walk(row: Float32Array): [Int32Array, number] {
-    const { feature, right } = this;
+  /** Find the leaf of the row at `from` in each tree; return how far it lies outside on its ways down. */
+  private walk(rows: Float32Array, from: number, found: Int32Array): number {
+    const { feature, right, limit, missingLeft } = this;
     const { low, high, span } = this.a;
-    const found = new Int32Array(this.roots.length);
     let total = 0;
     for (let t = 0; t < found.length; t++) {
       let node = this.roots[t];
       let largest = 0;
       while (feature[node] >= 0) {
-        const x = row[feature[node]];
-        const [l, r] = [node + 1, right[node]];
-        const next = this.goesLeft(node, x) ? l : r;
-        const outside = Math.max(low[next] - x, x - high[next]);
-        if (outside > 0) {
+        const x = rows[from + feature[node]];
+        const l = node + 1;
+        const r = right[node];
+        const next = x <= limit[node] || (x !== x && missingLeft[node] === 1) ? l : r;
+        const below = low[next] - x;
+        const above = x - high[next];
+        if (below > 0 || above > 0) {
+          const outside = Math.max(below, above);
           let width = Math.max(high[l], high[r]) - Math.min(low[l], low[r]);
           if (!(width > 0)) width = span[feature[node]];
           largest = Math.max(largest, outside < width ? outside / width : 1);
@@ -343,7 +355,7 @@ export class Placer {
       total += largest;
       found[t] = this.leaf[node];
     }
-    return [found, total / found.length];
+    return total / found.length;
   }
 
   place(rows: Float32Array): Placed {
@@ -356,15 +368,16 @@ export class Placer {
       said: new Float64Array(n * outputs),
       novelty: new Float64Array(n),
     };
+    const { saysFrom, says } = this;
+    const { output } = this.a;
+    const leaves = new Int32Array(this.roots.length);
     for (let i = 0; i < n; i++) {
-      const [leaves, excess] = this.walk(rows.subarray(i * d, (i + 1) * d));
+      const excess = this.walk(rows, i * d, leaves);
       const { place } = this.how(leaves);
       for (let c = 0; c < axes; c++) found.places[i * axes + c] = place[c];
       for (const leaf of leaves)
-        for (let e = this.saysFrom[leaf]; e < this.saysFrom[leaf + 1]; e++) {
-          const output = this.a.output ? this.a.output[e] : e - this.saysFrom[leaf];
-          found.said[i * outputs + output] += this.says[e] / leaves.length;
-        }
+        for (let e = saysFrom[leaf]; e < saysFrom[leaf + 1]; e++)
+          found.said[i * outputs + (output ? output[e] : e - saysFrom[leaf])] += says[e] / leaves.length;
       found.novelty[i] = this.tail(excess);
     }
     return found;
@@ -383,7 +396,7 @@ export class Placer {
   }
 
   /** Where a row goes, what each tree counts for it, and where a tree's leaf puts it while these are held fixed. */
-  private how(leaves: Int32Array): { place: number[]; weights: Float64Array; of: (leaf: number) => number[] } {
+  private how(leaves: Int32Array): { place: number[]; weights: () => Float64Array; of: (leaf: number) => number[] } {
     return this.part.kind === "votes" ? this.byVotes(leaves) : this.byMeans(leaves);
   }
 
@@ -409,7 +422,7 @@ export class Placer {
       weights[t] /= total;
       if (weights[t]) of(leaves[t]).forEach((value, k) => (place[k] += weights[t] * value));
     }
-    return { place, weights, of };
+    return { place, weights: () => weights, of };
   }
 
   private byVotes(leaves: Int32Array): ReturnType<Placer["how"]> {
@@ -418,9 +431,8 @@ export class Placer {
     const groups = a.columns.length / labels;
     const width = 2 + 2 * c;
     const sums = new Float64Array(groups * (1 + c));
-    const votes = new Float64Array(Math.max(...Array.from(a.columns)) + 1);
-    const labelOf = new Int32Array(votes.length);
-    a.columns.forEach((column, k) => (labelOf[column] = k % labels));
+    const labelOf = (this.labelOf ??= labelsOf(a.columns, labels));
+    const votes = new Float64Array(labelOf.length);
     for (const leaf of leaves)
       for (let e = starts[leaf]; e < starts[leaf + 1]; e++) {
         const g = a.group[e];
@@ -467,11 +479,13 @@ export class Placer {
           weight * (a.spread[g * width + 2 + c + k] + shrink[g] * (at(k) / mass - a.spread[g * width + 2 + k]));
     }
     for (let k = 0; k < c; k++) place[k] /= total || 1;
-    const weights = Float64Array.from(leaves, (leaf) => {
-      let weight = 0;
-      for (let e = starts[leaf]; e < starts[leaf + 1]; e++) weight += share[e] * Math.exp(counts[a.group[e]] - largest);
-      return weight / (total || 1);
-    });
+    const weights = (): Float64Array =>
+      Float64Array.from(leaves, (leaf) => {
+        let weight = 0;
+        for (let e = starts[leaf]; e < starts[leaf + 1]; e++)
+          weight += share[e] * Math.exp(counts[a.group[e]] - largest);
+        return weight / (total || 1);
+      });
     const of = (leaf: number): number[] => {
       const found = new Array<number>(c).fill(0);
       let [most, mass] = [-Infinity, 0];
@@ -497,8 +511,10 @@ export class Placer {
     const names = [...new Set(players)];
     const player = players.map((name) => names.indexOf(name));
     const pulls = new Float64Array(names.length * 2);
-    const [leaves] = this.walk(row);
-    const { weights, of } = this.how(leaves);
+    const leaves = new Int32Array(this.roots.length);
+    this.walk(row, 0, leaves);
+    const { weights: counted, of } = this.how(leaves);
+    const weights = counted();
     const status = new Uint8Array(names.length); // 0: both go one way; 1: the row's own way is gone; 2: the other's
     const [own, other]: [number[], number[]] = [[], []];
     const odds = oddsTable();
@@ -561,8 +577,15 @@ function oddsTable(): (p: number, q: number) => number {
   return odds;
 }
 
-function starting(sizes: Numbers): [Int32Array, Numbers] {
+/** The label that each column of votes is about. */
+function labelsOf(columns: Numbers, labels: number): Int32Array {
+  const found = new Int32Array(Math.max(...Array.from(columns)) + 1);
+  for (let k = 0; k < columns.length; k++) found[columns[k]] = k % labels;
+  return found;
+}
+
+function starting(sizes: Numbers): Int32Array {
   const starts = new Int32Array(sizes.length + 1);
   for (let i = 0; i < sizes.length; i++) starts[i + 1] = starts[i] + sizes[i];
-  return [starts, sizes];
+  return starts;
 }

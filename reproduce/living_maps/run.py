@@ -41,6 +41,7 @@ METHODS = {
 }
 GUIDED = ("GuidedMap", "RFPHATE")
 SETS = ("digits", "wine", "vehicle", "pbmc", "mnist")
+SMALL = ("wine", "vehicle")  # a tenth of their rows are few: more seeds
 PLANTS = ("moved", "split", "merged", "vanished", "mirrored", "noise")
 SEEDS_OF_METHODS = ("GuidedMap", "RFPHATE", "FeatureMAP")
 
@@ -274,7 +275,7 @@ def page_seeds(kept, options):
 def page_near(kept, options):
     lines = []
     for name in options.sets:
-        n_seeds = options.large_seeds if name == "mnist" else options.seeds
+        n_seeds = {"mnist": options.large_seeds, **dict.fromkeys(SMALL, options.small_seeds)}.get(name, options.seeds)
         for method in METHODS:
             found = gather(
                 kept, options, f"near-{name}-{method}", n_seeds, lambda seed, n=name, m=method: near(n, m, seed)
@@ -313,6 +314,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--plants", type=int, default=20, help="seeds of plants, new classes and batches")
+    parser.add_argument("--small-seeds", type=int, default=20, help="seeds of small tables")
     parser.add_argument("--large-seeds", type=int, default=1, help="seeds of MNIST")
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PAGES))

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.browser
 
 PASTE = """async (text) => {
   const { data } = globalThis.manifolia;
-  return await data.source.transform(text);
+  const answer = await data.source.transform(text);
+  return { ...answer, reasons: [0, 1, 2].map(answer.why) };
 }"""
 
 
@@ -59,6 +60,9 @@ def asked(page, text):
 def test_digits_are_placed_as_in_python(digits, show):
     model, X, y = digits
     payload = page_of(model, X[:500], y[:500])
+    share = np.ones(len(payload.arrays["placer.alone"]))  # to the last bit: ties of votes at the cut depend on it
+    share[payload.arrays["placer.alone"] == 0] = payload.arrays["placer.share"]
+    np.testing.assert_array_equal(share, model._fitted_forest.leaves.content[:, 0])
     names = [f"feature {i}" for i in range(64)]
     page = show(payload)
     new = pd.DataFrame(X[500:], columns=names)
@@ -85,6 +89,8 @@ def test_new_rows_come_onto_the_map(digits, show):
     page.get_by_label("New rows as CSV").fill("\n".join([names, *(",".join(map(str, row)) for row in X[500:520])]))
     page.get_by_role("button", name="Place on the map").click()
     page.get_by_text("20 rows placed").wait_for()
+    page.wait_for_function("() => document.querySelectorAll('.new-list .muted:not([hidden])').length === 20")  # reasons
+    assert "Because of feature " in page.locator(".new-list li").last.inner_text()
     assert "nothing leaves the browser" in page.locator("#panel-new").inner_text()
     page.get_by_role("button", name="Show them on the map").click()
     page.get_by_text("20 new rows, of which").wait_for()

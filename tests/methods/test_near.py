@@ -16,10 +16,12 @@ MAKERS = {
     "rf-phate": lambda seed: mf.RFPHATE(n_trees=40, random_state=seed),
     "rf-phate landmarks": lambda seed: mf.RFPHATE(n_trees=40, n_landmarks=60, random_state=seed),
     "phate": lambda seed: mf.PHATE(random_state=seed),
+    "phate landmarks": lambda seed: mf.PHATE(n_landmarks=60, random_state=seed),
     "featuremap": lambda seed: mf.FeatureMAP(random_state=seed),
     "featuremap edges": lambda seed: mf.FeatureMAP(layout="edges", n_epochs=150, random_state=seed),
 }
 FAST = ("guided", "rf-phate", "phate", "featuremap")
+LANDMARKS = ("rf-phate landmarks", "phate landmarks")  # 60 of them, cut another way in each map
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,9 @@ def test_rows_that_both_maps_have_stay(digits, name, tmp_path):
     back = mf.load(mf.save(old, tmp_path / "old.mfa"))
     assert np.array_equal(_fit(name, 1, X, y, near=back).embedding_, new.embedding_)
     assert np.array_equal(again.transform(X[:5]), new.transform(X[:5]))
+    # A new row goes along with the known ones that it is like.
+    beside = new.transform(X[:270] + 1e-6)
+    assert _moved(beside, new.embedding_[:270]) < (1.5 if name in LANDMARKS else 1.0)
 
 
 @pytest.mark.parametrize("name", FAST[1:3])

@@ -3,7 +3,7 @@
 import type { Actions } from "../actions.ts";
 import { h, replace, said } from "../dom.ts";
 import { count, number, plural } from "../format.ts";
-import type { NewRowsAnswer } from "../live.ts";
+import type { NewRowReason, NewRowsAnswer } from "../live.ts";
 import { partOf } from "../parts.ts";
 import { PAGE, WHY } from "./new_rows.ts";
 import { signed } from "./reasons.ts";
@@ -105,6 +105,7 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
   );
   const added = Object.entries(columns).filter(([name]) => !given.has(name));
   const order = names.map((_, i) => i);
+  const open: (() => void)[] = [];
   const rank = (i: number): number => Number(flagged?.[i] ?? false);
   order.sort((a, b) => rank(b) - rank(a) || (novelty?.[b] ?? 0) - (novelty?.[a] ?? 0));
   const strange = order.filter((i) => flagged?.[i]).length;
@@ -113,9 +114,18 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
       ([name, values]) =>
         `${name} ${typeof values[i] === "number" ? number(values[i], 3) : (values[i] ?? "not known")}`,
     );
-    const why = (reasons?.[i] ?? [])
-      .slice(0, WHY)
-      .flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]);
+    const why = h("p", { class: "muted small" });
+    const tell = (told: NewRowReason[]): void => {
+      const largest = told.slice(0, WHY);
+      why.hidden = !largest.length;
+      replace(
+        why,
+        ...largest.flatMap(({ feature, sign }, at) => [at ? ", " : "Because of ", said(feature), signed(sign)]),
+        ".",
+      );
+    };
+    if (answer.why && !reasons) open.push(() => tell(answer.why!(i)));
+    tell(reasons?.[i] ?? []);
     const value = novelty?.[i];
     return h(
       "li",
@@ -128,9 +138,11 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
         typeof value === "number" && h("span", { class: "count" }, `novelty ${number(value, 3)}`),
       ),
       says.length > 0 && h("p", { class: "small" }, said(says.join(", "))),
-      why.length > 0 && h("p", { class: "muted small" }, ...why, "."),
+      why,
     );
   };
+  const list = h("ol", { class: "new-list" }, ...order.slice(0, PAGE).map(entry));
+  oneByOne(open, list);
   return h(
     "div",
     { class: "answer" },
@@ -139,7 +151,20 @@ function placed(actions: Actions, answer: NewRowsAnswer): HTMLElement {
     refresh
       ? h("button", { class: "primary", onclick: () => refresh.call(actions.data.source) }, "Show them on the map")
       : null,
-    h("ol", { class: "new-list" }, ...order.slice(0, PAGE).map(entry)),
+    list,
     order.length > PAGE && h("p", { class: "muted small" }, `and ${plural(order.length - PAGE, "more row")}.`),
   );
+}
+
+/** Do work piece by piece, so that the page answers meanwhile, for as long as anybody sees what comes of it. */
+function oneByOne(work: (() => void)[], list: HTMLElement): void {
+  const next = (k: number): void => {
+    if (k === work.length) return;
+    window.setTimeout(() => {
+      if (!list.isConnected) return;
+      work[k]();
+      next(k + 1);
+    });
+  };
+  next(0);
 }

@@ -50,7 +50,7 @@ from manifolia._core.warnings import warn
 from manifolia.affinity.alpha_decay import alpha_decay, decay_rows, foresee_width
 from manifolia.exceptions import ParameterError
 from manifolia.layout.metric_mds import SCALINGS, mds_layout
-from manifolia.methods._near import by_landmark, known_rows, read_near
+from manifolia.methods._near import BY_WALK, by_landmark, drawn, known_rows, read_near
 from manifolia.neighbors import NeighborIndex
 from manifolia.operators.diffusion import markov
 from manifolia.operators.landmarks import graph_chain, resolve_n_landmarks
@@ -240,6 +240,9 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 P = markov(kernel)
                 for _ in range(_PLACEMENT_STEPS):
                     before, placed = placed, P @ placed
+                if nearby is not None:  # the walk among other rows has led elsewhere: new rows go along with the known
+                    held = drawn(placed, nearby, BY_WALK)
+                    before, placed = before + (held - placed), held
             reporter.update("placement", 1, 1)
 
         self.embedding_ = placed.astype(checked.dtype, copy=False)

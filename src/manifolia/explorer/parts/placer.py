@@ -14,7 +14,8 @@ low, high      range of the training rows in a node, of the column by which they
 thresholds     of all columns, one after the other: differences of their bits, put in the order of numbers     (u4)
 span           range of each column                                                                            (f4)
 excess         how far training rows lie outside their way, in order: the yardstick of novelty                 (f8)
-entries        entries of each leaf, with `group`, `share` (where a leaf has several) and `place`       (u2 u2 f8 f4)
+entries        entries of each leaf, with `group`, `share` (where it is not 1) and `place`             (u2 u2 f8 f4)
+alone          whether the share of an entry is 1, to the last bit: two classes may have as many votes         (u1)
 predicts       the same of what leaves predict, with `output` and `value` (where it is not 1)              (u2 u2 f8)
 spread         how groups of labels are spread out                                                             (f8)
 background     rows that others are compared with                                                              (f4)
@@ -193,11 +194,12 @@ def _pack_leaves(leaves: Any, fixed: dict[str, Array], axes: int) -> dict[str, A
     if isinstance(leaves, VotedLeaves):
         c = leaves.content.shape[1] - 1
         sizes = np.diff(leaves.starts)
-        several = np.repeat(sizes, sizes) > 1
         share = leaves.content[:, :1]
+        alone = share[:, 0] == 1.0
         fixed["entries"] = sizes.astype(np.uint16)
         fixed["group"] = leaves.group.astype(np.uint16)
-        fixed["share"] = leaves.content[several, 0]
+        fixed["share"] = share[~alone, 0]
+        fixed["alone"] = alone.astype(np.uint8)
         fixed["place"] = (leaves.content[:, 1:] / share).astype(np.float32).ravel()
         fixed["columns"] = leaves.columns.astype(np.uint16).ravel()
         fixed["spread"] = np.minimum(leaves.spread, np.finfo(np.float64).max).ravel()
