@@ -220,6 +220,16 @@ def gap_lines(runs):
     return lines
 
 
+def guided_gap_lines(runs):
+    """Gaps of guided maps, if proximity profiles were taken for the data."""
+    lines = []
+    for kind in ("a cloud cut by its classes", "a cloud and a number", "real clusters"):
+        found = runs.over(f"guided-gaps-{kind}", gap_plants.guided, kind, seeds=min(5, runs.seeds))
+        if found:
+            lines.append((kind, len(found), *_words(found)))
+    return lines
+
+
 def restless_lines(runs):
     """Rows between clusters."""
     found = runs.over("ambiguous", gap_plants.ambiguous, seeds=min(5, runs.seeds))
@@ -259,6 +269,8 @@ PARTS = {
     "clusters": ("Sizes and arrangement", cluster_lines, ("plant", "found", "alarms where there is no fault")),
     "foreign": ("Rows of another table", foreign_lines, ("plant", "AUROC", "least AUROC", "called foreign")),
     "gaps": ("Gaps", gap_lines, ("plant", "seeds", "pairs", "in the data", "made by the map", "cannot tell")),
+    "guided gaps": ("Gaps of guided maps, judged by proximity profiles", guided_gap_lines,
+                    ("plant", "seeds", "pairs", "in the data", "made by the map", "cannot tell")),
     "restless": ("Other runs", restless_lines,
                  ("plant", "seeds", "AUROC for the planted rows", "AUROC for rows restless in 200 maps", "least",
                   "planted rows called", "others called")),
