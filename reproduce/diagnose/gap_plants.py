@@ -175,10 +175,9 @@ def regions(source, seed):
     everyone = np.arange(len(X))
     whole = [found(everyone, each) for each in (seed, seed + 1000)]
     order = rng.permutation(len(X))
-    told = []
-    for half in (np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])):
-        # The rows of the other half get the region of their nearest rows.
-        told.append(KNeighborsClassifier(5).fit(X[half], found(half, seed)).predict(X))
+    halves = (np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :]))
+    # The rows of the other half get the region of their nearest rows.
+    told = [KNeighborsClassifier(5).fit(X[half], found(half, seed)).predict(X) for half in halves]
     return {
         "n": len(np.unique(whole[0][whole[0] >= 0])),
         "seeds": float(adjusted_rand_score(*whole)),

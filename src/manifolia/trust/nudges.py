@@ -56,7 +56,8 @@ def sensitivity(model: Any, X: ArrayLike) -> FloatArray:
     rows: FloatArray = check_matrix(X)
     if not callable(model) and not hasattr(model, "transform"):
         raise ParameterError(
-            f"model is a {type(model).__name__}, which places no rows. Pass an estimator with transform, or a function.",
+            f"model is a {type(model).__name__}, which places no rows. Pass an estimator with transform, or a "
+            f"function.",
             parameter="model",
         )
     return sensitivities(model.transform if hasattr(model, "transform") else model, rows)

@@ -105,7 +105,9 @@ def findings_of(
     jumping = rows["sensitivity"][rows["sensitivity"] > JUMPS].sort_values(ascending=False, kind="stable")
     if len(jumping):
         measured = int(rows["sensitivity"].notna().sum())
-        text = f"A small change moves {share_of(len(jumping), measured)} of the rows far: the map's formula tears there."
+        text = (
+            f"A small change moves {share_of(len(jumping), measured)} of the rows far: the map's formula tears there."
+        )
         found.append((1.3, Finding(text, rows=tuple(int(i) for i in jumping.index[:_NAMED]))))
     off = clusters[clusters["size_verdict"].isin(["stretched", "squeezed"])]
     if len(off):
