@@ -41,7 +41,7 @@ _LISTED = {
         "ShepardDisplay TopArrowsDisplay TrustDisplay"
     ),
     "manifolia.explorer": "LivePage",
-    "manifolia.trust": "arrangement cluster_sizes gaps label_null row_places signal stability torn_share",
+    "manifolia.trust": "arrangement cluster_sizes gaps label_null row_places sensitivity signal stability torn_share",
     "manifolia.tune": "Choice Integer Real SurrogateSampler When",
     "manifolia.tables": "Table read write write_anndata",
     "manifolia.datasets": (

@@ -14,9 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 import manifolia as mf
 from manifolia import datasets
 from manifolia.baselines import TSNE
+from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.trust import gaps, stability
-from manifolia.trust.clusters import find_clusters
-from manifolia.trust.regions import find_regions, labels_of
+from manifolia.trust.clusters import find_clusters, read_clusters
+from manifolia.trust.regions import find_regions, labels_of, space_of
+from manifolia.trust.sides import profiles_of
 from manifolia.trust.valleys import judge_gaps, merge_islands
 
 MAPS = ("t-SNE", "UMAP", "FeatureMAP")
@@ -121,6 +123,21 @@ def classes(source, name, seed):
     return {"labels": counted(gaps(X, Y, y, random_state=seed)), "islands": counted(other)}
 
 
+def guided(kind, seed, n=400):
+    """Verdicts on the gaps of a guided map, if profiles of out-of-bag proximities were taken for the data."""
+    rng = np.random.default_rng(seed)
+    if kind == "real clusters":
+        X, y = separated("round", rng)
+    else:  # a cloud, cut in the middle or not
+        X = rng.normal(size=(n, 6))
+        y = (X[:, 0] > 0).astype(int) if kind == "a cloud cut by its classes" else X[:, 0]
+    model = maps.made("GuidedMap", X, y, seed)
+    space = space_of(profiles_of(proximity_from_leaves(model._fitted_forest.table, kind="gap", top_k=300)), X, "")
+    Y = np.asarray(model.embedding_, dtype=float)
+    clusters = find_clusters(Y) if kind == "a cloud and a number" else read_clusters(y, len(X))
+    return counted(judge_gaps(space, Y, clusters, None, 0.05, seed))
+
+
 def ambiguous(seed, refits=200):
     """AUROC of ten maps for rows that lie between clusters, and for those that 200 maps find restless."""
     rng = np.random.default_rng(seed)
@@ -142,7 +159,7 @@ def ambiguous(seed, refits=200):
 
 
 def regions(source, seed):
-    """Adjusted Rand index of regions: of two seeds, and of two halves, each of which tells the other by neighbours."""
+    """Adjusted Rand index of the innermost regions: of two seeds, and of two halves that have no row in common."""
     rng = np.random.default_rng(seed)
     if source == "wine":
         X = maps.table("wine", seed)[0]
@@ -150,15 +167,19 @@ def regions(source, seed):
         X = rng.normal(size=(500, int(source.rpartition(" ")[2])))
     else:
         X = table(source, 0)[0]
-    found = [find_regions(X, [], random_state=each) for each in (seed, seed + 1000)]
-    outer = [labels_of([one for one in regions if one.level == 0], len(X)) for regions in found]
+
+    def found(rows, each):
+        columns = [(f"column {j}", column) for j, column in enumerate(X[rows].T)]  # which tell inner regions
+        return labels_of(find_regions(X[rows], columns, random_state=each), len(rows))
+
+    everyone = np.arange(len(X))
+    whole = [found(everyone, each) for each in (seed, seed + 1000)]
     order = rng.permutation(len(X))
-    told = []
-    for half in (np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :])):
-        inner = labels_of([one for one in find_regions(X[half], [], random_state=seed) if one.level == 0], len(half))
-        told.append(KNeighborsClassifier(5).fit(X[half], inner).predict(X))
+    halves = (np.sort(order[: len(X) // 2]), np.sort(order[len(X) // 2 :]))
+    # The rows of the other half get the region of their nearest rows.
+    told = [KNeighborsClassifier(5).fit(X[half], found(half, seed)).predict(X) for half in halves]
     return {
-        "n": len(found[0]),
-        "seeds": float(adjusted_rand_score(*outer)),
+        "n": len(np.unique(whole[0][whole[0] >= 0])),
+        "seeds": float(adjusted_rand_score(*whole)),
         "halves": float(adjusted_rand_score(*told)),
     }

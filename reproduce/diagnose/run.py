@@ -3,7 +3,8 @@
     python -m reproduce.diagnose.run [--seeds 20] [--only labels,rows] [--stored] [--out docs/results/trust.md]
 
 Each result is kept in the folder ``reproduced/diagnose``, so that a run that was stopped goes on where it was, and each
-map in ``maps`` inside it: results that are removed are judged again on the same maps.
+map in ``maps`` inside it: results that are removed are judged again on the same maps. With ``--only``, the other
+sections of the page stay as they are.
 """
 
 from __future__ import annotations
@@ -220,6 +221,16 @@ def gap_lines(runs):
     return lines
 
 
+def guided_gap_lines(runs):
+    """Gaps of guided maps, if proximity profiles were taken for the data."""
+    lines = []
+    for kind in ("a cloud cut by its classes", "a cloud and a number", "real clusters"):
+        found = runs.over(f"guided-gaps-{kind}", gap_plants.guided, kind, seeds=min(5, runs.seeds))
+        if found:
+            lines.append((kind, len(found), *_words(found)))
+    return lines
+
+
 def restless_lines(runs):
     """Rows between clusters."""
     found = runs.over("ambiguous", gap_plants.ambiguous, seeds=min(5, runs.seeds))
@@ -259,6 +270,8 @@ PARTS = {
     "clusters": ("Sizes and arrangement", cluster_lines, ("plant", "found", "alarms where there is no fault")),
     "foreign": ("Rows of another table", foreign_lines, ("plant", "AUROC", "least AUROC", "called foreign")),
     "gaps": ("Gaps", gap_lines, ("plant", "seeds", "pairs", "in the data", "made by the map", "cannot tell")),
+    "guided gaps": ("Gaps of guided maps, judged by proximity profiles", guided_gap_lines,
+                    ("plant", "seeds", "pairs", "in the data", "made by the map", "cannot tell")),
     "restless": ("Other runs", restless_lines,
                  ("plant", "seeds", "AUROC for the planted rows", "AUROC for rows restless in 200 maps", "least",
                   "planted rows called", "others called")),
@@ -279,15 +292,25 @@ def main():
     asked = parser.parse_args()
     maps.Kept.folder = asked.folder / "maps"
     runs = Runs(asked.folder, asked.seeds, stored=asked.stored)
-    sections = []
+    made = f"Made {datetime.date.today()}, manifolia {manifolia.__version__}, Python {platform.python_version()}."
+    sections = {}
     for name in asked.only.split(","):
         title, lines, names = PARTS[name]
-        sections += ["", f"## {title}", "", *table(names, lines(runs))]
-        print("\n".join(sections[-20:]), flush=True)
+        sections[title] = "\n".join([*table(names, lines(runs)), "", made])
+        print(f"\n## {title}\n\n{sections[title]}", flush=True)
     if asked.out is not None:
         head = pathlib.Path(__file__).with_name("remarks.md").read_text(encoding="utf-8")
-        made = f"{datetime.date.today()}, manifolia {manifolia.__version__}, Python {platform.python_version()}"
-        asked.out.write_text(head + "\n".join([*sections, "", f"Made {made}, {asked.seeds} seeds.", ""]))
+        known = sections_of(asked.out) | sections
+        told = [f"## {title}\n\n{known[title]}\n" for title, *_ in PARTS.values() if title in known]
+        asked.out.write_text("\n".join([head, *told]), encoding="utf-8")
+
+
+def sections_of(page):
+    """Sections of a page that was written before: those that are not asked for stay."""
+    if not page.exists():
+        return {}
+    parts = page.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {title: text.strip() for title, _, text in (part.partition("\n") for part in parts)}
 
 
 if __name__ == "__main__":

@@ -23,7 +23,10 @@ def figures(model, data, seed):
                 known[guide.name] = scores.of_guide(guide, guide.ask(data.X_new), data)
         except ValueError:  # the table is too large for it
             continue
-    own = known[model.guide_name_]
+    own = known.get(model.guide_name_)
+    if own is None:  # a mixture of them
+        guide = model._guide
+        own = scores.of_guide(guide, guide.ask(data.X_new, model._forest_told), data)
     return {
         "guide": model.guide_name_,
         "own": own["nn10"],

@@ -45,7 +45,7 @@ def plane(rng, n=300, n_clusters=6):
 
 def test_tables_are_those_that_the_design_names(diagnosis):
     assert list(diagnosis.rows) == [
-        *["verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"],
+        *["verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence", "sensitivity"],
     ]
     assert list(diagnosis.clusters)[:6] == ["cluster", "name", "n_rows", "size_verdict", "stretch", "share_solid"]
     assert list(diagnosis.gaps)[:6] == ["a", "b", "verdict", "ratio", "p_dip", "reason"]

@@ -80,9 +80,52 @@ def test_a_way_around_is_no_gap():
         return Gap(a, b, verdict, 0.1, 0.01, "why", (0, 1), ())
 
     known = [("a", "b", "made by the map"), ("b", "c", "made by the map"), ("c", "d", "made by the map")]
-    found = without_ways_around([gap(*one) for one in known] + [gap("a", "d", IN_DATA), gap("d", "e", IN_DATA)])
+    gaps_in_data = [gap("a", "d", IN_DATA), gap("d", "e", IN_DATA)]
+    found = without_ways_around([gap(*one) for one in known] + gaps_in_data, [one[:2] for one in known])
     assert [one.verdict for one in found] == ["made by the map"] * 3 + ["cannot tell", "in the data"]
     assert "a way around" in found[3].reason
+
+
+def test_arcs_of_a_ring_are_not_apart(rng):
+    """Bent clusters look like two humps along the straight line, and hang together around it."""
+    angle = np.sort(rng.uniform(0, 2 * np.pi, 600))
+    X = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(600)]) + 0.1 * rng.normal(size=(600, 3))
+    own = (3 * angle / np.pi).astype(int)  # six arcs
+    Y = 3.0 * X[:, :2] + 4.0 * np.column_stack([np.cos((own + 0.5) * np.pi / 3), np.sin((own + 0.5) * np.pi / 3)])
+    found = gaps(X, Y, own, random_state=0)
+    assert {gap.verdict for gap in found} <= {"made by the map", "cannot tell"}
+    beside = [gap for gap in found if (int(gap.b) - int(gap.a)) % 6 in (1, 5)]
+    assert sum(gap.verdict == "made by the map" for gap in beside) >= 0.8 * len(beside)
+
+
+def test_fragments_that_meet_in_a_corner_hang_together(rng):
+    """Few links cross a short edge, and still a single hump fits."""
+    X = rng.random((900, 2)) * [6.0, 1.0]
+    own = (X[:, 0] + 1.5 * X[:, 1]).astype(int)  # slanted pieces
+    Y = X + np.column_stack([2.0 * own, np.zeros(900)])
+    found = gaps(X, Y, own, random_state=0)
+    assert sum(gap.verdict == "made by the map" for gap in found) >= 0.8 * len(found)
+    assert all(gap.verdict != "in the data" for gap in found)
+
+
+def test_an_empty_gap_that_no_line_shows_is_in_the_data(rng):
+    """A ring around a ball: their centres are the same, but the best way across takes far longer steps."""
+    angle = rng.uniform(0, 2 * np.pi, 300)
+    ring = np.column_stack([8.0 * np.cos(angle), 8.0 * np.sin(angle)]) + 0.3 * rng.normal(size=(300, 2))
+    X = np.vstack([rng.normal(size=(150, 2)) * 0.7 + 0.5, ring])
+    (gap,) = gaps(X, X, np.arange(450) >= 150, random_state=0)
+    assert gap.verdict == "in the data"
+    assert "the best way takes" in gap.reason
+
+
+def test_rows_of_no_cluster_may_lead_around(rng):
+    """Two ends of a bow, whose middle belongs to no cluster."""
+    angle = np.linspace(0, np.pi, 500)
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.06 * rng.normal(size=(500, 2))
+    own = np.where(angle < 1.3, "right", np.where(angle > 1.8, "left", None))
+    Y = X + np.where(angle > 1.55, -3.0, 3.0)[:, np.newaxis] * [1.0, 0.0]
+    (gap,) = gaps(X, Y, own, random_state=0)
+    assert gap.verdict != "in the data"
 
 
 def test_a_single_neighbourhood_of_a_patient_is_one_row(rng):

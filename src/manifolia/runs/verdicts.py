@@ -28,7 +28,7 @@ from manifolia.runs.target import read_group_column, read_labels
 from manifolia.tables import Table, TablePreparer, write
 from manifolia.tables.naming import unknown_name
 from manifolia.tables.plain_rows import PlainRows
-from manifolia.trust.cases import Case, guide_of, read_classes
+from manifolia.trust.cases import Case, formula_of, guide_of, read_classes
 from manifolia.trust.clusters import Clusters, read_clusters
 from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.examination import LEVELS, SAMPLE, check_level, examine
@@ -88,6 +88,7 @@ def diagnose_run(
         ],
         len(targets) if registry.find(report["method"]).supervised else 1,
         guide=None if model is None else guide_of(model[-1]),
+        place=None if model is None else formula_of(model[-1]),
     )
     if model is not None:
         case.refit = Remake(model[-1])

@@ -20,6 +20,7 @@ from manifolia.forest.targets import read_target
 from manifolia.tables.frames import as_frame
 from manifolia.tables.plain_rows import PlainRows
 from manifolia.trust.clusters import Clusters, read_clusters
+from manifolia.trust.nudges import is_explicit
 from manifolia.trust.refits import Remake
 
 _METRICS = ("euclidean", "cosine", "manhattan")
@@ -43,6 +44,7 @@ class Case:
     n_targets: int = 1  # That the map was made with; of several none is judged
     refit: Any = None  # Makes a map of other rows: (rows, target, seed) → model or coordinates; None: it cannot be made
     fit_y: Any = None  # (n,): the target that it takes; None: it takes none
+    place: Any = None  # Gives plain rows their places, by a formula; None: there is none
     guide: FittedGuide | None = None  # The cross-fitted model that placed the rows, if it was not the forest
 
 
@@ -80,7 +82,15 @@ def _of_model(model: Any, X: ArrayLike) -> Case:
     plain = PlainRows(None).fit_transform(rows) if held is not None or gaps else rows
     metric = card.metric if card.metric in _METRICS else "euclidean"
     groups = None if held is None else held.groups
-    return Case(Y, plain, rows, metric, forest=held, groups=groups, guide=guide_of(method), refit=Remake(method))
+    return Case(
+        Y, plain, rows, metric, forest=held, groups=groups, guide=guide_of(method), refit=Remake(method),
+        place=formula_of(method),
+    )  # fmt: skip
+
+
+def formula_of(method: Any) -> Any:
+    """What places rows by a formula; None if the map has none."""
+    return method.transform if is_explicit(method) else None
 
 
 def guide_of(method: Any) -> FittedGuide | None:

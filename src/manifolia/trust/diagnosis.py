@@ -19,7 +19,7 @@ from manifolia._core.types import Array, FloatArray, IntArray
 from manifolia.exceptions import ModelFileError
 from manifolia.trust.words import NOT_JUDGED, ROW_VERDICTS, chip
 
-_FORMAT = 2
+_FORMAT = 3
 _ARRAYS = ("Y", "labels", "densities", "other_places", "region_labels")
 _WHOLE = {
     "clusters": ("cluster", "n_rows", "islands"),
@@ -29,7 +29,7 @@ _WHOLE = {
 _TEXT = {"verdict", "reason", "name", "size_verdict", "size_reason", "a", "b", ("clusters", "region")}
 #: Columns of the tables, in order, and what they hold.
 COLUMNS = {
-    "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence"),
+    "rows": ("verdict", "reason", "p_place", "torn_share", "restless", "novelty", "evidence", "sensitivity"),
     "clusters": (
         "cluster",
         "name",
@@ -57,8 +57,10 @@ class Diagnosis:
         judged"), ``reason``, ``p_place`` (chance that a random place keeps as many neighbours), ``torn_share`` (of its
         neighbours that lie far away, the nearest counting most), ``restless`` (robust standard deviations by which it
         lies farther from its neighbours in maps of other halves; NaN at level "quick"), ``novelty`` (share of rows that
-        are less far from their neighbours) and ``evidence`` (share of its neighbours that map and data have in
-        common, the lesser of both ways).
+        are less far from their neighbours), ``evidence`` (share of its neighbours that map and data have in common,
+        the lesser of both ways) and ``sensitivity`` (how far a small change of the row moves it at most, in local
+        radii, as `manifolia.trust.sensitivity` measures it; NaN at level "quick", and where places come from no
+        formula).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
         "squeezed" or "cannot tell"), ``stretch``, ``share_solid``, ``size_reason`` and ``islands`` (of which it was

@@ -35,10 +35,11 @@ from manifolia.metrics._nearest import n_others, nearest
 from manifolia.metrics._spaces import data_space
 from manifolia.trust.cases import Case, column_clusters, draw_rows, part_of_case, read_case
 from manifolia.trust.clusters import NOISE, read_clusters
-from manifolia.trust.diagnosis import Diagnosis
+from manifolia.trust.diagnosis import COLUMNS, Diagnosis
 from manifolia.trust.earning import FEWEST, K_VOTE, Evidence, Signal, check_alpha, judge_signal, learn
 from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_out_of_bag
 from manifolia.trust.leaks import Leak, telling_columns
+from manifolia.trust.nudges import sensitivities
 from manifolia.trust.places import (
     TORN_SHARE,
     Compared,
@@ -256,8 +257,11 @@ def examine(
             seed=seeds[5],
             reporter=reporter,
         )
+    moved, taken = np.full(len(judged), np.nan), plain if part.rows is None else part.rows
+    if level != "quick" and case.place is not None and not is_sparse(taken):
+        moved = sensitivities(case.place, np.asarray(taken))
     regions = [] if level == "quick" else _regions(part, side, plain, alpha, seeds[6], reporter)
-    rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha, again)
+    rows = _rows(n, judged, places, compared, remoteness(near_data, apart), side, where, alpha, moved, again)
     table = cluster_table(seen, rows["verdict"].to_numpy()[judged], regions)
     gaps = gap_table(seen.gaps, judged)
     labels = np.full(n, NOISE, dtype=np.int64)
@@ -427,6 +431,7 @@ def _rows(
     side: Side,
     where: str,
     alpha: float,
+    moved: FloatArray,
     again: Again | None = None,
 ) -> pd.DataFrame:
     """One verdict per row, with its evidence."""
@@ -446,12 +451,12 @@ def _rows(
         verdicts[(novelty >= threshold(m - 1)) & (robust_z(remote) > _REMOTE)] = FOREIGN
         if isinstance(side, Profiles):
             verdicts[side.empty] = CANNOT_TELL
-    reasons = row_reasons(verdicts, places, compared, remote, where, too_few, again and again.stability)
+    reasons = row_reasons(verdicts, places, compared, remote, where, too_few, moved, again and again.stability)
     frame = pd.DataFrame(
         {
             "verdict": np.full(n, NOT_JUDGED, dtype=object),
             "reason": np.full(n, "It is not in the sample of rows that were judged.", dtype=object),
-            **{name: np.full(n, np.nan) for name in ("p_place", "torn_share", "restless", "novelty", "evidence")},
+            **{name: np.full(n, np.nan) for name in COLUMNS["rows"][2:]},
         }
     )
     if isinstance(side, Profiles) and not too_few:
@@ -461,6 +466,7 @@ def _rows(
     hits, back, near, _, own, _ = compared.counts.T
     numbers = [places.p, places.torn, novelty, np.minimum(hits / near, back / own)]
     frame.loc[judged, ["p_place", "torn_share", "novelty", "evidence"]] = np.column_stack(numbers)
+    frame.loc[judged, "sensitivity"] = moved
     if again is not None:
         frame.loc[judged, "restless"] = again.stability.restless
     return frame

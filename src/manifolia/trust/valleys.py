@@ -17,11 +17,18 @@ the halves being its rows before and behind the median along the way. Of the two
 gap in the data is to be shown, and the smaller one where it is to be refuted. There rows of the tube that pass by, most
 of whose links lead out of it, do not count: classes that touch would hang together by them.
 
-*In the data*: ratio ≤ 0.4, and the dip test refuses a single hump (p ≤ α).
-*Made by the map*: the map has a gap; ratio > 0.3; the dip test sees nothing (p > 2α); and the steps of the best way
-across, in the graph of nearest rows, are not longer than the steps that join half of either cluster.
-*Cannot tell*: all else. Two clusters that hang together through others, all of whose gaps were made by the map, cannot
-be told either: there is a way around.
+The dip test is asked a second time of the half of either cluster that is nearer to the other: clusters that are bent
+look like two humps along the straight line between their centres, and like one where they meet.
+
+*In the data*: ratio ≤ 0.6, and the dip test refuses a single hump of all rows (p ≤ α/5) and of the nearer halves
+(p ≤ α; the median of five ways); or ratio ≤ 0.6, and the steps of the best way across, in the graph of nearest rows,
+are more than twice as long as the steps that join half of either cluster.
+*Made by the map*: the map has a gap; ratio > 0.1; the dip test sees nothing (p > α for all rows; or p > 2α for the
+nearer halves and ratio > 0.3); and the steps of the best way across are not longer than those that join half of either
+cluster.
+*Cannot tell*: all else. Two clusters that may hang together through others, or through rows of none, cannot be told
+either: there is a way around. Clusters that are linked may hang together unless the gap between them is in the data;
+rows of none count with the cluster of the nearest row that is in one.
 
 A step is the mutual reachability distance of HDBSCAN, max(d(i, j), d(i, i's fifth nearest), d(j, j's fifth nearest)).
 """
@@ -39,15 +46,20 @@ from manifolia._core.types import ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_matrix
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.trust.clusters import NOISE, Clusters, find_clusters, read_clusters
-from manifolia.trust.corridor import Way, fewer_columns, measure_way, single_hump, without_passers
+from manifolia.trust.corridor import Way, fewer_columns, hump_between, measure_way, single_hump, without_passers
 from manifolia.trust.earning import check_alpha
 from manifolia.trust.words import BY_MAP, CANNOT_TELL, IN_DATA
 
 N_BINS = 24  #: Into which the rows along a way are counted, from half a way before the first centre to half behind.
 _FEWEST = 10  # rows, or groups, of a cluster
 _CORE, _NEAR = 5, 10  # the neighbour that a step must reach at least, and neighbours in the graph
-_EMPTY, _FULL = 0.4, 0.3  # ratio up to which links hardly cross, and above which they do
+_EMPTY, _FULL, _SOME = 0.6, 0.3, 0.1  # ratio up to which links hardly cross, and above which they do, or some do
+_SURE = 0.2  # of alpha: the level at which the dip test of all rows shows a gap
+_HALF, _NEARER = 0.5, 20  # of a cluster's rows that are nearer to another one, and as many at least
+_WAYS = 5  # whose median p counts where the nearer halves are asked
+_CONTACT = 5  # links from which two clusters that are no neighbours in the map may hang together
 _LONGER = 1.05  # steps across, in units of steps inside, up to which they are not longer
+_NONE = 2.0  # the same, above which there is no way across
 _MERGED = 1.5  # the same in the map, up to which one sees one cluster
 
 
@@ -150,16 +162,53 @@ def judge_gaps(
     if len(clusters.names) < 2:
         return []
     pairs = _neighbours(Y, clusters)
-    seeds = spawn_seeds(random_state, len(pairs) + 1)
+    seeds = spawn_seeds(random_state, len(pairs) + 2)
     X = fewer_columns(np.asarray(X, dtype=np.float64), seeds[-1])
-    both = [(a, b) for a, b, _ in pairs]
-    drawn, apart = (_steps(S, clusters.codes, both) for S in (Y, X))
     near = nearest(X, min(_NEAR, n_others(len(X), groups)), groups=groups).indices
+    filled = _filled(X, clusters.codes)
+    linked = _in_contact(near, filled, len(clusters.names))
+    asked = pairs + [pair for pair in linked if pair[:2] not in {known[:2] for known in pairs}]
+    both = [(a, b) for a, b, _ in asked]
+    drawn, apart = (_steps(S, clusters.codes, both) for S in (Y, X))
+    seeds = [*seeds[:-2], *spawn_seeds(seeds[-2], len(asked) - len(pairs))]
     found = [
-        _judge(X, near, clusters, (a, b), ends, (float(inside_map), float(inside)), groups, alpha, seed)
-        for (a, b, ends), inside_map, inside, seed in zip(pairs, drawn, apart, seeds, strict=False)
+        _judge(X, near, clusters, filled, (a, b), ends, (float(inside_map), float(inside)), groups, alpha, seed)
+        for (a, b, ends), inside_map, inside, seed in zip(asked, drawn, apart, seeds, strict=True)
     ]
-    return without_ways_around(found)
+    links = {pair[:2] for pair in linked}
+    hang = [
+        (gap.a, gap.b)
+        for (a, b, _), (gap, together) in zip(asked, found, strict=True)
+        if together or ((a, b) in links and gap.verdict != IN_DATA)
+    ]
+    told = without_ways_around([gap for gap, _ in found[: len(pairs)]], hang)
+    # No way around is better than the best way.
+    return [found[k][0] if apart[k] > _NONE else gap for k, gap in enumerate(told)]
+
+
+def _filled(X: FloatArray, codes: IntArray) -> IntArray:
+    """Codes of clusters, where rows of none have that of the nearest row in one."""
+    none = codes < 0
+    if not none.any() or none.all():
+        return codes
+    found = codes.copy()
+    known = np.flatnonzero(~none)
+    found[none] = codes[known[nearest(X[known], 1, queries=X[none]).indices[:, 0]]]
+    return found
+
+
+def _in_contact(near: IntArray, codes: IntArray, m: int) -> list[tuple[int, int, tuple[int, int]]]:
+    """Pairs of m clusters between which there are links, with two rows that are linked."""
+    i, j = np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()
+    some = codes[i] != codes[j]
+    i, j = i[some], j[some]
+    pair = np.minimum(codes[i], codes[j]) * m + np.maximum(codes[i], codes[j])
+    keys, starts, counts = np.unique(pair, return_index=True, return_counts=True)
+    return [
+        (int(key) // m, int(key) % m, (int(i[start]), int(j[start])))
+        for key, start, count in zip(keys, starts, counts, strict=True)
+        if count >= _CONTACT
+    ]
 
 
 def untold_gaps(Y: FloatArray, clusters: Clusters, reason: str) -> list[Gap]:
@@ -174,13 +223,15 @@ def _judge(
     X: FloatArray,
     near: IntArray,
     clusters: Clusters,
+    filled: IntArray,
     pair: tuple[int, int],
     ends: tuple[int, int],
     steps: tuple[float, float],
     groups: IntArray | None,
     alpha: float,
     seed: int,
-) -> Gap:
+) -> tuple[Gap, bool]:
+    """The gap between two clusters, and whether they hang together in the data."""
     names = [clusters.names[code] for code in pair]
 
     def told(verdict: str, reason: str, ratio: float = np.nan, p: float = np.nan, bins: Sequence[float] = ()) -> Gap:
@@ -191,50 +242,75 @@ def _judge(
     if min(counts) < _FEWEST:
         what = "rows" if groups is None else "groups"
         name = names[int(np.argmin(counts))]
-        return told(CANNOT_TELL, f"{name} has {min(counts)} {what}, and {_FEWEST} are needed.")
+        return told(CANNOT_TELL, f"{name} has {min(counts)} {what}, and {_FEWEST} are needed."), False
     generator = as_generator(seed)
     way = measure_way(X, members, np.flatnonzero(~np.isin(clusters.codes, pair)), groups, generator)
     if way is None:
-        return told(CANNOT_TELL, "Their centres are the same in the data.")
+        return told(CANNOT_TELL, "Their centres are the same in the data."), False
     ratio, p = max(_links(near, members, way)), single_hump(way, groups, generator)
+    p_near = p  # which is not asked where a single hump fits all rows
+    if p <= alpha:
+        nearer = _nearer(X, members)
+        p_near = float(np.median([hump_between(X, *nearer, groups, each) for each in spawn_seeds(seed, _WAYS)]))
+    least = min(_links(near, members, without_passers(near, members, way)))
     bins = np.histogram(way.along, N_BINS, (-0.5, 1.5))[0].astype(float).tolist()
-    if ratio <= _EMPTY and p <= alpha:
-        return told(IN_DATA, f"{_across(ratio)}, and a single hump does not fit ({_p(p)}).", ratio, p, bins)
-    agree = ratio > _EMPTY and p > alpha
-    way = without_passers(near, members, way)
-    least, p_home = min(_links(near, members, way)), single_hump(way, groups, generator)
     in_map, in_data = steps
-    if in_map > 1.0 and least > _FULL and min(p, p_home) > 2.0 * alpha and in_data <= _LONGER:
-        why = f"{_across(least)}, a single hump fits ({_p(p)}), and the best way takes no longer steps than inside."
-        return told(BY_MAP, why, least, p, bins)
+    fits = p > alpha or (p_near > 2.0 * alpha and least > _FULL)
+    together = least > _SOME and fits and in_data <= _LONGER
+    wider = [np.flatnonzero(filled == code) for code in pair]
+    around = min(_links(near, members, way, wider)) > min(_links(near, members, way)) + _FULL
+    if ratio <= _EMPTY and p <= _SURE * alpha and p_near <= alpha and not around:
+        return told(IN_DATA, f"{_across(ratio)}, and a single hump does not fit ({_p(p)}).", ratio, p, bins), False
+    if ratio <= _EMPTY and in_data > _NONE and groups is None:  # copies of few patients lie far apart
+        why = f"{_across(ratio)}, and the best way takes {_times(in_data)} steps than inside."
+        return told(IN_DATA, why, ratio, p, bins), False
+    if together and in_map > 1.0:
+        where = "" if p > alpha else " where they meet"
+        why = f"{_across(least)}, a single hump fits{where} ({_p(p if p > alpha else p_near)}), and the best way takes "
+        return told(BY_MAP, f"{why}no longer steps than inside.", least, p, bins), True
     if in_map <= 1.0:
         why = f"{_across(ratio)}, but some of their rows touch in the map: there is no gap to speak of."
-    elif p <= alpha:
+    elif not fits and around:
+        why = f"{_across(ratio)}, but rows of no cluster may lead around the straight way between them."
+    elif not fits and ratio > _EMPTY:
         why = f"{_across(ratio)}, but a single hump does not fit ({_p(p)}): the two do not agree."
-    elif not agree:
-        why = f"{_across(ratio)}, but a single hump may fit ({_p(p)}): they do not agree, or the rows are too few."
-    elif in_data > _LONGER:
-        why = f"{_across(ratio)}, but the best way across takes longer steps than inside."
+    elif not fits:
+        why = f"{_across(ratio)}, but a single hump may fit ({_p(max(p, p_near))}): too little to show a gap."
+    elif least <= _SOME:
+        why = f"{_across(least)}, but a single hump may fit ({_p(p)}): they do not agree, or the rows are too few."
     else:
-        why = f"{_across(least)}, and a single hump may fit ({_p(min(p, p_home))}): too little to refute a gap."
-    return told(CANNOT_TELL, why, ratio, p, bins)
+        why = f"{_across(ratio)}, but the best way across takes longer steps than inside."
+    return told(CANNOT_TELL, why, ratio, p, bins), together
+
+
+def _nearer(X: FloatArray, members: Sequence[IntArray]) -> list[IntArray]:
+    """The half of either cluster that is nearer to the other, by the distance to its fifth nearest row there."""
+    found = []
+    for own, others in (members, members[::-1]):
+        apart = nearest(X[others], _CORE, queries=X[own]).distances[:, -1]
+        few = min(len(own), max(_NEARER, int(np.ceil(_HALF * len(own)))))
+        found.append(np.sort(own[np.argsort(apart, kind="stable")[:few]]))
+    return found
 
 
 def _across(ratio: float) -> str:
     return f"{ratio:.0%} as many nearest rows are joined across the gap as through the middle of a cluster"
 
 
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times longer" if ratio < 100.0 else "far longer"
+
+
 def _p(p: float) -> str:
     return "p ≤ 0.001" if p <= 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
-def without_ways_around(found: Sequence[Gap]) -> list[Gap]:
-    """Take back gaps in the data between clusters that hang together through others."""
-    piece = {name: name for gap in found for name in (gap.a, gap.b)}
-    for gap in found:
-        if gap.verdict == BY_MAP:
-            joined, other = piece[gap.a], piece[gap.b]
-            piece = {name: joined if own == other else own for name, own in piece.items()}
+def without_ways_around(found: Sequence[Gap], hang: Sequence[tuple[Any, Any]]) -> list[Gap]:
+    """Take back gaps in the data between clusters that hang together, each pair of `hang` with the next."""
+    piece = {name: name for pair in [*hang, *((gap.a, gap.b) for gap in found)] for name in pair}
+    for a, b in hang:
+        joined, other = piece[a], piece[b]
+        piece = {name: joined if own == other else own for name, own in piece.items()}
     why = "The straight way between them is empty, but there is a way around, through clusters that hang together."
     return [
         gap._replace(verdict=CANNOT_TELL, reason=why)
@@ -313,10 +389,13 @@ def _steps(S: FloatArray, codes: IntArray, pairs: Sequence[tuple[int, int]]) -> 
     return np.where(np.isinf(across), np.inf, np.nan_to_num(ratio, nan=np.inf))
 
 
-def _links(near: IntArray, members: Sequence[IntArray], way: Way) -> list[float]:
-    """Links across, in units of links through the middle of each of the two clusters."""
-    tube, nearer_second = way.rows[way.side == 2], way.along[way.side == 2] >= 0.5
-    sides = [np.concatenate([own, tube[nearer_second == bool(end)]]) for end, own in enumerate(members)]
+def _links(
+    near: IntArray, members: Sequence[IntArray], way: Way, sides: Sequence[IntArray] | None = None
+) -> list[float]:
+    """Links across, or between other sides, in units of links through the middle of each of the two clusters."""
+    if sides is None:
+        tube, nearer_second = way.rows[way.side == 2], way.along[way.side == 2] >= 0.5
+        sides = [np.concatenate([own, tube[nearer_second == bool(end)]]) for end, own in enumerate(members)]
     across = _joined(near, *sides)
     found = []
     for end in (0, 1):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.messages import Finding
-from manifolia._core.types import Array
+from manifolia._core.types import Array, FloatArray
 from manifolia.trust.clusters import Arrangement
 from manifolia.trust.earning import Signal
 from manifolia.trust.leaks import Leak
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Verdicts on rows, in the order of their codes on the page.
 ROW_VERDICTS = ("not judged", "solid", "torn", "chance", "restless", "foreign", "cannot tell")
 NOT_JUDGED, SOLID, TORN, CHANCE, RESTLESS_ROW, FOREIGN, CANNOT_TELL = ROW_VERDICTS
+#: Local radii from which a small change of a row moves it far.
+JUMPS = 5.0
 #: Verdicts on gaps, beside "cannot tell".
 IN_DATA, BY_MAP = "in the data", "made by the map"
 _MOST_FINDINGS = 5
@@ -34,6 +36,7 @@ def row_reasons(
     remoteness: Array,
     where: str,
     too_few: str,
+    moved: FloatArray,
     again: Stability | None = None,
 ) -> list[str]:
     """Say, for every row, why it has its verdict."""
@@ -69,6 +72,8 @@ def row_reasons(
             told = f"{far} of its {own} nearest rows {where} lie far away from it, which is not rare in this map."
         else:
             told = f"{kept}, and {back} of {own} the other way: more than a random place keeps, but not by much."
+        if moved[i] > JUMPS:  # which NaN is not
+            told += f" A small change moves it {moved[i]:.0f} times as far as it is from its nearest rows."
         reasons.append(told)
     return reasons
 
@@ -97,6 +102,13 @@ def findings_of(
         why = f"The map has {n_targets} targets, and one can be judged at a time"
         found.append((2.0, Finding(f"{why}: diagnose it in Python, with one of them as y.")))
     found += _of_rows(rows)
+    jumping = rows["sensitivity"][rows["sensitivity"] > JUMPS].sort_values(ascending=False, kind="stable")
+    if len(jumping):
+        measured = int(rows["sensitivity"].notna().sum())
+        text = (
+            f"A small change moves {share_of(len(jumping), measured)} of the rows far: the map's formula tears there."
+        )
+        found.append((1.3, Finding(text, rows=tuple(int(i) for i in jumping.index[:_NAMED]))))
     off = clusters[clusters["size_verdict"].isin(["stretched", "squeezed"])]
     if len(off):
         listed = [f"{name} ({stretch:.1f} times)" for name, stretch in zip(off["name"], off["stretch"], strict=True)]
