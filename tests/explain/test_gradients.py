@@ -138,7 +138,8 @@ def test_a_neighbour_that_the_map_took_far_away_does_not_turn_an_arrow(rng):
     Y[rng.choice(300, 15, replace=False)] += 30.0  # torn off
     kept = np.flatnonzero(np.abs(Y - scores).max(axis=1) == 0.0)
     drawn = feature_gradients(spaces, pullback(spaces, Y), X)
-    cosine = (drawn * true).sum(axis=2) / np.maximum(np.linalg.norm(drawn, axis=2) * np.linalg.norm(true, axis=2), 1e-12)
+    lengths = np.linalg.norm(drawn, axis=2) * np.linalg.norm(true, axis=2)
+    cosine = (drawn * true).sum(axis=2) / np.maximum(lengths, 1e-12)
     assert np.median(cosine[kept]) > 0.999
     assert cosine[kept].mean() > 0.97
 
