@@ -15,7 +15,7 @@ from manifolia.explain.gradients import (
     group_means,
     with_neighbors,
 )
-from manifolia.explain.pullback import nearest_frame, pullback
+from manifolia.explain.pullback import nearest_frame, pullback, staying
 from manifolia.metrics import arrow_fidelity
 from manifolia.neighbors import kneighbors
 from manifolia.operators.tangent import bases, tangent_spaces
@@ -87,7 +87,19 @@ def test_arrows_on_a_linear_manifold_are_the_loadings(rng):
                                atol=1e-8)  # fmt: skip
 
 
-def test_pullback_is_least_squares(rng):
+def stayed(w, y):
+    """Weights of the neighbours of one point, those less that lie far off in the map: a twin by plain loops."""
+    u = w
+    for _ in range(4):
+        mean = sum(u[j] * y[j] for j in range(len(y)))
+        apart = [np.linalg.norm(one - mean) for one in y]
+        reach = 2.0 * np.sqrt(np.median(np.square(apart)))
+        u = np.array([w[j] / (1.0 + (apart[j] / reach) ** 2) ** 2 for j in range(len(y))])
+        u = u / u.sum()
+    return u
+
+
+def test_pullback_is_least_squares_among_the_neighbours_that_stayed(rng):
     X, Y = rng.normal(size=(50, 6)), rng.normal(size=(50, 2))
     nearest = kneighbors(X, 10).indices
     w = rng.uniform(0.1, 1.0, size=(50, 10))
@@ -95,11 +107,41 @@ def test_pullback_is_least_squares(rng):
         spaces = tangent_spaces(X, nearest, w, center=center)
         back = pullback(spaces, Y, 4)
         for i in (0, 17):
-            weights = np.sqrt(spaces.weights[i])[:, None]
+            weights = np.sqrt(stayed(spaces.weights[i], Y[nearest[i]]))[:, None]
             design = np.concatenate([Y[nearest[i]], np.ones((10, 1))], axis=1)
             slopes = np.linalg.lstsq(weights * design, weights * spaces.coordinates[i, :, :4], rcond=None)[0]
             np.testing.assert_allclose(back.B[i], slopes[:2], atol=1e-9)
         assert ((back.reliability >= 0) & (back.reliability <= 1)).all()
+
+
+def test_weights_of_those_that_stayed(rng):
+    w, y = rng.dirichlet(np.ones(9), size=20), rng.standard_cauchy(size=(20, 9, 2))
+    u, about = staying(w, y)
+    np.testing.assert_allclose(u, [stayed(*one) for one in zip(w, y, strict=True)], atol=1e-12)
+    np.testing.assert_allclose(u.sum(axis=1), 1.0)
+    np.testing.assert_allclose((u[:, :, None] * about).sum(axis=1), 0.0, atol=1e-9)
+    # The map may be turned, moved and drawn larger.
+    turn = np.linalg.qr(rng.normal(size=(2, 2)))[0]
+    np.testing.assert_allclose(staying(w, 7.0 * y @ turn + [3.0, -1.0])[0], u, atol=1e-9)
+    # Where most neighbours lie in one place there is no width to measure by.
+    y[:, :7] = 1.0
+    assert np.isfinite(staying(w, y)[0]).all()
+    np.testing.assert_allclose(staying(w, np.ones_like(y))[0], w)
+
+
+def test_a_neighbour_that_the_map_took_far_away_does_not_turn_an_arrow(rng):
+    scores = rng.normal(size=(300, 2))
+    X = scores @ np.linalg.qr(rng.normal(size=(5, 2)))[0].T
+    spaces = tangent_spaces(X, kneighbors(X, 15).indices, np.ones((300, 15)), captured=0.99)
+    true = feature_gradients(spaces, pullback(spaces, scores), X)
+    Y = scores.copy()
+    Y[rng.choice(300, 15, replace=False)] += 30.0  # torn off
+    kept = np.flatnonzero(np.abs(Y - scores).max(axis=1) == 0.0)
+    drawn = feature_gradients(spaces, pullback(spaces, Y), X)
+    lengths = np.linalg.norm(drawn, axis=2) * np.linalg.norm(true, axis=2)
+    cosine = (drawn * true).sum(axis=2) / np.maximum(lengths, 1e-12)
+    assert np.median(cosine[kept]) > 0.999
+    assert cosine[kept].mean() > 0.97
 
 
 def test_gauges_are_orthonormal_in_any_number_of_components(rng):
@@ -149,7 +191,7 @@ def test_smoothing_is_a_mean_over_neighbours(rng):
     np.testing.assert_allclose(with_neighbors(arrows, arrows, nearest), expected)
 
 
-def test_reliability_is_a_squared_correlation(rng):
+def test_reliability_is_a_squared_correlation_among_the_neighbours_that_stayed(rng):
     X, Y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
     X[:, 2] = 1.0
     spaces = tangent_spaces(X, kneighbors(X, 10).indices, np.ones((40, 10)))
@@ -157,7 +199,10 @@ def test_reliability_is_a_squared_correlation(rng):
     found = arrow_reliability(spaces, arrows, X, Y, [5, 6])
     for row, i in enumerate((5, 6)):
         for f in range(2):
-            r = np.corrcoef(X[spaces.indices[i], f], Y[spaces.indices[i]] @ arrows[row, f])[0, 1]
+            nearest = spaces.indices[i]
+            u = stayed(spaces.weights[i], Y[nearest])
+            C = np.cov(X[nearest, f], Y[nearest] @ arrows[row, f], aweights=u)
+            r = C[0, 1] / np.sqrt(C[0, 0] * C[1, 1])
             np.testing.assert_allclose(found[row, f], max(r, 0.0) ** 2, atol=1e-12)
         assert found[row, 2] == 0.0
     sparse = arrow_reliability(spaces, arrows, sp.csr_array(X), Y, [5, 6])

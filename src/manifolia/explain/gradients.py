@@ -37,7 +37,7 @@ from manifolia._core.validate import (
     row_numbers,
 )
 from manifolia.exceptions import ParameterError
-from manifolia.explain.pullback import Pullback
+from manifolia.explain.pullback import Pullback, staying
 from manifolia.operators.tangent import TangentSpaces, bases
 
 _BLOCK_NUMBERS = 1 << 22
@@ -177,7 +177,7 @@ def arrow_reliability(
     *,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how well each arrow predicts its feature at the point's neighbours."""
+    """Tell how well each arrow predicts its feature at those of the point's neighbours that the map keeps together."""
     points = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1], "features")
     if gradients.shape != (points.size, columns.size, Y.shape[1]):
@@ -190,12 +190,12 @@ def arrow_reliability(
     coordinates = np.asarray(Y, dtype=np.float64)
 
     def run(part: slice) -> FloatArray:
-        nearest, w = spaces.indices[points[part]], spaces.weights[points[part]][:, :, None]
+        nearest = spaces.indices[points[part]]
         values = _gather(narrow, nearest)
         varies = np.ptp(values, axis=1) > 0.0
+        u, y = staying(spaces.weights[points[part]], coordinates[nearest])
+        w = u[:, :, None]
         values = values - (w * values).sum(axis=1, keepdims=True)
-        y = coordinates[nearest]
-        y = y - (w * y).sum(axis=1, keepdims=True)
         predicted = np.matmul(y, gradients[part].astype(np.float64).transpose(0, 2, 1))
         together = (w * values * predicted).sum(axis=1)
         spread = (w * values**2).sum(axis=1) * (w * predicted**2).sum(axis=1)

@@ -3,9 +3,11 @@
 Two ways to tie the tangent space of a point to the map:
 
 * by **regression**, from where the point's neighbours went. With t_j the tangent coordinates of the neighbours, y_j
-  their places in the map, both about their weighted means, the pull-back B minimises Σ_j w_j ‖t_j − Bᵀ y_j‖²: a feature
+  their places in the map, both about their weighted means, the pull-back B minimises Σ_j u_j ‖t_j − Bᵀ y_j‖²: a feature
   that grows by g along the tangent directions grows by B g along the axes of the map. The gauges are the orthonormal
-  frames next to the regression of y on t, which turn the first directions into the map (the polar factor).
+  frames next to the regression of y on t, which turn the first directions into the map (the polar factor). A map takes
+  some neighbours far away, and a few of these would decide the slope; u_j is less for them: w_j / (1 + r_j²)², with the
+  distance r_j from the neighbours' mean in units of twice its median.
 * **embedded**, as in the paper (Eq. 5 to 11): the tangent bases are made consistent over the graph, embedded by
   themselves with their cosine distances, and orthonormalised. The embedding knows nothing of the layout of the points,
   its rotation and reflection are arbitrary, and arrows made from it do not point where features grow; it is there to
@@ -17,6 +19,7 @@ symbol  meaning                                                            shape
 T, t    tangent coordinates of the neighbours                              (n, k, m)
 Y, y    map                                                                (n, c)
 w       weights of the neighbours                                          (n, k)
+u       weights of the neighbours that stayed together in the map          (n, k)
 B       pull-back                                                          (n, c, d)
 F       gauges: column l is where direction l points to                    (n, c, c)
 R²      share of the tangent coordinates' variance that the map explains   (n,)
@@ -40,6 +43,9 @@ _BLOCK = 4096
 #: A direction of the map in which a neighbourhood is thinner than this share of its extent (of variance) counts as
 #: this wide: the slope along it would be noise divided by almost nothing.
 _THIN = 1e-2
+#: How often neighbours are weighted by their distance in the map from their mean, whose place depends on the weights;
+#: and, in medians, the distance at which a weight falls to a quarter.
+_ROUNDS, _REACH = 4, 2.0
 
 
 class Pullback(NamedTuple):
@@ -81,15 +87,15 @@ def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jo
         y = coordinates[spaces.indices[part]]
         y = y - (w[:, :, None] * y).sum(axis=1, keepdims=True)
         T = T - (w[:, :, None] * T).sum(axis=1, keepdims=True)  # nothing to do unless centred at the point
-        weighted = np.ascontiguousarray((w[:, :, None] * y).transpose(0, 2, 1))
-        across = np.matmul(weighted, T)  # Σ w y tᵀ, (rows, c, m)
-        found.B[part] = np.matmul(_inverse(np.matmul(weighted, y)), across[:, :, :d])
-        variance = (w[:, :, None] * T**2).sum(axis=1)
+        across, variance, _ = _moments(w, y, T)
         inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > np.finfo(np.float64).tiny)
         forward = np.zeros((w.shape[0], c, c))
         shared = min(c, T.shape[2])
         forward[:, :, :shared] = (across * inverse[:, None, :])[:, :, :shared]
         found.gauges[part] = nearest_frame(forward)
+        u, about = staying(w, y)
+        across, variance, extent = _moments(u, about, T - (u[:, :, None] * T).sum(axis=1, keepdims=True))
+        found.B[part] = np.matmul(_inverse(extent), across[:, :, :d])
         explained = (found.B[part] * across[:, :, :d]).sum(axis=(1, 2))
         whole = variance[:, :d].sum(axis=1)
         share = np.divide(explained, whole, out=np.zeros_like(whole), where=whole > 0.0)
@@ -97,6 +103,38 @@ def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jo
 
     map_blocks(run, row_blocks(n, _BLOCK), n_jobs=n_jobs)
     return found
+
+
+def staying(w: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weigh neighbours less that lie far off in the map.
+
+    Parameters
+    ----------
+    w : ndarray of shape (n, k)
+        Weights of the neighbours, which sum to 1.
+    y : ndarray of shape (n, k, c)
+        Their places.
+
+    Returns
+    -------
+    tuple of ndarray
+        The weights u, which sum to 1 too, and the places about their mean.
+    """
+    u = w
+    about = y - (u[:, :, None] * y).sum(axis=1, keepdims=True)
+    for _ in range(_ROUNDS):
+        squares = (about**2).sum(axis=2)
+        reach = _REACH**2 * np.median(squares, axis=1, keepdims=True)
+        u = w / (1.0 + np.divide(squares, reach, out=np.zeros_like(squares), where=reach > 0.0)) ** 2
+        u = u / u.sum(axis=1, keepdims=True)
+        about = y - (u[:, :, None] * y).sum(axis=1, keepdims=True)
+    return u, about
+
+
+def _moments(w: FloatArray, y: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return Σ w y tᵀ, the variances Σ w t² and Σ w y yᵀ: (rows, c, m), (rows, m) and (rows, c, c)."""
+    weighted = np.ascontiguousarray((w[:, :, None] * y).transpose(0, 2, 1))
+    return np.matmul(weighted, T), (w[:, :, None] * T**2).sum(axis=1), np.matmul(weighted, y)
 
 
 def _inverse(S: FloatArray) -> FloatArray:

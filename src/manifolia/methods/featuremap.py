@@ -162,7 +162,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         What arrows are made of: a feature with slopes g along the d tangent directions has slopes ``pullback_[i] @ g``
         along the axes of the map.
     reliability_ : ndarray of shape (n,)
-        Share, between 0 and 1, of a neighbourhood's variance in the tangent space that the map shows.
+        Share, between 0 and 1, of a neighbourhood's variance in the tangent space that the map shows, among the
+        neighbours that it keeps together.
     intrinsic_dim_ : int
         d: directions that capture the share `captured` of the variance of a neighbourhood, the median over points.
     intrinsic_dims_ : ndarray of shape (n,)
@@ -458,6 +459,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     def arrow_reliability(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
         """Tell how far each arrow can be trusted: how well it predicts its feature at the row's neighbours.
+
+        A neighbour that the map took far away from the others counts for less, as it does for the arrow itself.
 
         Parameters
         ----------
