@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 #: The reference is a promise, so it is short.
-MOST_PUBLIC_NAMES = 173
+MOST_PUBLIC_NAMES = 174
 GENERATED = {"_build", "auto_examples", "generated"}
 PAGES = [
     ROOT / "README.md",
