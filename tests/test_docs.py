@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 #: The reference is a promise, so it is short.
-MOST_PUBLIC_NAMES = 180
+MOST_PUBLIC_NAMES = 181
 GENERATED = {"_build", "_extra", "auto_examples", "auto_stories", "generated"}
 PAGES = [
     ROOT / "README.md",

@@ -51,9 +51,7 @@ export function makeHelp({ data, map }: Actions): { dialog: HTMLDialogElement; o
   });
   const open = (): void => {
     foot.textContent =
-      map.renderer.name === "cpu"
-        ? "Points are drawn on the CPU."
-        : "Points are drawn on the graphics card (WebGL2).";
+      map.renderer.name === "cpu" ? "Points are drawn on the CPU." : "Points are drawn on the graphics card (WebGL2).";
     dialog.showModal();
   };
   return { dialog, open };

@@ -225,7 +225,9 @@ def test_guide_and_forest_are_told_apart_and_asked_about_labelled_rows_alone():
     assert found.text.endswith("would guess the same comment for every labelled row.")
     mixed = learned._replace(knower="a mixture of an RBF SVM and the forest")
     text = disagreement_finding(guide, forest, mixed, "comment", list("pqrs"), labels).text
-    assert text.startswith("A mixture of an RBF SVM and the forest, and the forest by itself, disagree about the comment")
+    assert text.startswith(
+        "A mixture of an RBF SVM and the forest, and the forest by itself, disagree about the comment"
+    )
 
 
 # --- Python habits --------------------------------------------------------------------------------------------------

@@ -54,13 +54,15 @@ def sensitivity(model: Any, X: ArrayLike) -> FloatArray:
     True
     """
     rows: FloatArray = check_matrix(X)
-    if not callable(model) and not hasattr(model, "transform"):
+    if callable(model):
+        return sensitivities(model, rows)
+    if not registry.card_of(model).places:
         raise ParameterError(
             f"model is a {type(model).__name__}, which places no rows. Pass an estimator with transform, or a "
             f"function.",
             parameter="model",
         )
-    return sensitivities(model.transform if hasattr(model, "transform") else model, rows)
+    return sensitivities(model.transform, rows)
 
 
 def is_explicit(model: Any) -> bool:

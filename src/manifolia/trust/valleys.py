@@ -250,8 +250,8 @@ def _judge(
     ratio, p = max(_links(near, members, way)), single_hump(way, groups, generator)
     p_near = p  # which is not asked where a single hump fits all rows
     if p <= alpha:
-        nearer = _nearer(X, members)
-        p_near = float(np.median([hump_between(X, *nearer, groups, each) for each in spawn_seeds(seed, _WAYS)]))
+        first, second = _nearer(X, members)
+        p_near = float(np.median([hump_between(X, first, second, groups, each) for each in spawn_seeds(seed, _WAYS)]))
     least = min(_links(near, members, without_passers(near, members, way)))
     bins = np.histogram(way.along, N_BINS, (-0.5, 1.5))[0].astype(float).tolist()
     in_map, in_data = steps
@@ -283,14 +283,14 @@ def _judge(
     return told(CANNOT_TELL, why, ratio, p, bins), together
 
 
-def _nearer(X: FloatArray, members: Sequence[IntArray]) -> list[IntArray]:
+def _nearer(X: FloatArray, members: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """The half of either cluster that is nearer to the other, by the distance to its fifth nearest row there."""
     found = []
     for own, others in (members, members[::-1]):
         apart = nearest(X[others], _CORE, queries=X[own]).distances[:, -1]
         few = min(len(own), max(_NEARER, int(np.ceil(_HALF * len(own)))))
         found.append(np.sort(own[np.argsort(apart, kind="stable")[:few]]))
-    return found
+    return found[0], found[1]
 
 
 def _across(ratio: float) -> str:
