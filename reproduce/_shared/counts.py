@@ -107,9 +107,8 @@ def head(cells):
     """The first lines of a page: its cells by both settings."""
     lines = []
     for setting in SETTINGS:
-        here = [one for one in cells if one.setting == setting]
-        if here:
-            by = count(here)
+        by = count([one for one in cells if one.setting == setting])
+        if sum(by):
             lines.append(f"* {setting}: {line(by)} of {sum(by)} ({share(by)} won or tied)")
     return [*lines, "", "By the rule of the [summary](summary.md), which counts every cell once."] if lines else []
 
@@ -213,10 +212,9 @@ def _figure(value, digits):
 _RULE = [one for one in __doc__.split("\n\n", 1)[1].splitlines() if "is kept" not in one]
 _MEANING = """
 "default" is what a user gets who changes nothing. "As written" is the paper's own algorithm and settings, as far as it
-names them. Two papers' pages are of runs before a default changed, and say so: FeatureMAP's default cells are of
-`layout="edges"`, which is now asked for by name, and the forest features' Tables III and IV and noise tables are of
-kernels with roots; a full run counts today's defaults in their place. What limits a lost cell stands on the page of its
-paper: [RF-PHATE](rf-phate.md), [tuning](tuning.md),
+names them. One paper's page is of a run before a default changed, and says so: the forest features' Tables III and IV
+and noise tables are of kernels with roots; a full run counts today's defaults in their place. What limits a lost cell
+stands on the page of its paper: [RF-PHATE](rf-phate.md), [tuning](tuning.md),
 [forest features](forest-features.md), [kernel t-SNE](kernel-tsne.md), [FeatureMAP](featuremap.md). The date of a page
 is that of its run. Ranks among methods, other methods' figures and names of variables are on those pages and in no
 count.

@@ -166,12 +166,19 @@ def _ranks(found):
         "### Ranks of the default map",
         "",
         f"Among other packages' maps and PHATE. Target: first or second in {HIGH} columns on {HIGH_SETS} of "
-        f"{len(SETS)} sets. Here: **{reached} of {len(lines)}**, {'met' if reached >= HIGH_SETS else 'missed'}.",
+        f"{len(SETS)} sets. Here: **{reached} of {len(lines)}**, {_reached(reached, len(SETS) - len(lines))}.",
         "",
         "| data | other maps | " + " | ".join(COLUMNS[key] for key in KEYS) + " | first or second |",
         "|---" * (3 + len(KEYS)) + "|",
         *lines,
     ]
+
+
+def _reached(reached, open_sets):
+    """Whether the target of the ranks is met; not said while sets that were not run could decide it."""
+    if reached >= HIGH_SETS:
+        return "met"
+    return "missed" if reached + open_sets < HIGH_SETS else f"open: {open_sets} sets were not run"
 
 
 def _beside_umap(found):
@@ -272,7 +279,11 @@ def _targets(found):
             for two, exact, n in [against(found, method)]
             if n
         )
-        word, exact_word = ("met" if count >= TARGETS[1] else "missed" for count in (rounded, strict))
+        enough = of == len(PAPER) * len(KEYS)
+        word, exact_word = (
+            "met" if count >= TARGETS[1] else "missed" if enough else "open, for want of UMAP's other maps"
+            for count in (rounded, strict)
+        )
         lines += [
             f"* No lower than umap-learn's UMAP in this run: to two digits **{rounded} of {of}**, target {TARGETS[1]}: "
             f"{word}; unrounded {strict} of {of}, by which reading the target would be {exact_word}."

@@ -95,7 +95,8 @@ def test_ranks_and_what_is_behind_umap(script):
     }
     ranks = script.page._ranks(found)
     assert ranks[-1] == "| mnist | 2 | 2 | 2 | 3 | 3 | 2 | 3 of 5 |"
-    assert "Here: **1 of 1**, missed." in ranks[3]
+    assert "Here: **1 of 1**, open: 8 sets were not run." in ranks[3]
+    assert [script.page._reached(*one) for one in ((6, 0), (4, 1))] == ["met", "missed"]
     beside = script.page._beside_umap(found)
     assert beside[-1] == ("| mnist | +0.000 | +0.000 | -0.004 | **-0.100** | +0.000 | **+0.10** | 0.90 / 0.90 | 1.00 |")
     assert "Behind: mnist, Shepard; mnist, torn classes." in beside[3]

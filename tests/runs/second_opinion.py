@@ -426,10 +426,11 @@ class Opinion:
             (r"At least half of the rows have the same values as (\d+) others\.", self._same),
             (r"([\d,]+) of ([\d,]+) rows ha(?:s|ve) another (.+) than (.+) would guess \(always guessing the "
              r"most frequent would miss ([\d,]+)\)(.+)", self._surprises),
-            (r"(.+?),? and the forest(?: by itself,)? disagree about the (.+) of ([\d,]+) of ([\d,]+) (rows?|labelled rows?)"
-             r"(: | *, among them )(.+?)\."
+            (r"(.+?),? and the forest(?: by itself,)? disagree about the (.+) of ([\d,]+) of ([\d,]+) "
+             r"(rows?|labelled rows?)(: | *, among them )(.+?)\."
              r"( Colour by “guide and forest” to see all\.)?", self._disagree),
-            (r"(.+?),? and the forest(?: by itself,)? would guess the same (.+) for every (?:labelled )?row\.", self._agree),
+            (r"(.+?),? and the forest(?: by itself,)? would guess the same (.+) for every (?:labelled )?row\.",
+             self._agree),
             (r"Farthest from the (.+) that (.+) would guess(, of the target that is farthest off)?, and so worth a "
              r"look: (.+)\. Half of the rows are at most (\S+) standard deviations off\.", self._residuals),
             (r"Of (.+?), (.+?),? and the forest(?: by itself,)? say most different things about (.+)\.", self._apart),

@@ -4,8 +4,8 @@ With independent parameters, uniform over the tuned scale (logarithmic where the
 surrogate's mean splits into parts. S1 is a parameter's own share, ST its share with all its interactions, S2 what two
 have together beyond their own, and Shapley effects divide interactions evenly, so that they add up to 1.
 
-Up to eight parameters the variances of all subsets are computed by quadrature, on fewer points per parameter where there
-are more of them; beyond eight, S1 and ST come from `scipy.stats.sobol_indices`, and there are no Shapley effects.
+Up to eight parameters the variances of all subsets are computed by quadrature, on fewer points per parameter where
+there are more of them; beyond eight, S1 and ST come from `scipy.stats.sobol_indices`, and there are no Shapley effects.
 Intervals come from refitting the surrogate to resampled trials and repeats, so that they include what the surrogate
 does not know: a Monte-Carlo interval of the design alone is far too narrow.
 
