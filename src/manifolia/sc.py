@@ -21,7 +21,7 @@ The model is kept without pickle: an AnnData from someone else cannot run code h
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,10 +32,10 @@ import scipy.sparse as sp
 
 from manifolia import registry
 from manifolia._core.sparse import largest_entries
-from manifolia._core.types import Array, ArrayLike, IntArray
+from manifolia._core.types import Array, ArrayLike
 from manifolia._core.validate import check_bool, check_number, is_sparse, to_csr
 from manifolia._version import __version__
-from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
+from manifolia.exceptions import ParameterError, TableError
 from manifolia.explorer.column_weights import importances_of, takes_long
 from manifolia.methods.featuremap import FeatureMAP
 from manifolia.methods.forest_features import ForestFeatures
@@ -44,25 +44,13 @@ from manifolia.methods.phate import PHATE
 from manifolia.methods.rf_phate import RFPHATE
 from manifolia.persist import load, save
 from manifolia.runs.scores import score_map
-from manifolia.tables.naming import counted, listing, nearest, repeated, unknown_name
+from manifolia.tables import annotated
+from manifolia.tables.naming import listing, nearest
 from manifolia.trust.diagnosis import Diagnosis
 from manifolia.trust.examination import diagnose as diagnose_map
 from manifolia.trust.words import ROW_VERDICTS
 
 __all__ = ["diagnose", "featuremap", "forest_features", "guided", "ingest", "phate", "rfphate"]
-
-_BLOCK = 4096  # cells that are read of a file, or placed, at a time
-_FEW_GENES = 50  # scanpy takes the genes themselves up to this many, and principal components above
-
-
-class _Cells(NamedTuple):
-    """The rows that a map is made of."""
-
-    values: Any  # (n, d)
-    names: list[str]  # Of its columns
-    used: IntArray | None  # Numbers of the genes that take part; None where these are no genes
-    source: dict[str, str]  # "use_rep" or "layer", by which new cells are read in the same way
-    settings: dict[str, Any]  # Of the neighbours that were named
 
 
 @dataclass
@@ -160,7 +148,7 @@ def guided(
     ((150, 2), ['cell_type', 'guided_novelty', 'guided_prediction', 'guided_reason', 'guided_trust'])
     """
     asked = _Asked(GuidedMap, target, groups, key_added, copy, proximities, importance)
-    return _map_cells(adata, asked, _read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
+    return _map_cells(adata, asked, annotated.read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
 
 
 def rfphate(
@@ -221,7 +209,7 @@ def rfphate(
         If something that was named is not in `adata`.
     """
     asked = _Asked(RFPHATE, target, groups, key_added, copy, proximities, importance)
-    return _map_cells(adata, asked, _read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
+    return _map_cells(adata, asked, annotated.read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
 
 
 def featuremap(
@@ -272,7 +260,7 @@ def featuremap(
         If something that was named is not in `adata`.
     """
     asked = _Asked(FeatureMAP, None, None, key_added, copy, False, importance)
-    return _map_cells(adata, asked, _read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
+    return _map_cells(adata, asked, annotated.read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
 
 
 def phate(
@@ -320,7 +308,7 @@ def phate(
         If something that was named is not in `adata`.
     """
     asked = _Asked(PHATE, None, None, key_added, copy, False, False)
-    return _map_cells(adata, asked, _read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
+    return _map_cells(adata, asked, annotated.read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
 
 
 def forest_features(
@@ -378,7 +366,7 @@ def forest_features(
         If something that was named is not in `adata`.
     """
     asked = _Asked(ForestFeatures, target, groups, key_added, copy, False, False)
-    return _map_cells(adata, asked, _read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
+    return _map_cells(adata, asked, annotated.read_cells(adata, use_rep, layer, neighbors_key, mask_var), settings)
 
 
 def ingest(adata_new: Any, adata_ref: Any, *, key: str = "guided", copy: bool = False) -> Any:
@@ -406,14 +394,14 @@ def ingest(adata_new: Any, adata_ref: Any, *, key: str = "guided", copy: bool = 
     TableError
         If `adata_ref` has no such map, or `adata_new` lacks genes of it.
     """
-    _check_adata(adata_new, "adata_new")
-    _check_adata(adata_ref, "adata_ref")
+    annotated.check_adata(adata_new, "adata_new")
+    annotated.check_adata(adata_ref, "adata_ref")
     about, model = _kept(adata_ref, key)
     adata = _target_of(adata_new, copy=copy, name="adata_new")
-    source, columns = _same_columns(adata_new, about)
+    source, columns = annotated.same_columns(adata_new, about)
     card = registry.card_of(model)
     places, novelties, predictions = [], [], []
-    for block in _blocks(source, columns):
+    for block in annotated.blocks(source, columns):
         places.append(model.transform(block))
         if card.novelty:
             novelties.append(model.novelty(block))
@@ -484,22 +472,25 @@ def diagnose(
     TableError
         If something that was named is not in `adata`.
     """
-    _check_adata(adata)
+    annotated.check_adata(adata)
     out = _target_of(adata, copy=copy)
     own = adata.uns.get(basis)
     if isinstance(own, Mapping) and "model" in own and use_rep is None and layer is None:
         about, judged = _kept(adata, basis)
-        values = _all_blocks(*_same_columns(adata, about))
+        values = annotated.all_blocks(*annotated.same_columns(adata, about))
         target = target or about["params"].get("target")
         groups = groups or about["params"].get("groups")
         if registry.card_of(judged).makes_map is False:
             raise ParameterError(f"{basis!r} holds features of cells, and no map.", parameter="basis")
     else:
-        judged, values = _coordinates(adata, basis), _read_cells(adata, use_rep, layer, None, mask_var).values
-    y, together = _column(adata, target, "target"), _column(adata, groups, "groups")
+        judged, values = (
+            annotated.coordinates(adata, basis),
+            annotated.read_cells(adata, use_rep, layer, None, mask_var).values,
+        )
+    y, together = annotated.obs_column(adata, target, "target"), annotated.obs_column(adata, groups, "groups")
     settings = {"random_state": 0, "level": level, **settings}
     if clusters is not None:
-        settings["clusters"] = _column(adata, clusters, "clusters")
+        settings["clusters"] = annotated.obs_column(adata, clusters, "clusters")
     found = _Results({})
     _add_verdicts(found, diagnose_map(judged, values, y, groups=together, **settings), basis)
     if f"{basis}_novelty" in adata.obs and hasattr(judged, "novelty"):  # the model's own is the finer one
@@ -521,11 +512,11 @@ class _Asked(NamedTuple):
     importance: bool | None
 
 
-def _map_cells(adata: Any, asked: _Asked, cells: _Cells, settings: Mapping[str, Any]) -> Any:
+def _map_cells(adata: Any, asked: _Asked, cells: annotated.Cells, settings: Mapping[str, Any]) -> Any:
     """Make a map, and write it with all that is known of it."""
     out = _target_of(adata, copy=asked.copy)
     key, card = asked.key, registry.card_of(asked.kind)
-    y, groups = _column(adata, asked.target, "target"), _column(adata, asked.groups, "groups")
+    y, groups = annotated.obs_column(adata, asked.target, "target"), annotated.obs_column(adata, asked.groups, "groups")
     model = _estimator(asked.kind, card.label, cells.settings, settings)
     kept = _check_proximities(asked.proximities)
     X = cells.values
@@ -566,14 +557,6 @@ def _estimator(kind: type, label: str, found: Mapping[str, Any], settings: Mappi
     return kind(**{"random_state": 0, **{name: value for name, value in found.items() if name in known}, **settings})
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def _check_adata(adata: Any, name: str = "adata") -> None:
-    if not all(hasattr(adata, part) for part in ("obs", "var", "obsm", "uns", "var_names")):
-        raise ParameterTypeError(f"{name} must be an AnnData, got {type(adata).__name__}.", parameter=name)
-
-
 def _target_of(adata: Any, *, copy: bool, name: str = "adata") -> Any:
     """What is written to."""
     if not check_bool(copy, "copy"):
@@ -587,155 +570,13 @@ def _target_of(adata: Any, *, copy: bool, name: str = "adata") -> Any:
     return adata.copy()
 
 
-def _read_cells(adata: Any, use_rep: str | None, layer: str | None, neighbors_key: str | None, mask_var: Any) -> _Cells:
-    """Find the matrix that is asked for, and take the genes of it that take part."""
-    _check_adata(adata)
-    given = {"use_rep": use_rep, "layer": layer, "neighbors_key": neighbors_key}
-    both = [name for name, value in given.items() if value is not None]
-    if len(both) > 1:
-        raise ParameterError(f"{' and '.join(both)} are given. Pass one of them.", parameter=both[0])
-    settings: dict[str, Any] = {}
-    components = None
-    if neighbors_key is not None:
-        use_rep, components, settings = _of_neighbors(adata, neighbors_key)
-    if use_rep is not None and use_rep != "X":
-        values = _entry(adata.obsm, use_rep, "entry of obsm", "use_rep")
-        values = values.to_numpy() if isinstance(values, pd.DataFrame) else values
-        values = (to_csr(values) if is_sparse(values) else np.asarray(values))[:, :components]
-        names = [f"{use_rep}_{j + 1}" for j in range(values.shape[1])]
-        return _Cells(values, names, None, {"use_rep": use_rep}, settings)
-    used = _genes(adata, mask_var)
-    source = _matrix(adata, layer)
-    columns = None if len(used) == adata.n_vars else used
-    names = [str(name) for name in adata.var_names[used]]
-    return _Cells(_all_blocks(source, columns), names, used, {} if layer is None else {"layer": layer}, settings)
-
-
-def _of_neighbors(adata: Any, key: str) -> tuple[str, int | None, dict[str, Any]]:
-    """Read where scanpy's neighbours were found, by its own rule, and how."""
-    about = _entry(adata.uns, key, "entry of uns", "neighbors_key")
-    params = about.get("params") if isinstance(about, Mapping) else None
-    if not isinstance(params, Mapping):
-        raise TableError(
-            f"uns[{key!r}] was not written by sc.pp.neighbors: it has no params.", parameter="neighbors_key"
-        )
-    n_pcs = params.get("n_pcs")
-    use_rep = params.get("use_rep")
-    if use_rep is None:
-        genes = n_pcs == 0 or adata.n_vars <= _FEW_GENES or "X_pca" not in adata.obsm
-        use_rep = "X" if genes else "X_pca"
-    components = int(n_pcs) if n_pcs and use_rep != "X" else None
-    settings = {name: params[name] for name in ("n_neighbors", "metric") if name in params}
-    return str(use_rep), components, settings
-
-
-def _entry(entries: Any, name: str, what: str, parameter: str) -> Any:
-    if name not in entries:
-        raise unknown_name(name, list(entries), what, parameter=parameter)
-    return entries[name]
-
-
-def _matrix(adata: Any, layer: str | None) -> Any:
-    """Find the genes: an array, a sparse matrix, or what stands for one in a file."""
-    if layer is None and adata.X is None:
-        there = f"layers {listing(adata.layers)}, obsm {listing(adata.obsm)}"
-        raise TableError(f"the AnnData has no matrix X. Pass layer or use_rep; there are {there}.", parameter="layer")
-    found = adata.X if layer is None else _entry(adata.layers, layer, "layer", "layer")
-    return to_csr(found) if sp.issparse(found) else found  # by cells, of which blocks are taken
-
-
-def _genes(adata: Any, mask: Any) -> IntArray:
-    """Number the genes that take part."""
-    if mask is None or (isinstance(mask, str) and mask == "auto" and "highly_variable" not in adata.var):
-        return np.arange(adata.n_vars)
-    if isinstance(mask, str):
-        name = "highly_variable" if mask == "auto" else mask
-        mask = _entry(adata.var, name, "column of var", "mask_var")
-    marked = np.asarray(mask)
-    if marked.shape != (adata.n_vars,) or marked.dtype.kind != "b":
-        raise ParameterError(
-            f"mask_var must say yes or no for each of the {adata.n_vars:,} genes, got shape {marked.shape} of "
-            f"{marked.dtype}. Pass the name of such a column of var, an array of bool, or None for all genes.",
-            parameter="mask_var",
-        )
-    if not marked.any():
-        raise ParameterError("mask_var marks no gene. Pass None to take all genes.", parameter="mask_var")
-    return np.flatnonzero(marked)
-
-
-def _column(adata: Any, name: str | None, parameter: str) -> Array | None:
-    """Take a column of obs; categories as what they stand for, None for missing labels."""
-    if name is None:
-        return None
-    if not isinstance(name, str):
-        raise ParameterTypeError(
-            f"{parameter} must be the name of a column of obs, got {type(name).__name__}.", parameter=parameter
-        )
-    column = _entry(adata.obs, name, "column of obs", parameter)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype if column.notna().all() else object)
-    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-        return np.asarray(column)
-    return np.array([None if gap else str(value) for value, gap in zip(column, column.isna(), strict=True)], object)
-
-
-def _blocks(source: Any, columns: IntArray | None) -> Iterator[Any]:
-    """Read a matrix, in memory or in a file, some cells at a time."""
-    for start in range(0, source.shape[0], _BLOCK):
-        block = source[start : start + _BLOCK]
-        block = to_csr(block) if is_sparse(block) else np.asarray(block)
-        yield block if columns is None else block[:, columns]
-
-
-def _all_blocks(source: Any, columns: IntArray | None) -> Any:
-    """Read the cells: of a file never more than a block of those genes that take no part."""
-    blocks = list(_blocks(source, columns))
-    if not blocks:
-        raise TableError("the AnnData has no cells.")
-    return to_csr(sp.vstack(blocks, format="csr")) if is_sparse(blocks[0]) else np.concatenate(blocks)
-
-
-def _same_columns(adata: Any, about: Mapping[str, Any]) -> tuple[Any, IntArray | None]:
-    """Find in other cells what a map was made of."""
-    params, names = about["params"], [str(name) for name in about["variables"]]
-    if "use_rep" in params:
-        source = _entry(adata.obsm, params["use_rep"], "entry of obsm", "adata_new")
-        source = source.to_numpy() if isinstance(source, pd.DataFrame) else source
-        if source.shape[1] < len(names):
-            raise TableError(
-                f"obsm[{params['use_rep']!r}] has {source.shape[1]} columns, and the map was made of {len(names)}. "
-                f"Compute it in the same way as for the reference."
-            )
-        return source, np.arange(len(names))
-    genes = [str(name) for name in adata.var_names]
-    twice = set(repeated(genes)) & set(names)
-    if twice:
-        raise TableError(f"{listing(sorted(twice))} occurs more than once. Call var_names_make_unique() first.")
-    places = {name: j for j, name in enumerate(genes)}
-    missing = [name for name in names if name not in places]
-    if missing:
-        raise TableError(
-            f"{len(missing):,} of the {counted(len(names), 'gene')} of the map are not there: {listing(missing)}. Pass "
-            f"cells with the same genes."
-        )
-    return _matrix(adata, params.get("layer")), np.array([places[name] for name in names])
-
-
-def _coordinates(adata: Any, basis: str) -> Array:
-    """Find a map in obsm, as scanpy does."""
-    name = basis if basis in adata.obsm else f"X_{basis}"
-    if name not in adata.obsm:
-        raise unknown_name(basis, [one.removeprefix("X_") for one in adata.obsm], "map", parameter="basis")
-    return np.asarray(adata.obsm[name], dtype=np.float64)
-
-
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
 def _scores(X: Any, Y: Array, y: Array | None, model: Any, card: registry.Card) -> dict[str, float]:
     """Compare the map with what it was made of; own figures of the model beside."""
     metric = card.metric if card.metric in ("cosine", "manhattan") else "euclidean"
-    classes = getattr(model, "task_", "") == "classification"
+    classes = card.task == "classification"
     about = y if y is not None and card.task in ("classification", "regression") else None
     scores = score_map(X, Y, about, metric=metric, classes=classes)
     found = {score.metric: score.value for score in scores if score.value is not None}
@@ -765,7 +606,7 @@ def _for_uns(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.set_axis(frame.index.astype(str), axis=0)
 
 
-def _add_importance(found: _Results, model: Any, cells: _Cells, n_vars: int, key: str) -> None:
+def _add_importance(found: _Results, model: Any, cells: annotated.Cells, n_vars: int, key: str) -> None:
     """Write how much genes matter; of components, which are no genes, into uns."""
     numbers = [str(j) for j in range(len(cells.names))]  # names may occur more than once
     measured = importances_of(model, cells.values, numbers)

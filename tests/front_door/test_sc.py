@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import manifolia as mf
 from manifolia.exceptions import ParameterError, ParameterTypeError, TableError
+from manifolia.tables import annotated
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:anndata", "ignore::manifolia.exceptions.HonestyWarning")
@@ -200,15 +201,15 @@ def test_backed_files_give_the_same_and_are_read_in_blocks(cells, tmp_path, monk
     mf.sc.guided(cells, **FEW)
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     heights = []
-    real = mf.sc._blocks
+    real = annotated.blocks
 
     def watched(source, columns):
         for block in real(source, columns):
             heights.append(block.shape)
             yield block
 
-    monkeypatch.setattr(mf.sc, "_blocks", watched)
-    monkeypatch.setattr(mf.sc, "_BLOCK", 50)
+    monkeypatch.setattr(annotated, "blocks", watched)
+    monkeypatch.setattr(annotated, "_BLOCK", 50)
     mf.sc.guided(backed, **FEW)
     assert heights == [(50, 8), (50, 8), (20, 8)]
     assert np.array_equal(backed.obsm["X_guided"], cells.obsm["X_guided"])
