@@ -235,7 +235,8 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )  # fmt: skip
             reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
             landmarks = layout.Y.astype(np.float64)
-            before = placed = landmarks[groups.labels]
+            before: FloatArray = landmarks[groups.labels]
+            placed = before
             if m is not None:
                 P = markov(kernel)
                 for _ in range(_PLACEMENT_STEPS):
