@@ -475,7 +475,7 @@ def silhouette(
     pointwise : bool, default=False
         Return one value per point; exact only.
     sample : int, default=None
-        Average over so many points drawn at random, each compared with all points; None takes all.
+        Average over this number of points drawn at random, each compared with all points; None takes all.
     random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
