@@ -105,7 +105,7 @@ def test_a_zip_is_called_by_its_name(tmp_path):
 def test_a_wrong_sheet_is_named(tmp_path):
     pytest.importorskip("python_calamine")
     pytest.importorskip("openpyxl")
-    says = ("runs.xlsx has 2 rows; a map needs at least 5. runs.xlsx: the sheet 'Readme' was read; there are also "
+    says = ("runs.xlsx has 2 rows; a map needs at least 5. runs.xlsx: the sheet 'Readme' was read; the file also has "
             "'Runs'. Pass --sheet NAME for another one.")  # fmt: skip
     run_case(Case("sheet", as_book, "-t about", says, 1, "runs.xlsx"), tmp_path)
     assert mf.map(tmp_path / "runs.xlsx", "grade", sheet="Runs", **QUICK).report["data"]["rows"] == N

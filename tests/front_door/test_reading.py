@@ -114,7 +114,7 @@ def book(tmp_path):
 def test_a_sheet_is_chosen_by_name_or_number(book):
     first = read(book)
     assert first.column("price").tolist() == [1234.5, 12.25]
-    told = "the sheet 'Prices' was read; there are also 'Sizes' and 'Nothing'. Pass sheet=NAME for another one."
+    told = "the sheet 'Prices' was read; the file also has 'Sizes' and 'Nothing'. Pass sheet=NAME for another one."
     assert first.notes[0] == f"book.xlsx: {told}"
     assert first.notes[1] == "book.xlsx: the first line was taken for a title, and left out."
     for sheet in ("Sizes", 2, "2"):

@@ -137,3 +137,26 @@ def test_a_target_of_money_is_told_in_plain_numbers():
     made = mf.map(sales(), "Umsatz", n_trees=10, parts=None, importance=False)
     assert not any("e+0" in finding.text for finding in made.findings)
     assert decode(made.payload).written["Umsatz"] == sales()["Umsatz"].tolist()
+
+
+def test_guesses_of_amounts_are_compared_with_amounts(tmp_path):
+    """New rows have the target as the table of the fit had it: 1.250,00 € is a number then."""
+    sales().to_csv(tmp_path / "old.csv", sep=";", index=False)
+    sales().head(12).to_csv(tmp_path / "new.csv", sep=";", index=False)
+    run("map", tmp_path / "old.csv", "-t", "Umsatz", "-o", tmp_path / "run", *QUICK)
+    done = run("transform", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "placed.csv")
+    assert done.returncode == 0, done.stderr
+    assert "of the variance of Umsatz in the 12 rows of the file that have it" in " ".join(done.stdout.split())
+    assert "no numbers" not in done.stdout
+
+
+def test_an_empty_cell_holds_no_plain_number():
+    frame = pd.DataFrame({"days": [f"{i % 7} Tage" for i in range(N)], "x": np.arange(N) % 5})
+    preparer = TablePreparer().fit(frame)
+    empty = pd.DataFrame({"days": [None, np.nan], "x": [1, 2]})
+    with pytest.warns(Warning, match="are filled") as told:
+        preparer.transform(empty)
+    assert not any("plain numbers" in str(one.message) for one in told)
+    with pytest.warns(Warning) as told:
+        preparer.transform(pd.DataFrame({"days": [3.0, np.nan], "x": [1, 2]}))
+    assert any("hold plain numbers: 'days'" in str(one.message) for one in told)

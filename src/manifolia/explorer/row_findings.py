@@ -52,7 +52,7 @@ def extremes_finding(y: Array, target: str, row_names: Sequence[str]) -> list[Fi
         return []
     named = ", ".join(f"{row_names[i]} ({number(numbers[i])})" for i in order[: min(n, TOP)])
     more = "" if n <= TOP else f" and {n - TOP} more"
-    verb = "row holds" if n == 1 else "rows hold"
+    verb = "rows holds" if n == 1 else "rows hold"
     ways = "the logarithm or the rank" if np.nanmin(numbers) > 0.0 else "the rank"
     return [
         Finding(

@@ -21,6 +21,7 @@ from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.place import new_rows, place_rows, placed_frame
 from manifolia.runs.report import group_column
 from manifolia.runs.request import key_names
+from manifolia.runs.target import numbers_of
 from manifolia.tables import Table, read
 from manifolia.tables.columns import as_keys
 from manifolia.tables.naming import listing
@@ -114,6 +115,7 @@ def place_new(context: Context, table: Table, report: dict[str, Any], coordinate
         if hasattr(forest, "classes_"):
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
         else:
+            y = numbers_of(table.column(known[0]), known[0]).to_numpy()
             accuracy, compared = _compare_numbers(y, predicted, targets[0], said_by)
     name = (report["groups"] or {"column": ""})["column"]
     if name in table.names and group_column(name) in coordinates:

@@ -132,6 +132,14 @@ def _as_target(column: pd.Series, name: str, task: str) -> tuple[pd.Series, str]
     return pd.Series(plan.values, name=column.name), f"The target {name!r} is read as numbers ({plan.note})."
 
 
+def numbers_of(column: pd.Series, name: str) -> pd.Series:
+    """Read a target of new rows as numbers, as that of the fit is read; what cannot be read stays."""
+    try:
+        return _as_target(column, name, "regression")[0]
+    except TableError:
+        return column
+
+
 def _refuse_names(column: pd.Series, name: str) -> None:
     """Refuse what names the rows: texts that differ in all of them, or their numbers."""
     present = column.dropna()

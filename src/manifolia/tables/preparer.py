@@ -374,17 +374,6 @@ class TablePreparer(TransformerMixin, Estimator):
         )
         direct = self._has_role("numeric") & (places >= 0)
         direct[direct] = source.numeric()[places[direct]]
-        bare = {name: self.written_.get(name, "") for name, plain in zip(self.used_, direct, strict=True) if plain}
-        percent = [name for name, writing in bare.items() if writing == "%"]
-        if percent:
-            warn(
-                f"Columns that held percentages at fit hold plain numbers: {listing(percent)}; each is taken as the "
-                f"number before the sign, 61.3 for 61.3%."
-            )
-        units = {name: unit_of(writing) for name, writing in bare.items() if unit_of(writing)}
-        if units:
-            told = listing([Remark(name, unit) for name, unit in units.items()])
-            warn(f"Columns that held units at fit hold plain numbers: {told}; each is taken to be in that unit.")
         if direct.all():
             encoded = source.block(places, dtype)
         else:
@@ -400,7 +389,25 @@ class TablePreparer(TransformerMixin, Estimator):
                     texts, present = to_texts(source.column(place))
                     encoded[present, block] = to_features(texts, self.texts_[name])
         check_finite(encoded[:, :n_used], self.used_)
+        self._warn_of_plain_numbers(direct, encoded)
         return encoded
+
+    def _warn_of_plain_numbers(self, plain: BoolArray, encoded: FloatArray) -> None:
+        """Say which unit numbers are taken to be in, of columns that were written with one at fit."""
+        written = {self.used_[j]: self.written_.get(self.used_[j], "") for j in np.flatnonzero(plain)}
+        bare = {
+            name: how for name, how in written.items() if how and np.isfinite(encoded[:, self.used_.index(name)]).any()
+        }
+        percent = [name for name, writing in bare.items() if writing == "%"]
+        if percent:
+            warn(
+                f"Columns that held percentages at fit hold plain numbers: {listing(percent)}; each is taken as the "
+                f"number before the sign, 61.3 for 61.3%."
+            )
+        units = {name: unit_of(writing) for name, writing in bare.items() if unit_of(writing)}
+        if units:
+            told = listing([Remark(name, unit) for name, unit in units.items()])
+            warn(f"Columns that held units at fit hold plain numbers: {told}; each is taken to be in that unit.")
 
     def _n_text_features(self) -> int:
         return sum(len(learned.labels) for learned in self.texts_.values())

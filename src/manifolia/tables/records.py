@@ -49,7 +49,7 @@ def read_sheet(file: TableFile, sheet: str | int | None) -> tuple[TableFile, lis
     notes: list[str] = []
     if sheet is None and len(names) > 1:
         others = listing([other for other in names if other != name])
-        told = f"{file.name}: the sheet {name!r} was read; there are also {others}. Pass "
+        told = f"{file.name}: the sheet {name!r} was read; the file also has {others}. Pass "
         notes.append(Message(told, Argument("sheet", Word("NAME")), " for another one."))
     skipped = 0
     while len(rows) > 2 and _n_filled(rows[0]) <= 1 < _n_filled(rows[1]) + _n_filled(rows[2]) - 1:
