@@ -63,7 +63,7 @@ def check_note(opinion, note):
                 f"{features[name].nunique():,} different texts in {features[name].notna().sum():,} rows"),
         "Categories, one column of 0 and 1 for each level: ":
             lambda name, told: told == f"{features[name].nunique()} levels" and opinion.kinds[name] == "category",
-        "Less frequent levels share the column 'other': ":
+        "The other levels share the column 'other': ":
             lambda name, told: told == f"{features[name].nunique() - 29} of {features[name].nunique()} levels",
         "Dates, as days since the earliest: ": lambda name, told: told == f"since {features[name].min().date()}",
         "Taken as numbers: ":

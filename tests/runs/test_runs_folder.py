@@ -182,10 +182,17 @@ def test_too_few_rows():
         make_run(read(passengers(4)), Request(target=("Survived",)))
 
 
+def fresh_known(run):
+    return place_new(run.context, read(passengers(2, seed=7)), run.report, run.coordinates).n_known
+
+
 def test_rows_of_the_fit_are_recognised_and_absent_columns_that_matter_are_told(run):
     assert place_new(run.context, read(passengers(150)), run.report, run.coordinates).n_known == 150
     fresh = place_new(run.context, read(passengers(40, seed=7)), run.report, run.coordinates)
     assert fresh.n_known < 10
+    mixed = pd.concat([passengers(3), passengers(2, seed=7)], ignore_index=True)
+    mixed.loc[:2, "Survived"] = None  # what nobody compares needs no caveat
+    assert place_new(run.context, read(mixed), run.report, run.coordinates).n_known == fresh_known(run)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         place_new(run.context, read(passengers(10, seed=7).drop(columns="Sex")), run.report, run.coordinates)

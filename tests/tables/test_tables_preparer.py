@@ -140,7 +140,7 @@ def test_rare_levels_share_a_column():
     assert preparer.pooled_ == {"c": ["d", "e", "f", "other"]}
     assert preparer.get_feature_names_out().tolist() == ["c=a", "c=b", "c=c", "c=other"]
     assert preparer.transform(frame).sum(axis=0).tolist() == [9, 7, 5, 7]
-    assert "Less frequent levels share the column 'other': 'c' (4 of 7 levels)." in preparer.notes_
+    assert "The other levels share the column 'other': 'c' (4 of 7 levels)." in preparer.notes_
     shuffled = frame.sample(frac=1, random_state=0)
     assert TablePreparer(max_levels=4).fit(shuffled).levels_ == preparer.levels_
     assert not TablePreparer(max_levels=7).fit(frame).pooled_

@@ -41,7 +41,9 @@ class Placed(NamedTuple):
     new: NewRows  # For the page
     accuracy: float | None  # Share of predictions that are right, or R², where the file has the target
     compared: str  # What this says, in a sentence
-    n_known: int  # Rows that fall, in every tree, where a row of the fit fell: the forest cannot tell the two apart
+    # Of the compared rows, or of all if none is: those that fall, in every tree, where a row of the fit fell, so that
+    # the forest cannot tell the two apart
+    n_known: int
     n_unseen: int  # Rows with a level, in some column of categories, that the fit did not see
     # Novelty above which a row is unlike those of the map, and the share of rows like those that are below it
     novel_from: float | None
@@ -108,25 +110,31 @@ def place_new(context: Context, table: Table, report: dict[str, Any], coordinate
     frame = placed_frame(arrivals, named, targets)
     known = [name for name in targets if name in table.names]
     predicted = arrivals.predicted if targets else None
-    accuracy, compared = None, ""
+    accuracy, compared, asked = None, "", np.zeros(table.n_rows, dtype=bool)  # asked: the rows that are compared
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
         forest, said_by = context.method.forest_, _predictions_of(context.card.knower)
         y = table.column(known[0]).to_numpy()
         if hasattr(forest, "classes_"):
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
+            asked = ~pd.isna(y) & np.isin(as_keys(y), as_keys(forest.classes_))
         else:
             y = numbers_of(table.column(known[0]), known[0]).to_numpy()
             accuracy, compared = _compare_numbers(y, predicted, targets[0], said_by)
+            asked = ~pd.isna(y)
     name = (report["groups"] or {"column": ""})["column"]
     if name in table.names and group_column(name) in coordinates:
         own = table.column(name)
         if group_column(name) not in frame:
             frame[group_column(name)] = own.to_numpy()
-        seen = int(np.isin(as_keys(own.to_numpy()), as_keys(coordinates[group_column(name)].to_numpy())).sum())
+        old = as_keys(coordinates[group_column(name)].to_numpy())
+        seen = int((asked & np.isin(as_keys(own.to_numpy()), old)).sum())
         if seen and compared:
             rows = "1 of the rows is of a" if seen == 1 else f"{seen:,} of the rows are of a"
             compared += f" But {rows} {name} that the map was made with: no test of what it says of others."
-    n_known = int(context.method._fitted_forest.n_known(arrivals.X)) if context.card.forest else 0
+    n_known = 0
+    if context.card.forest:
+        compared_rows = arrivals.X[np.flatnonzero(asked)] if asked.any() else arrivals.X
+        n_known = int(context.method._fitted_forest.n_known(compared_rows))
     new = new_rows(context, arrivals)
     novel_from = float(context.method.novelty_threshold_) if context.card.novelty else None
     n_unseen = int(np.any([*unseen.values()], axis=0).sum()) if unseen else 0

@@ -394,10 +394,11 @@ class TablePreparer(TransformerMixin, Estimator):
 
     def _warn_of_plain_numbers(self, plain: BoolArray, encoded: FloatArray) -> None:
         """Say which unit numbers are taken to be in, of columns that were written with one at fit."""
-        written = {self.used_[j]: self.written_.get(self.used_[j], "") for j in np.flatnonzero(plain)}
-        bare = {
-            name: how for name, how in written.items() if how and np.isfinite(encoded[:, self.used_.index(name)]).any()
-        }
+        bare = {}
+        for j in np.flatnonzero(plain):
+            writing = self.written_.get(self.used_[j], "")
+            if writing and np.isfinite(encoded[:, j]).any():
+                bare[self.used_[j]] = writing
         percent = [name for name, writing in bare.items() if writing == "%"]
         if percent:
             warn(

@@ -305,7 +305,7 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
     )
     tell(
         lambda i: columns.roles[i] == "categorical" and bool(columns.plans[i].pooled),
-        "Less frequent levels share the column 'other'",
+        "The other levels share the column 'other'",
         lambda i: f"{len(columns.plans[i].pooled):,} of {n_levels[i]:,} levels",
     )
     twice = {i: _spelt_twice([*plan.levels, *plan.pooled]) for i, plan in columns.plans.items()}
