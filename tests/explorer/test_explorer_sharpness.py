@@ -68,7 +68,7 @@ def test_the_share_that_is_said_is_the_maps_own_also_where_a_guess_is_better(blu
     model.oob_score_ = model.guide_score_ = 0.7  # as a model that weighs rare classes more may have
     model.over_separation_ = shown - 0.75
     texts = [finding["text"] for finding in payload_of_model(model, X, few, parts=None).meta["findings"]]
-    said = f"right about the target of {shown:.0%} of the rows (always guessing the most frequent: 75%)"
+    said = f"give the right target for {shown:.0%} of the rows (always guessing the most frequent: 75%)"
     assert any(said in one for one in texts)
 
 

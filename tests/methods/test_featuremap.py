@@ -329,7 +329,7 @@ def test_all_rows_equal():
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
 def test_fewer_rows_than_neighbours(n, rng):
     X = rng.normal(size=(n, 4))
-    with pytest.warns(ManifoliaWarning, match=f"there are {n} rows: every row has {n - 1} neighbours"):
+    with pytest.warns(ManifoliaWarning, match=f"there are {n} rows: every row has {n - 1} neighbour"):
         model = small().fit(X)
     assert np.isfinite(model.embedding_).all()
     assert model.feature_gradients().shape == (n, 4, 2)

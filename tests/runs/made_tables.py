@@ -207,7 +207,7 @@ def odd_columns(rng):
     frame["day"] = pd.Timestamp("2021-03-04") + pd.to_timedelta(rng.integers(0, 500, n), unit="D")
     frame["price"] = [f"${value:,.2f}" for value in rng.uniform(900, 5000, n)]
     dose = rng.integers(1, 60, n).astype(str).astype(object)
-    dose[rng.random(n) < 0.12] = "not taken"
+    dose[rng.random(n) < 0.6] = "not taken"  # too often for a word that means missing
     frame["dose"] = dose
     frame["ship"] = "Titanic"
     frame["empty"] = np.nan

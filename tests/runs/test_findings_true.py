@@ -103,6 +103,11 @@ def check_note(opinion, note):
         np.testing.assert_allclose(rows[:, numeric].mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(rows[:, numeric].std(axis=0), 1, rtol=1e-9)
         return
+    coloured = re.fullmatch(r"(.+) takes no target: (.+) colours the map, and does not guide it\.", note)
+    if coloured:
+        assert not hasattr(opinion.method, "forest_")
+        assert coloured[2] == made.target[0]
+        return
     unlabelled = re.fullmatch(
         r"In (\d+) of (\d+) rows .+ has no value: (?:it is|they are) placed, and nothing is learned from (?:it|them)\.",
         note,
@@ -114,7 +119,7 @@ def check_note(opinion, note):
     chosen = re.fullmatch(
         r"(?:The forest guides the map|The map is guided by (.+?))\. (Brier score|Squared error, of the variance,) on "
         r"rows that were left out: (.+?)\.(?: The lead of (.+) is within one standard error, or below 0\.001, which "
-        r"is a tie\.)?", note,
+        r"is a tie\.)?(?: In the mixture: (.+?)\.)?(?: Not tried: .+\.)?", note,
     )  # fmt: skip
     if chosen:
         opinion.check_choice(*chosen.groups())

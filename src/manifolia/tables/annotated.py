@@ -29,6 +29,7 @@ class Cells(NamedTuple):
 
 
 def check_adata(adata: Any, name: str = "adata") -> None:
+    """Refuse what is not an AnnData."""
     if not all(hasattr(adata, part) for part in ("obs", "var", "obsm", "uns", "var_names")):
         raise ParameterTypeError(f"{name} must be an AnnData, got {type(adata).__name__}.", parameter=name)
 
