@@ -151,7 +151,7 @@ def test_guesses_of_amounts_are_compared_with_amounts(tmp_path):
 
 
 def test_an_empty_cell_holds_no_plain_number():
-    frame = pd.DataFrame({"days": [f"{i % 7} Tage" for i in range(N)], "x": np.arange(N) % 5})
+    frame = pd.DataFrame({"days": [f"{i % 7} kg" for i in range(N)], "x": np.arange(N) % 5})
     preparer = TablePreparer().fit(frame)
     empty = pd.DataFrame({"days": [None, np.nan], "x": [1, 2]})
     with pytest.warns(Warning, match="are filled") as told:

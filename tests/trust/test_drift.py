@@ -156,7 +156,7 @@ def test_a_part_of_the_map_with_too_many_rows_is_told(fitted, rng):
     X_new, y_new = _table(rng, 600)
     found = mf.drift(model, X_new[y_new == "up"])
     assert found.alarm
-    assert any("Most rows too many lie around" in one.text for one in found.findings)
+    assert any("The largest surplus of rows is around" in one.text for one in found.findings)
     inside = found.rows["region"] == found.region["number"]
     assert inside.sum() == found.region["n_now"] > found.region["expected"]
 
@@ -208,3 +208,14 @@ def test_few_rows_and_wrong_input_are_sentences(fitted, rng, tmp_path):
     with pytest.raises(ParameterError, match="y must be given"):
         mf.drift(back, X[:50], y[:50], X=X)
     assert not mf.drift(back, X[::6], y[::6], X=X, y=y).alarm
+
+
+def test_of_a_level_the_share_is_told_not_a_mean():
+    """A column of 0 and 1, as a category is prepared: 20% of the map's rows, 80% of the batch."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=400), np.arange(400) % 5 == 0]).astype(float)
+    X_new = np.column_stack([rng.normal(size=200), np.arange(200) % 5 != 0]).astype(float)
+    model = mf.PHATE(random_state=0).fit(X)
+    found = mf.drift(model, X_new, X=X)
+    (reason,) = found.columns.loc[found.columns["column"] == "column 1", "reason"]
+    assert reason == "One of its values is in 80.0% of the filled cells, and in 20.0% of those of the map."

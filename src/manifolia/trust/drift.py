@@ -397,8 +397,8 @@ def _findings(
         where = ", ".join(f"{c:.3g}" for c in region["middle"])
         inside = np.flatnonzero(table["region"] == region["number"])
         found.append(Finding(
-            f"Most rows too many lie around ({where}) on the map: {region['n_now']:,}, where {region['expected']:.0f} "
-            f"were to be expected.",
+            f"The largest surplus of rows is around ({where}) on the map: {region['n_now']:,}, where "
+            f"{max(region['expected'], 1.0):.0f} would be expected.",
             rows=tuple(int(i) for i in inside[:_NAMED]),
         ))  # fmt: skip
     return found[:_MOST_FINDINGS]

@@ -93,7 +93,14 @@ def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
             "column": name, "p_value": p, "shift": shift, "missing_before": float(gaps[0].mean()),
             "missing_now": float(gaps[1].mean()), "unknown": 0, "importance": float(batch.importance[j]),
         }  # fmt: skip
-        line["reason"] = _reason(line, gaps_tell=p_gaps is not None and (p_values is None or p_gaps < p_values))
+        present = old[~gaps[0]], new[~gaps[1]]
+        shares = None
+        if all(
+            len(side) and np.isin(side, (0.0, 1.0)).all() for side in present
+        ):  # a level, which has no mean to speak of
+            shares = float(present[0].mean()), float(present[1].mean())
+        gaps_tell = p_gaps is not None and (p_values is None or p_gaps < p_values)
+        line["reason"] = _reason(line, shares, gaps_tell=gaps_tell)
         if name not in lines or p < lines[name]["p_value"]:
             line["importance"] += lines[name]["importance"] if name in lines else 0.0
             lines[name] = line
@@ -130,9 +137,13 @@ _COLUMN_COLUMNS = [
 _CLASS_COLUMNS = ["label", "known", "share_before", "share_now", "n_now"]
 
 
-def _reason(line: dict[str, Any], *, gaps_tell: bool) -> str:
+def _reason(line: dict[str, Any], shares: tuple[float, float] | None, *, gaps_tell: bool) -> str:
     if gaps_tell:
         return f"{line['missing_now']:.1%} of its cells are missing, {line['missing_before']:.1%} in the map."
+    if shares is not None:
+        return (
+            f"One of its values is in {shares[1]:.1%} of the filled cells, and in {shares[0]:.1%} of those of the map."
+        )
     shift = line["shift"]
     if math.isfinite(shift) and abs(shift) >= 0.1:
         return f"Its mean is {abs(shift):.2f} standard deviations {'higher' if shift > 0 else 'lower'}."
