@@ -218,4 +218,4 @@ def test_of_a_level_the_share_is_told_not_a_mean():
     model = mf.PHATE(random_state=0).fit(X)
     found = mf.drift(model, X_new, X=X)
     (reason,) = found.columns.loc[found.columns["column"] == "column 1", "reason"]
-    assert reason == "One of its values is in 80.0% of the filled cells, and in 20.0% of those of the map."
+    assert reason == "One of its values is in 80.0% of the filled cells, in the map in 20.0%."

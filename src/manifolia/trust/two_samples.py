@@ -141,9 +141,7 @@ def _reason(line: dict[str, Any], shares: tuple[float, float] | None, *, gaps_te
     if gaps_tell:
         return f"{line['missing_now']:.1%} of its cells are missing, {line['missing_before']:.1%} in the map."
     if shares is not None:
-        return (
-            f"One of its values is in {shares[1]:.1%} of the filled cells, and in {shares[0]:.1%} of those of the map."
-        )
+        return f"One of its values is in {shares[1]:.1%} of the filled cells, in the map in {shares[0]:.1%}."
     shift = line["shift"]
     if math.isfinite(shift) and abs(shift) >= 0.1:
         return f"Its mean is {abs(shift):.2f} standard deviations {'higher' if shift > 0 else 'lower'}."
