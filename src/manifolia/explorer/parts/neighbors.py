@@ -51,7 +51,10 @@ def make(context: Context) -> Part | None:
     note = f"The {k} nearest rows by {space}, and the {k} nearest in the map."
     if groups is not None:
         one, several = group_words(context.group_name)
-        note += f" Both are rows of other {several}: those of one {one} lie together in any map."
+        note += (
+            f" For rows of the map, both are rows of other {several}: those of one {one} lie together in any map. A new "
+            f"row may stand beside its own {one}."
+        )
     if by_forest:
         note += " The map also brings together rows that have many rows near them in common, so it keeps few of these."
     return _part({"k": k, "metric": space, "note": note}, data, around)
