@@ -57,7 +57,7 @@ def test_the_column_is_no_feature_and_is_shown(mapped, frame):
     page = (folder / "run" / "map.html").read_text(encoding="utf-8")
     assert "Trees draw and leave out whole patients" in page
     assert "Trees draw and leave out whole patients" in page
-    assert "Both are rows of other patients" in page
+    assert "both are rows of other patients" in page
     coordinates = pd.read_csv(folder / "run" / "coordinates.csv")
     assert coordinates["patient (groups)"].tolist() == frame["patient"].tolist()
     model = mf.load(folder / "run" / "model.mfa")[-1]
