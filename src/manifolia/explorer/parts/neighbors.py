@@ -52,8 +52,8 @@ def make(context: Context) -> Part | None:
     if groups is not None:
         one, several = group_words(context.group_name)
         note += (
-            f" For rows of the map, both are rows of other {several}: those of one {one} lie together in any map. A new "
-            f"row may stand beside its own {one}."
+            f" For rows of the map, both are rows of other {several}: those of one {one} lie together in any map. A "
+            f"new row may stand beside its own {one}."
         )
     if by_forest:
         note += " The map also brings together rows that have many rows near them in common, so it keeps few of these."
