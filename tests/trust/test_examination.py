@@ -140,6 +140,18 @@ def test_a_column_of_numbers_that_tells_a_number_is_named(rng):
     assert telling_columns(names.items(), (y > 0).astype(int), classes=True) == []
 
 
+def test_one_class_and_rows_that_repeat_one_another_give_nothing_away(rng):
+    from manifolia.trust.leaks import telling_columns
+
+    X = rng.normal(size=(30, 3))
+    y = rng.permutation(np.arange(30) % 2)
+    four_times = {f"x{j}": np.repeat(values, 4) for j, values in enumerate(X.T)}
+    assert telling_columns(four_times.items(), np.repeat(y, 4), classes=True) == []
+    many = {"x": rng.normal(size=200)}
+    assert telling_columns(many.items(), np.zeros(200), classes=True) == []
+    assert telling_columns(many.items(), np.zeros(200), classes=False) == []
+
+
 def test_pipelines_and_missing_values(wine):
     X, y = wine
     gaps = X.copy()

@@ -37,6 +37,8 @@ def telling_columns(columns: Iterable[tuple[str, Array]], y: Array, *, classes: 
     if known.sum() < _FEWEST:
         return []
     target = np.unique(y[known].astype(str), return_inverse=True)[1].ravel() if classes else y[known].astype(np.float64)
+    if len(np.unique(target)) < 2:  # nothing to tell
+        return []
     least = 1.0 - _MOST_WRONG
     if classes:
         least = max(least, 1.0 - _OF_BLIND * (1.0 - np.bincount(target).max() / len(target)))
@@ -61,7 +63,8 @@ def _score(column: pd.Series, target: Array, *, classes: bool) -> float:
 def _pieces(column: pd.Series) -> IntArray | None:
     """Cut a column into pieces of rows with the same, or neighbouring, values; None where that tells nothing."""
     codes, different = pd.factorize(column, use_na_sentinel=False)
-    if len(different) <= _MOST_VALUES or not pd.api.types.is_numeric_dtype(column.dtype):
+    few = min(_MOST_VALUES, len(column) / _PER_PIECE)  # a few rows that repeat one another tell nothing by agreeing
+    if len(different) <= few or not pd.api.types.is_numeric_dtype(column.dtype):
         return codes.astype(np.int64) if 1 < len(different) <= len(column) / 2 else None
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     ranks = np.empty(len(values), dtype=np.int64)
