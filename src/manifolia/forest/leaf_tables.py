@@ -34,6 +34,10 @@ class LeafTable(NamedTuple):
         """Number of trees."""
         return int(self.leaf.shape[0])
 
+    def of_rows(self, rows: IntArray) -> LeafTable:
+        """Take some of the rows. An index along the second axis would turn the arrays, for which kernels compile anew."""
+        return self._replace(leaf=np.take(self.leaf, rows, axis=1), counts=np.take(self.counts, rows, axis=1))
+
 
 def leaf_ids(trees: Trees, X: Any) -> IntArray:
     """Find the leaf of every row in every tree, by its id."""

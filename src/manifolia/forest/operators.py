@@ -87,8 +87,7 @@ class ForestOperator:
 
     def of_rows(self, rows: IntArray) -> ForestOperator:
         """Make the operator of RF-GAP of some rows among themselves."""
-        table = self.table._replace(leaf=self.table.leaf[:, rows], counts=self.table.counts[:, rows])
-        return build_operator(table, kind=self.kind, sample_weight=self._weight[rows])
+        return build_operator(self.table.of_rows(rows), kind=self.kind, sample_weight=self._weight[rows])
 
     def extend(self, V: FloatArray, rows: IntArray) -> FloatArray:
         """Average values of some rows under the RF-GAP proximities of all rows to these."""

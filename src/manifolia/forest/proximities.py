@@ -175,7 +175,7 @@ def gap_among(
     table: LeafTable, some: IntArray, top_k: int, *, of: IntArray | None = None, sample_weight: FloatArray | None = None
 ) -> Sparse:
     """Compute the largest RF-GAP proximities of some training rows among themselves, or `of` others to these."""
-    part = table._replace(leaf=table.leaf[:, some], counts=table.counts[:, some])
+    part = table.of_rows(some)
     asked = None if of is None else np.where(table.counts[:, of] == 0, table.leaf[:, of], -1)
     weight = None if sample_weight is None else sample_weight[some]
     return proximity_from_leaves(part, new_leaf=asked, top_k=top_k, sample_weight=weight, dtype=np.float32)

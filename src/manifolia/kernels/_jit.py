@@ -32,6 +32,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 #: May reorder and contract sums; keeps NaN and infinity meaningful.
 FASTMATH = frozenset({"nsz", "arcp", "contract", "afn", "reassoc"})
 
+#: Where a kernel calls another with a count that begins at 0: for a literal 0 numba compiles the other one more time.
+ZERO = np.int64(0)
+
 PARALLEL_LOCK = threading.RLock()
 _THREADS_MODULE = "manifolia._core.parallel"
 _PROGRESS_MODULE = "manifolia._core.progress"
@@ -110,7 +113,7 @@ def _wanted_threads() -> int:
 
 def kernel(*, fast: bool = False, parallel: bool = False, inline: bool = False) -> Callable[[Function], Function]:
     """Compile a function to a kernel."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     options["fastmath"] = set(FASTMATH) if fast else False
     if inline:
         options["inline"] = "always"

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manifolia.kernels._jit import kernel
+from manifolia.kernels._jit import ZERO, kernel
 
 #: Neighbours up to which they are inserted: about here a heap takes as long.
 FEW = 64
@@ -81,7 +81,7 @@ def _keep(distance, index, distances, indices, count):
         distances[p] = distance
         indices[p] = index
         if count == k:
-            _sink(distances, indices, 0, k)
+            _sink(distances, indices, ZERO, k)
         elif count == k - 1:
             for root in range(k // 2 - 1, -1, -1):
                 _sink(distances, indices, root, k)
@@ -106,7 +106,7 @@ def _in_order(distances, indices, count):
         distance, index = distances[0], indices[0]
         distances[0], indices[0] = distances[end], indices[end]
         distances[end], indices[end] = distance, index
-        _sink(distances, indices, 0, end)
+        _sink(distances, indices, ZERO, end)
 
 
 @kernel()
@@ -117,7 +117,7 @@ def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
     whose = np.empty(k, np.int64)
     farthest = 0 if k > FEW else k - 1
     for r in range(G.shape[0]):
-        count = 0
+        count = ZERO
         worst = np.inf
         for j in range(n):
             upper = (1.0 + e) * (lengths[r] + squares[j]) - 2.0 * G[r, j] + floor
@@ -159,7 +159,7 @@ def measure(Q, X, kind, own, candidates, counts, indices, distances):
     for r in range(Q.shape[0]):
         everyone = counts[r] < 0
         total = X.shape[0] if everyone else counts[r]
-        count = 0
+        count = ZERO
         for c in range(total):
             j = c if everyone else np.int64(candidates[r, c])
             if j != own[r]:
@@ -195,7 +195,7 @@ def measure_sparse(
     for r in range(starts.shape[0] - 1):
         everyone = counts[r] < 0
         total = x_starts.shape[0] - 1 if everyone else counts[r]
-        count = 0
+        count = ZERO
         for c in range(total):
             j = c if everyone else np.int64(candidates[r, c])
             if j != own[r]:
@@ -210,7 +210,7 @@ def measure_sparse(
 def smallest(D, own, indices, distances):
     """Fill ``indices[r]`` and ``distances[r]`` with the k smallest of row r, its own place left out."""
     for r in range(D.shape[0]):
-        count = 0
+        count = ZERO
         for j in range(D.shape[1]):
             if j != own[r]:
                 count = _keep(np.float64(D[r, j]), j, distances[r], indices[r], count)

@@ -64,7 +64,9 @@ def all_pairs(columns, potential, push, start, stop):
     gaps = np.empty((c, _CHUNK), dtype=np.float32)
     sums = np.empty((c + 1, _CHUNK), dtype=np.float32)
     for i in range(start, stop):
-        sums[:] = _ZERO
+        for m in range(c + 1):
+            for k in range(_CHUNK):
+                sums[m, k] = _ZERO
         for first in range(0, n, _CHUNK):
             size = min(_CHUNK, n - first)
             if c == 2:  # the usual map, in one loop

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manifolia.kernels._jit import kernel
+from manifolia.kernels._jit import ZERO, kernel
 
 # Position of the lowest set bit by de Bruijn multiplication (Leiserson, Prokop and Randall 1998).
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -192,7 +192,8 @@ def mark_largest(indptr, values, k, keep):
         row = values[indptr[i] : indptr[i + 1]]
         kept = keep[indptr[i] : indptr[i + 1]]
         if row.shape[0] <= k:
-            kept[:] = True
+            for j in range(row.shape[0]):
+                kept[j] = True
             continue
         least = _kth_largest(row, k)
         n_equal = k
@@ -399,7 +400,8 @@ def weigh_votes(votes, guide, columns, cut, first, last, say):
             label_of[columns[g, label]] = label
     leaders = np.empty(columns.shape[1])
     for i in range(first, last):
-        leaders[:] = 0.0
+        for label in range(columns.shape[1]):
+            leaders[label] = 0.0
         for column in range(votes.shape[1]):
             leaders[label_of[column]] = max(leaders[label_of[column]], guide[i, column])
         for column in range(votes.shape[1]):
@@ -436,7 +438,7 @@ def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spr
     met = np.empty(n_groups, dtype=np.int64)  # there may be many groups, of which a row meets few
     met_by = np.full(n_groups, -1)
     for i in range(first, last):
-        n_met = 0
+        n_met = ZERO
         largest = -np.inf
         if prior > 0.0:
             for g in range(n_groups):
@@ -448,7 +450,7 @@ def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spr
             if parts.shape[0] == 0 or parts[t, i] != 0:
                 where = np.uint64(leaf[t, i])
                 for e in range(starts[where], starts[where + _ONE]):
-                    g = group[e]
+                    g = np.int64(group[e])
                     if met_by[g] != i:
                         n_met, largest = _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest)
                     for c in range(content.shape[1]):
@@ -472,7 +474,8 @@ def _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest):
     met_by[g] = i
     met[n_met] = g
     weights[g] = 0.0
-    sums[g] = 0.0
+    for c in range(sums.shape[1]):
+        sums[g, c] = 0.0
     for label in range(columns.shape[1]):
         weights[g] += say[i, columns[g, label]]
     return n_met + 1, max(largest, weights[g])

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manifolia.kernels._jit import kernel
+from manifolia.kernels._jit import ZERO, kernel
 from manifolia.kernels.column_codes import MISSING_CODE
 from manifolia.kernels.node_search import (
     BINNED,
@@ -268,7 +268,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
     d, by_place, min_leaf = len(columns), len(weight) > 0, limits.min_leaf
     words = class_words(bag, classes, weight)
     n_in = len(words)
-    key = bits(seed, tree, 0)
+    key = bits(seed, tree, ZERO)
     n_padded = (n_classes + _LANES - 1) // _LANES * _LANES
     left, total = np.zeros(n_padded), np.zeros(n_padded)
     cells, n_rows = np.zeros((256, n_padded)), np.zeros(256, np.int64)
@@ -282,7 +282,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
     constant, place = np.zeros(d, np.int64), np.zeros(d, np.int64)
     stack = np.empty((64, 6), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4], stack[0, 5] = 0, n_in, 0, -1, 0, 0
-    n_open, n_nodes, deepest = 1, 0, 0
+    n_open, n_nodes, deepest = 1, ZERO, 0
     doubles = nodes.view(np.float64)
     two_keys = np.empty(2, np.uint32)
     two_numbers = two_keys.view(np.float32)
@@ -321,8 +321,8 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
             continue
 
         best, best_f, best_last, best_first, best_gaps, best_by_key = -1.0, -1, 0, 0, 0, False
-        n_constant, n_drawn, n_looked = n_known, 0, 0
-        state = bits(key, node, 0)
+        n_constant, n_drawn, n_looked = n_known, ZERO, 0
+        state = bits(key, node, ZERO)
         by_row, copied = size <= limits.by_row, size <= COPIED
         while n_drawn < d and (n_drawn < limits.n_tried or n_looked == 0):
             f = draw_column(order, n_drawn, state)

@@ -36,7 +36,8 @@ def smacof_rows(D, YT, start, out, stress):
     for row in range(out.shape[0]):
         i = start + row
         delta = D[i]
-        weight[:] = 0.0
+        for j in range(n):
+            weight[j] = 0.0
         for k in range(p):
             here, line = YT[k, i], YT[k]
             for j in range(n):

@@ -35,7 +35,8 @@ def row_moments(x, y, rows, first, n, out):
         start = rows[r] + 1 - first
         stop = n - first
         count = stop - start
-        out[r, :] = 0.0
+        for k in range(out.shape[1]):
+            out[r, k] = 0.0
         if count < 1:
             continue
         sum_x = 0.0

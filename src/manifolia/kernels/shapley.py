@@ -132,7 +132,8 @@ def _test(values, limit, missing, goes_left, place, before, after):
     """Note which rows meet a test of the player at a bit, if they met its tests before (or it has none)."""
     for word in range(before.shape[0]):
         if word != place >> 6:
-            after[word] = before[word]
+            for i in range(before.shape[1]):
+                after[word, i] = before[word, i]
     old, new, bit = before[place >> 6], after[place >> 6], _ONE << np.uint64(place & 63)
     for i in range(values.shape[0]):
         x = values[i]
@@ -199,7 +200,8 @@ def _next_leaf(forest, exchange, way):
 def _number_patterns(met, slots, pattern, first):
     """Number the patterns of rows that are asked, by first occurrence; return how many there are."""
     n_found, mask = 0, np.uint64(slots.shape[0] - 1)
-    slots[:] = -1
+    for at in range(slots.shape[0]):
+        slots[at] = -1
     for i in range(met.shape[1]):
         if pattern[i] < 0:
             continue
@@ -231,9 +233,11 @@ def _share_out(exchange, way):
     """
     level, n_players = way.state[0], way.state[1]
     met, met_by, words = way.met[level], way.met_by[level], way.met.shape[1]
-    way.other[:] = 0
+    for b in range(way.other.shape[0]):
+        way.other[b] = 0
     n_others = _number_patterns(met_by, way.slots, way.other, way.other_first)
-    way.other_count[:n_others] = 0.0
+    for k in range(n_others):
+        way.other_count[k] = 0.0
     for b in range(way.other.shape[0]):
         way.other_count[way.other[b]] += 1.0
     for k in range(n_others):
@@ -247,7 +251,8 @@ def _share_out(exchange, way):
         for word in range(words):
             q -= _number_of_bits(met[word, i])
         pulls = way.pulls[r]
-        pulls[:n_players] = 0.0
+        for place in range(n_players):
+            pulls[place] = 0.0
         moves, against = False, 0.0
         for k in range(n_others):
             b = way.other_first[k]
@@ -331,7 +336,9 @@ def log_votes(leaf, parts, entries, say, prior, counts, shrink):
     n_groups = columns.shape[0]
     sums = np.empty((n_groups, content.shape[1]))
     for i in range(counts.shape[0]):
-        sums[:] = 0.0
+        for g in range(n_groups):
+            for c in range(content.shape[1]):
+                sums[g, c] = 0.0
         if prior > 0.0:
             for g in range(n_groups):
                 sums[g, 0] = prior
@@ -367,7 +374,8 @@ def _voted_place(where, entries, counts, shrink, place):
     """Where a leaf puts a row whose votes count as they do."""
     starts, group, content, _columns, spread = entries
     n_axes = place.shape[0]
-    place[:] = 0.0
+    for c in range(n_axes):
+        place[c] = 0.0
     largest, total = -np.inf, 0.0
     for e in range(starts[where], starts[where + 1]):
         largest = max(largest, counts[group[e]])

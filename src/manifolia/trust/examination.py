@@ -29,7 +29,6 @@ from manifolia._core.validate import (
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.extension.novelty import threshold
-from manifolia.forest.leaf_tables import LeafTable
 from manifolia.forest.proximities import proximity_from_leaves
 from manifolia.metrics._nearest import n_others, nearest
 from manifolia.metrics._spaces import data_space
@@ -319,10 +318,7 @@ def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tup
         return data_space(plain, part.metric), "in the data"
     table = held.table
     if len(judged) < table.n_rows:
-        table = LeafTable(
-            np.ascontiguousarray(table.leaf[:, judged]), np.ascontiguousarray(table.counts[:, judged]),
-            table.bootstrap, table.trees,
-        )  # fmt: skip
+        table = table.of_rows(judged)
     weight = None if held.weight is None else held.weight[judged]
     kind = "gap" if table.bootstrap else "original"
     most = min(MOST_PROXIMITIES, len(judged))

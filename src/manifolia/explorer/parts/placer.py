@@ -237,8 +237,8 @@ def _difference(context: Context, trees: Trees, leaves: Any, n_trees: int, n_all
     some = some[(table.counts[:, some] == 0).any(axis=0)]
     if not len(some) or not table.bootstrap:
         return f"This page holds {n_trees} of the map's {n_all:,} trees: its places differ from those of all trees."
-    few = table._replace(leaf=table.leaf[:, some], counts=table.counts[:, some])
-    all_trees = held.table._replace(leaf=held.leaf[:, some], counts=held.counts[:, some])
+    few = table.of_rows(some)
+    all_trees = held.table.of_rows(some)
     apart = np.linalg.norm(place_training(few, leaves) - place_training(all_trees, held.leaves), axis=1)
     spread = float(np.sqrt(context.Y.var(axis=0).sum())) or 1.0
     mean, most = apart.mean() / spread, np.quantile(apart, 0.95) / spread
