@@ -60,11 +60,14 @@ def potential_distances(U: FloatArray, *, n_jobs: int | None = None) -> FloatArr
         squares = np.einsum("ij,ij->i", centred, centred)
         D = np.empty((U.shape[0], U.shape[0]))
 
-        def run(rows: slice) -> None:
-            gram = centred[rows] @ centred.T
-            D[rows] = np.sqrt(np.maximum(squares[rows, np.newaxis] + squares - 2.0 * gram, 0.0))
+        def run(rows: slice) -> None:  # each pair once, and within a block twice
+            later = slice(rows.start, None)
+            gram = centred[rows] @ centred[later].T
+            D[rows, later] = np.sqrt(np.maximum(squares[rows, np.newaxis] + squares[later] - 2.0 * gram, 0.0))
+            own = D[rows, rows]
+            D[rows, rows] = np.maximum(own, own.T)  # the two products of a pair may round differently
+            D[rows.stop :, rows] = D[rows, rows.stop :].T
 
         map_blocks(run, row_blocks(U.shape[0]))
-        D = np.maximum(D, D.T)  # the two products of a pair may round differently
         np.fill_diagonal(D, 0.0)
         return D
