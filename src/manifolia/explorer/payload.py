@@ -197,7 +197,7 @@ def build_payload(
     arrays["row"] = order[:n].astype("<u2" if n <= 2**16 else "<u4")
     ranked = _ranked(importances)
     encoded = _encode_columns(
-        table.iloc[order], dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
+        table.iloc[order], n_new, dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
     )
     for name, _, coded in encoded:
         if name in (written or {}) and coded.kind in ("number", "date"):
@@ -288,7 +288,7 @@ def _ranked(importances: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _encode_columns(
-    table: pd.DataFrame, kinds: dict[str, str], roles: dict[str, str], *, precise: bool, left_out: list[str]
+    table: pd.DataFrame, n_new: int, kinds: dict[str, str], roles: dict[str, str], *, precise: bool, left_out: list[str]
 ) -> list[tuple[str, str, Encoded]]:
     for given, allowed, what in ((kinds, KINDS, "kinds"), (roles, _ROLES, "roles")):
         for name, value in given.items():
@@ -301,7 +301,7 @@ def _encode_columns(
     encoded = []
     for name in table.columns:
         values = table[name]
-        coded = encode_column(values, kinds.get(name) or infer_kind(values), precise=precise)
+        coded = encode_column(values, kinds.get(name) or infer_kind(values), precise=precise, n_new=n_new)
         left_out += [f"{name}: {remark}." for remark in coded.remarks]
         encoded.append((name, roles.get(name, "value"), coded))
     return encoded
@@ -321,7 +321,8 @@ def _describe(key: str, name: str, role: str, coded: Encoded, arrays: dict[str, 
     counts = coded.spec.get("counts", ())
     if len(counts) > MAX_CLASSES:
         # As in the pictures: the largest have colours of their own, the rest share one.
-        largest = np.argsort(-np.asarray(counts), kind="stable")[: MAX_CLASSES - 1]
+        n_own = MAX_CLASSES - int(np.count_nonzero(counts) > MAX_CLASSES)
+        largest = np.argsort(-np.asarray(counts), kind="stable")[:n_own]
         described["colored"] = np.sort(largest).tolist()
     return described
 
