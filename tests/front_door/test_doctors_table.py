@@ -62,6 +62,18 @@ def test_visits_of_known_patients_are_no_test(mapped, tmp_path):
     assert "that the map was made with" not in done.stdout
 
 
+def test_a_new_row_without_any_value_is_told_and_is_no_hit(mapped, tmp_path):
+    folder, _ = mapped
+    new = visits()[:6]
+    new.loc[2, ["fever", "weight", "drug"]] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    done = run("transform", folder / "run", tmp_path / "new.csv", "-o", tmp_path / "placed.csv")
+    said = " ".join(done.stderr.split())
+    assert "1 row has no value in any column that is used: 2. Its place and prediction say nothing: it is not" in said
+    assert "5 rows whose outcome is in the file" in done.stdout
+    assert np.flatnonzero(pd.read_csv(tmp_path / "placed.csv")["novelty"].isna()).tolist() == [2]
+
+
 def test_one_thing_has_one_name_in_the_tables_of_a_run(mapped):
     folder, _ = mapped
     run("diagnose", folder / "run")
