@@ -378,7 +378,9 @@ def test_reading_in_rows_undoes_the_order():
 @pytest.mark.parametrize("n_classes", [3, MAX_CLASSES, MAX_CLASSES + 2])
 @pytest.mark.parametrize("as_categories", [False, True])
 def test_classes_of_new_rows_alone_leave_the_colours_of_the_others(rng, n_classes, as_categories):
-    labels = np.array([f"m{i:02d}" for i in range(n_classes)])[np.r_[np.arange(n_classes), rng.integers(n_classes, size=99)]]
+    labels = np.array([f"m{i:02d}" for i in range(n_classes)])[
+        np.r_[np.arange(n_classes), rng.integers(n_classes, size=99)]
+    ]
     unused = ["m000", *np.unique(labels)]  # a category that only new rows have
     old = pd.DataFrame({"c": pd.Categorical(labels, unused) if as_categories else labels})
     Y = rng.normal(size=(len(old), 2))

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 
-from manifolia._core.groups import sub_groups
+from manifolia._core.groups import n_units, sub_groups
 from manifolia._core.messages import Finding as Finding
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.explorer.row_findings import (
@@ -311,9 +311,12 @@ def neighbour_finding(
         judged = f"about as much as {than}"
         if learned.excess < -_ALIKE:
             judged = f"less than {than}"
+            error = np.sqrt(max(earned * (1.0 - earned), 0.0) / n_units(groups, len(labels)))
             if n_few >= -_PARTLY * learned.excess * len(labels):
                 rows = "row is" if n_few == 1 else "rows are"
                 judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
+            elif -learned.excess <= 2.0 * error:
+                judged += ", which may be chance"
         elif learned.excess > _ALIKE:
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
             judged = f"more than {than}, which {'is not earned' if unearned else 'may be chance'}"

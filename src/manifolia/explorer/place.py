@@ -35,12 +35,14 @@ def place_rows(context: Context, table: Table, *, places_only: bool = False) -> 
     empty = np.arange(0) if context.preparer is None else empty_rows(table, context.preparer)
     novelty = np.array(method.novelty(rows), dtype=np.float64) if card.novelty and not places_only else None
     if len(empty):
-        count, its, one = ("1 row has", "Its", True) if len(empty) == 1 else (f"{len(empty):,} rows have", "Their", False)
-        names, more = listing([Word(table.row_names[i]) for i in empty]), "" if one else "s"
-        warn(
-            f"{count} no value in any column that is used: {names}. {its} place{more} and prediction{more} say nothing: "
-            f"{'it is' if one else 'they are'} not counted, and {its.lower()} novelty is left out."
+        count, its, one = (
+            ("1 row has", "Its", True) if len(empty) == 1 else (f"{len(empty):,} rows have", "Their", False)
         )
+        names, more = listing([Word(table.row_names[i]) for i in empty]), "" if one else "s"
+        told = (
+            f"{count} no value in any column that is used: {names}. {its} place{more} and prediction{more} say nothing"
+        )
+        warn(f"{told}: {'it is' if one else 'they are'} not counted, and {its.lower()} novelty is left out.")
         if novelty is not None:
             novelty[empty] = np.nan
     return Arrivals(
