@@ -10,6 +10,7 @@ import manifolia as mf
 from cli_helpers import one_sentence, run
 from front_door.cases import QUICK
 from manifolia.exceptions import TableError
+from manifolia.explorer import Payload
 from manifolia.explorer.decode import decode
 from manifolia.explorer.row_findings import residual_finding
 from manifolia.tables import TablePreparer, read
@@ -53,6 +54,11 @@ def test_a_european_table_is_mapped_as_it_is(tmp_path):
         "'PLZ' (120 different texts in 120 rows; numbers in ",
     ):
         assert told in done.stderr
+    page = Payload.load(tmp_path / "run" / "payload.npz")
+    assert any("with the day first" in note and "--" not in note for note in page.meta["notes"])
+    roles = [note for note in page.meta["notes"] if "codes with leading zeros stay texts: 'PLZ'" in note]
+    assert ["Pass --role column=numeric to take them as numbers." in note for note in roles] == [True]  # as the command
+    assert any("roles={column: 'numeric'}" in note for note in mf.open_run(tmp_path / "run").notes)  # as Python
 
 
 @pytest.mark.parametrize("few", [1, 3, 11])

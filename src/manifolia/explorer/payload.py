@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.files import draft, load_arrays, parse_json
+from manifolia._core.messages import wording
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
@@ -218,7 +219,7 @@ def build_payload(
     meta["parts"] = {part.name: resolved_meta(part, names_kept) for part in fitting}
     meta["importances"] = ranked
     meta["findings"] = [_record(finding, names_kept) for finding in findings]
-    meta["notes"] = [str(text) for text in notes]
+    meta["notes"] = [wording.get()(text) for text in notes]
     meta["left_out"] = left_out
     meta["palette"] = _palette()
     meta["arrays"] = {name: {"dtype": dtype_name(array), "length": len(array)} for name, array in arrays.items()}
