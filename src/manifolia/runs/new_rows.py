@@ -153,9 +153,10 @@ def _warn_of_guesses(
     weights: dict[str, float] = {}
     for entry in report["importances"]:
         weights[entry["of"]] = weights.get(entry["of"], 0.0) + entry["importance"]
+    matters = any(finding.get("columns") for finding in report["findings"])  # else all may be chance
     guesses = "places, predictions and novelty are guesses."
     for name, weight in weights.items():
-        share = weight / total if total > 0 else 0.0
+        share = weight / total if total > 0 and matters else 0.0
         if share <= _MATTERS:
             continue
         if name in absent:
