@@ -64,7 +64,7 @@ export function sourceHere(): Source {
           part.axes > 1 ? placed.places[i * part.axes + 1] : sy.offset + 0 * sx.scale,
         ),
         novelty,
-        flagged: level === null ? null : novelty.map((value) => value === null || value >= level),
+        flagged: level === null ? null : novelty.map((value) => value !== null && value >= level),
         columns,
         reasons: null,
         why: (i) => reasonsOf(placer, rows.subarray(i * part.d, (i + 1) * part.d)),
