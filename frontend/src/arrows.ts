@@ -162,8 +162,10 @@ export function drawReasons(pen: Pen, scene: Scene, i: number, reasons: Reason[]
     const text =
       letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME - 1).join("")}\u2026` : letters.join("");
     const width = pen.measureText(text).width;
-    // At the edge it stays whole.
-    const left = Math.max(EDGE, Math.min(camera.width - width - EDGE, ux < 0 ? ex - 6 - width : ex + 6));
+    // At the edge it stays whole, and on a narrow map it goes to the other side of the point.
+    const room = camera.width - scene.buttons - width - EDGE;
+    const beside = ux < 0 ? ex - 6 - width : scene.buttons && ex + 6 > room ? x - away - 8 - width : ex + 6;
+    const left = Math.max(EDGE, Math.min(room, beside));
     let top = Math.max(EDGE, Math.min(camera.height - 16 - EDGE, ey - 8 + uy * 6));
     // A name that another would cover moves below it, or above where there is no room below.
     const covered = (): (typeof taken)[number] | undefined =>

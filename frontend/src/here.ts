@@ -3,7 +3,8 @@
 import type { NewRowReason, NewRowsAnswer } from "./live.ts";
 import { placeSection } from "./panels/placing.ts";
 import { Data, sourceOfPage, TYPES, type ColumnSpec, type Meta, type Numbers, type Source } from "./payload.ts";
-import { Placer, prepare, readTable, type Placed, type Table } from "./placer.ts";
+import { comma, listing, Placer, prepare, readTable, type Placed, type Table } from "./placer.ts";
+import type { PlacerPart } from "./parts.ts";
 import { start } from "./start.ts";
 
 const WORDS =
@@ -44,6 +45,10 @@ export function sourceHere(): Source {
       const placed = placer.place(rows);
       batch.push({ table, rows, placed });
       const n_new = batch.reduce((sum, one) => sum + one.placed.n, 0);
+      const names = Array.from({ length: placed.n }, (_, i) => String(n_new - placed.n + i));
+      const empty = emptyRows(part, table);
+      empty.forEach((i) => (placed.novelty[i] = NaN));
+      if (empty.length) notes.push(ofEmpty(empty.map((i) => names[i])));
       const level = part.level;
       const novelty = Array.from(placed.novelty, (value) => (Number.isNaN(value) ? null : value));
       const columns: NewRowsAnswer["columns"] = {};
@@ -53,13 +58,13 @@ export function sourceHere(): Source {
       return {
         n: placed.n,
         n_new,
-        names: Array.from({ length: placed.n }, (_, i) => String(n_new - placed.n + i)),
+        names,
         x: Array.from({ length: placed.n }, (_, i) => placed.places[i * part.axes]),
         y: Array.from({ length: placed.n }, (_, i) =>
           part.axes > 1 ? placed.places[i * part.axes + 1] : sy.offset + 0 * sx.scale,
         ),
         novelty,
-        flagged: level === null ? null : novelty.map((value) => value === null || value >= level),
+        flagged: level === null ? null : novelty.map((value) => value !== null && value >= level),
         columns,
         reasons: null,
         why: (i) => reasonsOf(placer, rows.subarray(i * part.d, (i + 1) * part.d)),
@@ -70,6 +75,22 @@ export function sourceHere(): Source {
     refresh: () => void start(() => shown(here, batch, why, rowOf)),
   };
   return here;
+}
+
+/** Rows without a value in any column that is used. */
+function emptyRows({ prepare: how }: PlacerPart, { names, rows }: Table): number[] {
+  if (how.plain) return [];
+  const used = new Set(how.columns!.map(({ name }) => name));
+  const places = names.flatMap((name, j) => (used.has(name) ? [j] : []));
+  return rows.flatMap((cells, i) => (places.every((j) => cells[j] === null) ? [i] : []));
+}
+
+function ofEmpty(names: string[]): string {
+  const one = names.length === 1;
+  const [count, its, are, s] = one
+    ? ["1 row has", "Its", "it is", ""]
+    : [`${comma(names.length)} rows have`, "Their", "they are", "s"];
+  return `${count} no value in any column that is used: ${listing(names)}. ${its} place${s} and prediction${s} say nothing: ${are} not counted, and ${its.toLowerCase()} novelty is left out.`;
 }
 
 /** Columns of predictions that the page has, and what is predicted of each row. */

@@ -26,6 +26,8 @@ const FEWEST = 20_000;
 const SETTLE = 140; // milliseconds after which the map has come to rest
 const CROWD = 5; // points at the very same place, starting at which their number is written beside it
 const GLIDE = 180; // milliseconds of a zoom by key or button
+const NARROW_MAP = 600; // pixels below which the buttons beside a map have its whole right side
+const BESIDE_BUTTONS = 16; // pixels between points and buttons that names may take
 
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -286,6 +288,7 @@ export class MapView {
       regionLabels,
       hurried,
       turned,
+      buttons: camera.width < NARROW_MAP ? this.insets.right - BESIDE_BUTTONS : 0,
       state: this.store.state,
       ink: this.ink(),
     };

@@ -111,6 +111,8 @@ export interface Scene {
   crowds: Crowd[];
   outline: Outline | null;
   radius: number;
+  /** Pixels on the right that buttons take from a narrow map: names stay out of there. */
+  buttons: number;
   state: State;
   ink: Ink;
   field: Field | null;
@@ -214,7 +216,7 @@ function drawLabels(pen: Pen, scene: Scene): void {
     if (at < 0 || middle < 0 || at > camera.width || middle > camera.height) return;
     const half = pen.measureText(text).width / 2 + 3;
     // At the edge it stays whole.
-    const x = Math.max(half + 4, Math.min(camera.width - half - 4, at));
+    const x = Math.max(half + 4, Math.min(camera.width - scene.buttons - half - 4, at));
     const y = Math.max(12, Math.min(camera.height - 12, above(middle)));
     const box: [number, number, number, number] = [x - half, y - 9, x + half, y + 9];
     // The larger one keeps its place; the other comes out when the map is zoomed.

@@ -450,7 +450,12 @@ export async function loadTrust(data: Data): Promise<Trust | null> {
     },
     verdict: (i) => part.verdicts[codes[i]],
     doubted: (i) => codes[i] > JUDGED_SOLID,
-    meaning: (i) => part.meanings[codes[i]].replaceAll("{kept}", String(kept[i])).replaceAll("{far}", String(far[i])),
+    meaning: (i) =>
+      part.meanings[codes[i]]
+        .replaceAll("{kept}", String(kept[i]))
+        .replaceAll("{far}", String(far[i]))
+        .replace("At least 100%", "All")
+        .replace("at least 100%", "all"),
   };
 }
 

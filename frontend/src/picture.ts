@@ -183,7 +183,7 @@ export function svgOf(actions: Actions): { text: string; shapes: boolean } {
   map.drawNow();
   const points = shapes ?? [`<image width="${width}" height="${height}" href="${map.canvas.toDataURL("image/png")}"/>`];
   const over = new SvgPen();
-  drawOverlay(over, { ...map.scene(), hurried: false, outline: null });
+  drawOverlay(over, { ...map.scene(), hurried: false, outline: null, buttons: 0 });
   const words = new SvgPen();
   drawWords(words, actions, sheet);
   const lines = [

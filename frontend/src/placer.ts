@@ -86,12 +86,12 @@ function quotedLines(text: string, sep: string): string[][] {
   return lines;
 }
 
-const comma = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+export const comma = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 const rowPlace = (i: number): string => `row ${comma(i)} (counting from 0)`;
 /** A text as Python writes it in a message. */
 const quoted = (text: string): string =>
   text.includes("'") && !text.includes('"') ? `"${text}"` : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-const listing = (texts: string[], limit = 5): string => {
+export const listing = (texts: string[], limit = 5): string => {
   const shown = texts.length <= limit + 1 ? texts : texts.slice(0, limit);
   if (shown.length < texts.length) return `${shown.join(", ")} and ${comma(texts.length - shown.length)} more`;
   return shown.length > 1 ? `${shown.slice(0, -1).join(", ")} and ${shown[shown.length - 1]}` : shown[0];

@@ -103,8 +103,11 @@ class _Command(click.Command):
         options = dict(ctx.params)
         debug = options.pop("debug")
         from manifolia._cli.console import Console, echo
+        from manifolia._cli.errors import in_options
+        from manifolia._core.messages import wording
 
         console = Console(quiet=options.pop("quiet"), as_json=options.pop("as_json", False))
+        in_words = wording.set(in_options)
         try:
             module = importlib.import_module(f"manifolia._cli.{self.name}")
             with warnings.catch_warnings():
@@ -130,6 +133,7 @@ class _Command(click.Command):
             echo(f"Error: {sentence(error)}", err=True)
             ctx.exit(1)
         finally:
+            wording.reset(in_words)
             console.release()
 
 

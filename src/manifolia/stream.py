@@ -239,6 +239,7 @@ class Placing:
         if len(self.targets) == 1 and isinstance(classes, np.ndarray) and self.targets[0] in table.names:
             truth = as_keys(table.column(self.targets[0]).to_numpy())
             asked = np.isin(truth, as_keys(classes)) & ~known  # what it has seen, it knows
+            asked[arrivals.empty] = False
             counts["asked"] = int(asked.sum())
             counts["right"] = int((truth == as_keys(np.asarray(arrivals.predicted)))[asked].sum())
         return frame, counts

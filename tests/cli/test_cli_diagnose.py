@@ -52,6 +52,15 @@ def test_a_run_is_diagnosed_and_its_page_made_again(own_run, manifolia):
     assert [words[code] for code in codes] == table["verdict"].iloc[again.payload.order].tolist()
 
 
+def test_rows_in_no_cluster_are_named(own_run, manifolia):
+    done = manifolia("diagnose", own_run)
+    found = open_run(own_run).diagnose()
+    alone = np.flatnonzero(~np.isin(found.labels, found.clusters["cluster"]))
+    told = [line for line in done.stdout.splitlines() if "in no cluster, but between them or apart: " in line]
+    assert [line.split()[0] for line in told] == ([str(len(alone))] if len(alone) else [])
+    assert all(f"apart: {open_run(own_run).coordinates['row'].iloc[alone[0]]}" in line for line in told)
+
+
 def test_maps_of_halves_are_made_and_kept(own_run, manifolia):
     done = manifolia("diagnose", own_run, "--level", "usual", "--json")
     assert done.returncode == 0, done.stderr

@@ -55,7 +55,8 @@ def test_notes_on_the_table_go_to_stderr(finished):
 def test_coordinates_are_those_of_the_model_and_each_row_keeps_its_target(finished, table):
     folder, _ = finished
     coordinates = pd.read_csv(folder / "coordinates.csv")
-    assert list(coordinates.columns) == ["row", "map_x", "map_y", "Survived", "predicted Survived", "novelty"]
+    told = ["Survived", "predicted Survived", "votes for predicted Survived", "novelty"]
+    assert list(coordinates.columns) == ["row", "map_x", "map_y", *told]
     model = mf.load(folder / "model.mfa")
     np.testing.assert_allclose(coordinates[["map_x", "map_y"]], model[-1].embedding_, rtol=1e-12)
     np.testing.assert_array_equal(coordinates["Survived"], pd.read_csv(table)["Survived"])

@@ -126,6 +126,8 @@ def test_a_table_is_prepared_as_the_run_prepared_its_own(show):
     new = people(60, seed=5).drop(columns="lived")
     new.loc[3, "deck"] = "Z"
     new.loc[4, "fare"] = np.nan
+    new["alone"] = new["alone"].astype(object)
+    new.loc[5] = None
     new["port"] = "S"
     shuffled = new[["port", "fare", "deck", "sex", "alone", "age"]]
     with warnings.catch_warnings(record=True) as said:
@@ -136,10 +138,11 @@ def test_a_table_is_prepared_as_the_run_prepared_its_own(show):
     extent = float(np.ptp(run.model[-1].embedding_))
     places = frame[["map_x", "map_y"]].to_numpy()
     np.testing.assert_allclose(np.column_stack([answer["x"], answer["y"]]), places, atol=2e-6 * extent)
-    np.testing.assert_allclose(answer["novelty"], frame["novelty"], atol=1e-12)
+    np.testing.assert_allclose(np.array(answer["novelty"], dtype=float), frame["novelty"], atol=1e-12)
+    assert np.flatnonzero(frame["novelty"].isna()).tolist() == [5]  # no value, nothing to say
     assert answer["columns"]["predicted lived"] == frame["predicted lived"].tolist()
     sentences = {str(warning.message) for warning in said}
-    assert len(answer["notes"]) == 3
+    assert len(answer["notes"]) == 4
     assert set(answer["notes"]) <= sentences
     assert any("'deck'" in note and "'Z'" in note for note in answer["notes"])
 

@@ -110,7 +110,8 @@ def test_the_verdict_on_a_row_comes_first(show, trusted):
     page.evaluate(f"() => manifolia.pin({int(np.flatnonzero(payload.order == solid)[0])})")
     page.wait_for_selector("#panel-row .verdict strong:has-text('Solid')")
     kept = round(100 * diagnosis.rows.loc[solid, "evidence"])
-    assert f"At least {kept}% of its nearest rows" in page.inner_text("#panel-row .verdict")
+    share = "All" if kept == 100 else f"At least {kept}%"
+    assert f"{share} of its nearest rows" in page.inner_text("#panel-row .verdict")
 
 
 def test_a_selection_is_counted_by_verdict(show, trusted):

@@ -15,6 +15,7 @@ from manifolia.exceptions import ModelFileError
 from manifolia.explorer import NewRows, Payload, build_payload, write_page
 from manifolia.explorer.columns import PRECISE_ROWS, encode_column, infer_kind, quantize
 from manifolia.explorer.decode import decode, with_new_rows
+from manifolia.show.palette import MAX_CLASSES
 
 
 def through_a_page(tmp_path, *args, **options):
@@ -372,3 +373,27 @@ def test_the_description_is_plain_json(table):
 def test_reading_in_rows_undoes_the_order():
     found = in_rows({"n_rows": 3}, {"row": np.array([2, 0, 1])}, np.array([20, 0, 10, 99]))
     assert found.tolist() == [0, 10, 20, 99]
+
+
+@pytest.mark.parametrize("n_classes", [3, MAX_CLASSES, MAX_CLASSES + 2])
+@pytest.mark.parametrize("as_categories", [False, True])
+def test_classes_of_new_rows_alone_leave_the_colours_of_the_others(rng, n_classes, as_categories):
+    labels = np.array([f"m{i:02d}" for i in range(n_classes)])[
+        np.r_[np.arange(n_classes), rng.integers(n_classes, size=99)]
+    ]
+    unused = ["m000", *np.unique(labels)]  # a category that only new rows have
+    old = pd.DataFrame({"c": pd.Categorical(labels, unused) if as_categories else labels})
+    Y = rng.normal(size=(len(old), 2))
+    payload = build_payload(Y, old)
+    new = pd.DataFrame({"c": ["z", "m01", "m000", None]})
+    again = build_payload(Y, old, new=NewRows(np.zeros((4, 2)), new))
+    before, after = payload.meta["columns"][0], again.meta["columns"][0]
+    assert after["levels"][:n_classes] == before["levels"]
+    assert sorted(after["levels"][n_classes:]) == ["m000", "z"]
+    colored = [one.get("colored", list(range(len(one["levels"])))) for one in (before, after)]
+    assert colored[1][: len(colored[0])] == colored[0]
+    assert len(colored[1]) == min(n_classes + 2, MAX_CLASSES - (n_classes > MAX_CLASSES))
+    codes = again.arrays["c0"]
+    np.testing.assert_array_equal(codes[: len(Y)], payload.arrays["c0"])
+    names = [None if code == after["missing"] else after["levels"][code] for code in codes[len(Y) :]]
+    assert names == ["z", "m01", "m000", None]

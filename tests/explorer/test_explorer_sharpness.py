@@ -42,8 +42,11 @@ def test_the_map_that_is_named_shows_what_is_said(blurred):
         "three dimensions (n_components=3)": mf.RFPHATE(3, forest=model.forest_, random_state=0).fit(X, y),
     }
     shown = {name: other.oob_score_ + other.over_separation_ for name, other in others.items()}
-    best = max(shown, key=shown.get)
-    assert f"with {best} the 10 nearest rows in the map are right about {shown[best]:.0%} of the rows" in text
+    best = [name for name in shown if shown[name] == pytest.approx(max(shown.values()))]  # both may be
+    assert any(
+        f"with {name} the 10 nearest rows in the map are right about {shown[name]:.0%} of the rows" in text
+        for name in best
+    )
     assert {other.oob_score_ for other in others.values()} == {model.oob_score_}  # the forest was not grown again
     np.testing.assert_array_equal(model.embedding_, before[0])
     assert (model.forest_.get_params(), model.get_params()) == before[1:]

@@ -271,3 +271,76 @@ def test_texts_come_along():
     np.testing.assert_array_equal(frame["price"], [5.0, np.nan, 7.0])
     assert written == {"price": ["$5", None, "$7"]}
     assert frame["kind"].tolist() == ["a", "b", "a"]
+
+
+def test_amounts_of_which_the_thousands_have_points():
+    """372 € beside 10.358 €: without any decimals; where all have a point they may be decimals, and are not read."""
+    for currency in ("€", "EUR"):
+        found, told = numbers([f"{k * 97 + 300:,} {currency}".replace(",", ".") for k in range(N)])
+        np.testing.assert_array_equal(found, [k * 97 + 300 for k in range(N)])
+        assert f"amounts in {currency} with a decimal comma such as '300 {currency}'" in told
+        for doubtful in ([f"1.{k + 300} {currency}" for k in range(N)], ["3.000 " + currency]):
+            assert not number_sign(doubtful, [1] * len(doubtful)).endswith("|,")
+            assert read_number(doubtful[0]) is None
+    assert read_number("3.000 kg").value == 3.0
+
+
+def test_a_day_and_days_of_other_languages_are_one_unit():
+    found, told = numbers([f"{k % 5 + 1} {'Tage' if k % 5 else 'Tag'}" for k in range(N)])
+    np.testing.assert_array_equal(found, np.arange(N) % 5 + 1)
+    assert "amounts in Tag" in told
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (["29.02.25"], "row 7 (counting from 0) has '29.02.25'. Correct it, name"),
+        (["bald", "31.04.24"], "row 7 (counting from 0) has 'bald' and row 8 '31.04.24'. Correct them, name"),
+        (["soon"] * 3, "99.0% of its rows"),
+    ],
+)
+def test_dates_of_which_few_are_none_are_asked_about(wrong, told):
+    """One impossible day must not make categories of all dates."""
+    days = [f"{1 + k % 28:02d}.{1 + k % 12:02d}.{24 + k % 2}" for k in range(300)]
+    days[7 : 7 + len(wrong)] = wrong
+    frame = pd.DataFrame({"c": days, "other": np.arange(300.0) ** 2})
+    with pytest.raises(
+        TableError, match=r"column 'c' holds dates with the day first in 99(\.\d)?% of its rows"
+    ) as caught:
+        TablePreparer().fit(frame)
+    assert told.removeprefix("99.0% of ") in str(caught.value)
+    preparer = TablePreparer(roles={"c": "categorical"}).fit(frame)
+    assert preparer.roles_["c"] == "categorical"
+
+
+def test_limits_are_offered_beside_other_texts():
+    values = [str(k * 1.5) for k in range(N)]
+    values[:6] = ["<2"] * 5 + ["much"]
+    with pytest.raises(
+        TableError, match=r"'much' in 1 row and '<2' in 5 rows\. na_values=.* roles=.*'limits'.* reads '<2'"
+    ):
+        prepared(values)
+
+
+@pytest.mark.parametrize(("cell", "meant"), [("8,5 %", "8.5"), ("11,5", "11.5"), ("73,1 kg", "73.1"), ("7 kg", "7")])
+def test_a_number_written_in_another_way_is_helped(cell, meant):
+    preparer, frame = prepared([float(k) for k in range(N)])
+    new = frame[:4].astype(object)
+    new.loc[2, "c"], new.loc[3, "c"] = cell, "x"
+    with pytest.raises(TableError, match=f"has '{cell}' and row 3 'x'.|has 'x'") as caught:
+        preparer.transform(new)
+    new.loc[3, "c"] = 3.0
+    with pytest.raises(TableError) as caught:
+        preparer.transform(new)
+    assert f"has '{cell}'. If {meant} is meant, write that. " in str(caught.value)
+
+
+def test_levels_that_are_nearly_known_are_asked_about():
+    preparer, frame = prepared(["Nord", "Süd", "Ost"] * 20)
+    new = frame[:4].assign(c=["Sued", "süd", "Süd", "12"])
+    with pytest.warns(
+        UserWarning, match=r"each counts as no level\. Did you mean 'Süd' for 'Sued' and 'Süd' for 'süd'\?$"
+    ):
+        preparer.transform(new)
+    with pytest.warns(UserWarning, match=r"'Mitte'; each counts as no level\.$"):
+        preparer.transform(frame[:4].assign(c="Mitte"))

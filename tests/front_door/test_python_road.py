@@ -163,6 +163,13 @@ def test_a_run_is_saved_and_opened_again(ship, tmp_path):
     assert (tmp_path / "copy" / "coordinates.parquet").is_file()
 
 
+def test_a_run_is_diagnosed_as_by_the_command_and_tells_of_its_notes(ship, tmp_path):
+    found = ship.diagnose()
+    assert isinstance(found, mf.Diagnosis)
+    assert found.to_report() == mf.open_run(ship.save(tmp_path / "run")).diagnose().to_report()
+    assert repr(ship).endswith(f"Notes on how it was made: run.notes ({len(ship.notes)})")
+
+
 def test_a_row_is_explained_by_its_name(ship):
     told = ship.explain("Passenger number 7", top=3)
     assert list(told.reasons.columns) == ["column", "value", "weight"]

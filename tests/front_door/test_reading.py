@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from front_door.old_files import write_ods, write_xls
 from manifolia.tables import TableError, read, records
 from manifolia.tables.files import TableFile, find_encoding
 from manifolia.tables.text import read_text
@@ -68,29 +69,14 @@ def check_frame(table):
 def test_spreadsheets(tmp_path, suffix):
     pytest.importorskip("python_calamine")
     path = tmp_path / f"book{suffix}"
-    if suffix == ".xls":
-        write_old_sheet(path)
-    else:
-        pytest.importorskip({".xlsx": "openpyxl", ".ods": "odf"}[suffix])
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
         FRAME.to_excel(path, index=False)
+    else:
+        {".ods": write_ods, ".xls": write_xls}[suffix](FRAME, path)
     table = read(path)
     check_frame(table)
     assert "book" + suffix in table.source
-
-
-def write_old_sheet(path):
-    xlwt = pytest.importorskip("xlwt")
-    book = xlwt.Workbook()
-    sheet = book.add_sheet("data")
-    day = xlwt.easyxf(num_format_str="YYYY-MM-DD")
-    for j, name in enumerate(FRAME.columns):
-        sheet.write(0, j, name)
-        for i, value in enumerate(FRAME[name]):
-            if name == "when":
-                sheet.write(i + 1, j, value.to_pydatetime(), day)
-            elif not pd.isna(value):
-                sheet.write(i + 1, j, value.item() if hasattr(value, "item") else value)
-    book.save(str(path))
 
 
 @pytest.fixture

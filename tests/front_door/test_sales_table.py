@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ import manifolia as mf
 from cli_helpers import one_sentence, run
 from front_door.cases import QUICK
 from manifolia.exceptions import TableError
+from manifolia.explorer import Payload
 from manifolia.explorer.decode import decode
 from manifolia.explorer.row_findings import residual_finding
 from manifolia.tables import TablePreparer, read
@@ -53,6 +56,11 @@ def test_a_european_table_is_mapped_as_it_is(tmp_path):
         "'PLZ' (120 different texts in 120 rows; numbers in ",
     ):
         assert told in done.stderr
+    page = Payload.load(tmp_path / "run" / "payload.npz")
+    assert any("with the day first" in note and "--" not in note for note in page.meta["notes"])
+    roles = [note for note in page.meta["notes"] if "codes with leading zeros stay texts: 'PLZ'" in note]
+    assert ["Pass --role column=numeric to take them as numbers." in note for note in roles] == [True]  # as the command
+    assert any("roles={column: 'numeric'}" in note for note in mf.open_run(tmp_path / "run").notes)  # as Python
 
 
 @pytest.mark.parametrize("few", [1, 3, 11])
@@ -159,3 +167,32 @@ def test_an_empty_cell_holds_no_plain_number():
     assert not any("plain numbers" in str(one.message) for one in told)
     with pytest.warns(Warning, match="hold plain numbers: 'days'"), pytest.warns(Warning, match="are filled"):
         preparer.transform(pd.DataFrame({"days": [3.0, np.nan], "x": [1, 2]}))
+
+
+def test_one_line_of_totals_leaves_no_column_that_matters(tmp_path):
+    """What `map` says, `explain` and `transform` must not take back."""
+    rng = np.random.default_rng(3)
+    kind = rng.choice(["online", "shop", "bulk"], 150)
+    usual = {"online": 300.0, "shop": 800.0, "bulk": 7000.0}
+    sold = np.array([usual[one] for one in kind]) * rng.lognormal(0, 0.3, 150)
+    table = pd.DataFrame({"kind": kind, "visits": rng.poisson(4, 150).astype(float), "sold": sold})
+    total = pd.DataFrame({"kind": [None], "visits": [None], "sold": [sold.sum()]}).astype({"visits": float})
+    spoilt = mf.map(pd.concat([table, total], ignore_index=True), "sold", n_trees=40, parts=None)
+    assert any("no column is shown to matter" in one.text for one in spoilt.findings)
+    assert "No column is shown to matter, though, as the findings say" in repr(spoilt.explain())
+    good = mf.map(table, "sold", n_trees=40, parts=None)
+    told = repr(good.explain())
+    assert "though" not in told
+    assert "kind" in told.splitlines()[1]
+    assert "99.9%" in told.splitlines()[1]  # in thousands and millions, the share tells it
+    below = min(good.explain().importances["importance"]) < 0
+    assert ("Below 0, the forest guesses better with the column shuffled" in told) == below
+    new = table[:3].assign(kind=[None, "bulk", "shop"]).drop(columns="sold")
+    told = []
+    for run_ in (good, spoilt):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            run_.transform(new)
+        told.append(" ".join(str(one.message) for one in caught))
+    assert "1 row has no 'kind', which carries 100% of what matters" in told[0]
+    assert "of what matters" not in told[1]

@@ -125,7 +125,10 @@ def test_what_is_compiled_is_told_apart(clock, capsys):
     clock[0] += 8.0
     progress.add_compile_seconds(8.0)
     progress.add_compile_seconds(None)
-    assert capsys.readouterr().err == "compiling, once for each kernel …\n"
+    assert (
+        capsys.readouterr().err
+        == "compiling, once for each kernel: up to a minute, longer where the machine is busy …\n"
+    )
     clock[0] += 1.0
     console(ProgressEvent("forest", 2, 2, {}))
     console.result("done")

@@ -9,8 +9,9 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from manifolia.exceptions import HonestyWarning
-from manifolia.metrics import separation
+from manifolia.metrics import knn_accuracy, separation
 from manifolia.metrics.separation import blind_score, map_score, one_hot_columns, target_score
+from manifolia.trust import signal
 
 
 def test_classes_are_scored_by_accuracy(rng):
@@ -86,8 +87,8 @@ def naive_score(Y, y, k, *, classification):
     for i in range(len(Y)):
         order = sorted((j for j in range(len(Y)) if j != i), key=lambda j: (np.linalg.norm(Y[i] - Y[j]), j))[:k]
         if classification:
-            votes = Counter(y[order].tolist())
-            guesses.append(min(votes, key=lambda label: (-votes[label], label)))  # of equal votes the first class
+            near = y[order].tolist()
+            guesses.append(max(near, key=Counter(near).__getitem__))  # of equal votes those for the nearest's class
         else:
             guesses.append(y[order].mean())
     return accuracy_score(y, guesses) if classification else r2_score(y, guesses)
@@ -104,6 +105,14 @@ def test_a_map_is_scored_by_its_neighbours_without_the_row_itself(rng, k):
     assert map_score(Y, values, classification=False, k=k) == pytest.approx(
         naive_score(Y, values, k, classification=False)
     )
+
+
+def test_one_map_has_one_accuracy(rng):
+    Y, y = rng.normal(size=(80, 2)), rng.choice(["b", "a", "c"], 80)
+    shown = map_score(Y, y, classification=True)
+    assert shown == pytest.approx(knn_accuracy(Y, y)) == pytest.approx(signal(Y, Y, y, random_state=0).shown)
+    renamed = np.array([{"a": "z", "b": "y", "c": "x"}[label] for label in y])
+    assert map_score(Y, renamed, classification=True) == shown
 
 
 def test_ten_neighbours_unless_told_and_all_where_there_are_fewer(rng):

@@ -373,7 +373,7 @@ def _real(name, target, **more):
 
 
 REAL: dict[str, Callable[[Any], Made]] = {
-    "titanic": _real("titanic", "Survived", kinds=dict.fromkeys(("Name", "Ticket", "Cabin"), "left")),
+    "titanic": _real("titanic", "Survived", kinds={"Name": "text", "Ticket": "left", "Cabin": "left"}),
     "wine": _real("wine", "class"),
     "glass": _real("glass", "type"),
     "heart_cleveland": _real("heart_cleveland", "num"),

@@ -118,9 +118,24 @@ class Opinion:
     @cached_property
     def plain(self):
         """The rows as distances see them."""
-        return np.column_stack(
-            [column for name in self.used for column in column_as_plain(self.features[name], self.kinds[name])]
-        )
+        columns = []
+        for name in self.used:
+            values = self.features[name]
+            if self.kinds[name] != "text":
+                columns += column_as_plain(values, self.kinds[name])
+                continue
+            gaps = values.isna().to_numpy()  # words have one scale together, and a gap has none
+            block = np.array(self.run.rows, dtype=float)[:, self.sources == name]
+            middle, spread = block[~gaps].mean(axis=0), np.sqrt(block[~gaps].var(axis=0).sum())
+            columns += [*((np.where(gaps[:, None], 0.0, block) - middle) / spread).T, *([gaps] if gaps.any() else [])]
+        return np.column_stack(columns)
+
+    @cached_property
+    def sources(self):
+        """For each prepared column the raw one that it is of."""
+        texts = self.run.model[0].texts_.items()
+        of = {feature: name for name, learned in texts for feature in learned.sources(name)}
+        return np.array([of.get(name, name) for name in self.run.model[0].sources_])
 
     @cached_property
     def known(self):
@@ -264,9 +279,9 @@ class Opinion:
             return labels.astype(float)[near].mean(axis=1)
         voted = np.empty_like(labels)
         for k in range(labels.shape[1]):
-            names = np.unique(labels[:, k])
-            votes = (labels[near, k][:, :, None] == names).sum(axis=1)
-            voted[:, k] = names[votes.argmax(axis=1)]
+            said = labels[near, k]
+            votes = (said[:, :, None] == said[:, None, :]).sum(axis=1)
+            voted[:, k] = said[np.arange(len(said)), votes.argmax(axis=1)]  # of equal votes those for the nearest's
         return voted
 
     @cached_property
@@ -390,8 +405,7 @@ class Opinion:
                 losses[t, j] = grown.mean()
                 np.add.at(by_row[:, j], out, grown)
             n_asked[out] += 1
-        sources = np.array(self.run.model[0].sources_)
-        found = {}
+        sources, found = self.sources, {}
         for name in dict.fromkeys(sources.tolist()):
             own = losses[:, sources == name]
             rows = by_row[n_asked > 0][:, sources == name].sum(axis=1) / n_asked[n_asked > 0]
@@ -448,6 +462,8 @@ class Opinion:
             (r"Target by target, (.+) (?:explains|is right about) these shares of the (labels|variance) on rows it was "
              r"not trained on"
              r"(?:, in brackets what always guessing the most frequent gets right)?: (.+)\.", self._by_target),
+            (r"Class by class, on rows it was not trained on, (.+) is right about (.+?)"
+             r"(?: and at least (\d+%) of each other class)?\.", self._by_class),
             (r"The map is (not|partly) earned by (.+?)\. (.+)", self._earned),
             (r"(\S+) alone (nearly )?tells (\S+): is it known before\?", self._leaks),
         ):  # fmt: skip
@@ -583,11 +599,14 @@ class Opinion:
         assert {"less": excess < 0.0, "more": excess > 0.0, None: abs(excess) < POINT + 0.04}[which]
         counts = pd.Series(self.labels[self.known, 0]).value_counts()
         few = counts[counts - 1 <= int(k) / 2].sum()
-        assert (which == "more") == (earning is not None)
+        assert which == "less" or (which == "more") == (earning is not None)
         if n_few:
             assert (int(n_few), int(at_most), of) == (few, counts[counts - 1 <= int(k) / 2].max(), k)
         elif which == "less":
             assert few < 0.5 * (-excess + 0.02) * self.known.sum() + 1
+            noise = 2 * np.sqrt(self.learned * (1 - self.learned) / self.known.sum())
+            assert -excess < noise + 0.02 if earning else -excess > noise - 0.02
+            return
         margin = 0.02 + 2 * np.sqrt(earned * (1 - earned) / self.known.sum())
         if earning == "is not earned":
             assert self.shown - earned > margin - 0.02
@@ -737,6 +756,25 @@ class Opinion:
                 truth, guess = truth.astype(float), guess.astype(float)
                 left = ((truth - guess) ** 2).sum() / ((truth - truth.mean()) ** 2).sum()
                 assert abs(percent(share) - max(1 - left, 0)) < 0.03
+
+    def _by_class(self, knower, told, rest):
+        assert knower == self.knower
+        truth, guess = self.labels[self.known, 0], self.guesses[self.known, 0]
+        right = {name: (guess[truth == name] == name).mean() for name in np.unique(truth)}
+        share = r"(less than 1%|[\d.]+%)"
+        named = re.findall(rf"(?:^|, | and ){share} of (.+?) \(([\d,]+) rows?(?:, ([\d,]+) taken for (.+?))?\)", told)
+        assert len(named) == min(6, len(right))
+        for share, name, count, taken, other in named:
+            n = int(count.replace(",", ""))
+            assert n == (truth == name).sum()
+            slack = POINT + 2 / n  # votes that are even
+            assert abs(percent(share.removeprefix("less than ")) - right[name]) < slack + 0.01
+            assert bool(taken) == (percent(share.removeprefix("less than ")) < 0.5) or abs(right[name] - 0.5) < slack
+            if taken:
+                assert abs((guess[truth == name] == other).sum() - int(taken.replace(",", ""))) <= 2
+        assert bool(rest) == (len(right) > 6)
+        if rest:
+            assert abs(percent(rest) - sorted(right.values())[6]) < 0.1
 
     def _apart(self, name, knower, told):
         assert (name, knower) == (self.name, self.guide)

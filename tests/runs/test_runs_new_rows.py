@@ -42,6 +42,19 @@ def test_levels_that_fit_did_not_see_in_a_column_that_matters_are_said(ship):
     assert place(ship, passengers(30, seed=7))[0].n_unseen == 0
 
 
+def test_gaps_of_a_column_that_matters_are_said_and_empty_rows_are_not_compared(ship):
+    new = passengers(30, seed=7)
+    new.loc[:3, "Sex"] = None
+    new.loc[2, [name for name in new.columns if name != "Survived"]] = None
+    placed, said = place(ship, new)
+    assert any(text.startswith("3 rows have no 'Sex', which carries ") for text in said)
+    assert any(text.startswith("1 row has no value in any column that is used: 2. Its place and pred") for text in said)
+    assert "of the 29 rows whose Survived is in the file" in placed.compared
+    assert np.flatnonzero(placed.frame["novelty"].isna()).tolist() == [2]
+    alone, _ = place(ship, new[3:4].reset_index(drop=True))
+    assert alone.frame["novelty"][0] == placed.frame["novelty"][3]
+
+
 def test_another_coding_of_the_target_is_said_and_not_scored(ship):
     new = passengers(30, seed=7)
     coded = new.assign(Survived=np.where(new["Survived"] == 1, "yes", "no"))

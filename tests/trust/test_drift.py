@@ -1,5 +1,7 @@
 """`manifolia.drift`: alarms where something has changed, names what, and is quiet elsewhere."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -219,3 +221,29 @@ def test_of_a_level_the_share_is_told_not_a_mean():
     found = mf.drift(model, X_new, X=X)
     (reason,) = found.columns.loc[found.columns["column"] == "column 1", "reason"]
     assert reason == "One of its values is in 80.0% of the filled cells, in the map in 20.0%."
+
+
+@pytest.mark.parametrize("gaps_before", [False, True])
+@pytest.mark.parametrize("method", ["guided-map", "featuremap"])
+def test_gaps_are_gaps_also_where_something_stands_in_for_them(rng, gaps_before, method):
+    n, more = 150, {"n_trees": 20, "guide": "forest"} if method == "guided-map" else {}
+    frame = pd.DataFrame({"a": rng.normal(size=n), "kind": rng.choice(["x", "y"], n), "day": rng.normal(size=n)})
+    target = np.where(frame["a"] > 0, "up", "down")
+    if gaps_before:
+        frame.loc[:2, ["a", "kind"]] = None
+    run = mf.map(frame.assign(y=target), "y", method=method, parts=None, importance=False, **more)
+    new = frame[100:].reset_index(drop=True)
+    new.loc[:24, ["a", "kind"]] = None
+    new["day"] += 2.0
+    new.loc[40, "day"] = -1000.0  # a typing error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = mf.drift(run, new)
+        columns = found.columns.set_index("column")
+        absent = mf.drift(run, new.drop(columns="kind")).columns.set_index("column")
+    for name in ("a", "kind"):
+        assert columns["missing_now"][name] == 0.5
+        assert columns["missing_before"][name] == (0.02 if gaps_before else 0.0)
+        assert columns["reason"][name].startswith("50.0% of its cells are missing, ")
+    assert absent["missing_now"]["kind"] == 1.0
+    assert columns["reason"]["day"].endswith("standard deviations higher; a few values make its mean lower.")

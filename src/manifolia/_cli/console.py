@@ -30,7 +30,7 @@ _SHORT = 0.1  # seconds of a stage that is worth its name
 _WORTH = 1.0  # seconds of work whose stages are worth a line
 #: Kernels that take long and come early: where they are not compiled yet, hardly any is (`manifolia.kernels.ahead`).
 _FIRST = ("grow_classes", "grow_numbers", "measure")
-_COMPILING = "compiling, once for each kernel …"
+_COMPILING = "compiling, once for each kernel: up to a minute, longer where the machine is busy …"
 #: Control characters, and those that change the direction of what follows or break a line.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
 

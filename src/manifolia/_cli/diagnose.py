@@ -6,17 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 
 from manifolia._cli.console import Console
 from manifolia._cli.map import FAILED, read_table
+from manifolia._core.messages import Word
 from manifolia._core.progress import Reporter
 from manifolia._core.types import BoolArray
 from manifolia.runs import open_run
 from manifolia.runs.request import READING
 from manifolia.runs.verdicts import diagnose_run, diagnose_tables, write_verdicts
 from manifolia.tables import read
-from manifolia.tables.naming import number
+from manifolia.tables.naming import listing, number
 from manifolia.trust import Diagnosis
 from manifolia.trust.words import share_of
 
@@ -80,6 +82,12 @@ def _tell(console: Console, found: Diagnosis, names: list[str], labels: pd.Serie
             console.result(f"  {line['name'][:28]:28s} {line['n_rows']:7,d} rows  {held}".rstrip())
         if len(found.clusters) > _MOST:
             console.result(f"  and {len(found.clusters) - _MOST} more")
+        judged = (found.rows["verdict"] != "not judged").to_numpy()
+        alone = np.flatnonzero(judged & ~np.isin(found.labels, found.clusters["cluster"]))
+        if len(alone):
+            some = listing([Word(names[row]) for row in alone])
+            are = "row is" if len(alone) == 1 else "rows are"
+            console.result(f"  {len(alone):,} {are} in no cluster, but between them or apart: {some}")
         arranged = found.map["arrangement_reason"]
         both = common == {arranged} and found.map["arrangement"] == "cannot tell"
         if len(common) == 1:

@@ -34,6 +34,9 @@ def run_map(
     run = map(data, out=folder, method=method or "auto", parts=parts, callback=console, **{**options, **settings})
     report = run.report
     console.notes(run.notes)
+    if report["data"]["key"] is None and run.coordinates["row"].iloc[0] == "0":
+        console.note("Rows are numbered from 0: row 0 is the first below the names of the columns. --key COLUMN calls "
+                     "them by a column.")  # fmt: skip
     console.data({"run": str(folder), "page": str(folder / "map.html"), **report})
     if not console.quiet:
         from manifolia.runs.folder import headline  # which needs scikit-learn, errors about the table do not

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, NamedTuple
+
+#: How notes are written on a page: in Python's words, unless a command is running.
+wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
 
 
 class Finding(NamedTuple):

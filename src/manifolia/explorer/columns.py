@@ -99,10 +99,10 @@ def some_names(names: Iterable[str]) -> str:
     return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "none"
 
 
-def encode_column(values: pd.Series, kind: str, *, precise: bool) -> Encoded:
-    """Code a column."""
+def encode_column(values: pd.Series, kind: str, *, precise: bool, n_new: int = 0) -> Encoded:
+    """Code a column, of which the last `n_new` values are those of new rows."""
     if kind == "class":
-        return _encode_classes(values)
+        return _encode_classes(values, n_new)
     if kind == "text":
         cells = zip(values.array, values.isna(), strict=True)
         return encode_texts([None if missing else str(value) for value, missing in cells])
@@ -159,7 +159,7 @@ def encode_texts(texts: Sequence[str | None]) -> Encoded:
     )
 
 
-def _encode_classes(values: pd.Series) -> Encoded:
+def _encode_classes(values: pd.Series, n_new: int) -> Encoded:
     if isinstance(values.dtype, pd.CategoricalDtype):
         names, codes = [class_name(value) for value in values.cat.categories], values.cat.codes.to_numpy()
         used = np.unique(codes[codes >= 0])
@@ -177,9 +177,12 @@ def _encode_classes(values: pd.Series) -> Encoded:
     top = 2 ** (8 * int(dtype[1])) - 1
     if len(names) > top:
         raise ValueError(f"kinds: the column {values.name!r} has {len(names):,} distinct values, too many for classes.")
-    coded = np.where(codes < 0, top, codes).astype("<" + dtype)
-    counts = np.bincount(codes[codes >= 0], minlength=len(names)).tolist()
-    return Encoded("class", {"": coded}, {"levels": names, "counts": counts, "missing": top})
+    of_map = codes[: len(codes) - n_new]
+    counts = np.bincount(of_map[of_map >= 0], minlength=len(names))
+    order = np.argsort(counts == 0, kind="stable")  # what only new rows have comes last: the others keep their colours
+    coded = np.where(codes < 0, top, np.append(np.argsort(order), top)[codes]).astype("<" + dtype)
+    spec = {"levels": [names[i] for i in order], "counts": counts[order].tolist(), "missing": top}
+    return Encoded("class", {"": coded}, spec)
 
 
 def _encode_numbers(numbers: FloatArray, *, precise: bool) -> Encoded:

@@ -118,6 +118,7 @@ class Arrivals:
     predicted: Array | None  # (m,) or (m, n_targets): what the forest says of them
     novelty: FloatArray | None  # (m,): how unlike the rows of the map they are
     columns: dict[str, Array] = field(default_factory=dict)  # What parts add to them, by the name on the page
+    empty: Sequence[int] | IntArray = ()  # Rows without a value in any column that is used
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.base import clone, is_classifier
 
-from manifolia._core.groups import sub_groups
+from manifolia._core.groups import n_units, sub_groups
 from manifolia._core.messages import Finding as Finding
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray
 from manifolia.explorer.row_findings import (
@@ -29,7 +29,7 @@ from manifolia.forest.leaf_tables import leaf_table
 from manifolia.metrics._nearest import n_others
 from manifolia.metrics.separation import blind_score, is_unearned, row_errors, target_score
 from manifolia.tables.columns import as_keys
-from manifolia.tables.naming import percent
+from manifolia.tables.naming import counted, percent
 
 _SMALL = 100  # trees of the forest that shows what is recognised
 _SHARE = 0.01  # of all importance, below which a column is not worth naming
@@ -37,6 +37,7 @@ _DOUBT = 0.025  # chance, over all columns, that one which means nothing is call
 _PARTLY = 0.5  # share of what a map loses from which it matters that some classes cannot win a vote
 _RECOGNISED = 0.02  # by how much more rows must be told than groups, beyond two standard errors
 _MOST_TARGETS = 5  # that are told one by one
+_MOST_CLASSES = 6  # the same of classes, the worst
 _ALIKE = 0.02  # by how much what is shown and what was learned may differ to be called the same
 
 
@@ -204,6 +205,8 @@ def findings_of(
     if learned is not None or scores is not None:
         about = {"learned": learned, "y": classes, "scores": scores or {}, "targets": y}
         found.append(neighbour_finding(len(Y), target, **about))
+    if classes is not None and predicted is not None and learned is not None and better:
+        found += classes_finding(classes, predicted, learned)
     if learned is not None and y is not None and y.ndim > 1 and predicted is not None:
         found += targets_finding(y, predicted, target_names, learned)
     if learned is not None and not learned.classes and y is not None and y.ndim == 1:
@@ -311,9 +314,12 @@ def neighbour_finding(
         judged = f"about as much as {than}"
         if learned.excess < -_ALIKE:
             judged = f"less than {than}"
+            error = np.sqrt(max(earned * (1.0 - earned), 0.0) / n_units(groups, len(labels)))
             if n_few >= -_PARTLY * learned.excess * len(labels):
                 rows = "row is" if n_few == 1 else "rows are"
                 judged += f", but {n_few:,} {rows} of classes with at most {k // 2 + 1} {near}: never a majority of {k}"
+            elif -learned.excess <= 2.0 * error:
+                judged += ", which may be chance"
         elif learned.excess > _ALIKE:
             unearned = is_unearned(shown, earned, labels, classification=True, groups=groups)
             judged = f"more than {than}, which {'is not earned' if unearned else 'may be chance'}"
@@ -352,6 +358,22 @@ def targets_finding(y: Array, predicted: Array, names: Sequence[str], learned: L
     does = "is right about these shares of the labels" if learned.classes else "explains these shares of the variance"
     blindly = ", in brackets what always guessing the most frequent gets right" if learned.classes else ""
     return [Finding(f"Target by target, {learned.knower} {does} on {learned.unseen}{blindly}: {_and(told)}.")]
+
+
+def classes_finding(y: Array, predicted: Array, learned: Learned) -> list[Finding]:
+    """Say how often each class is told, the worst first: one accuracy may hide a class that nothing tells."""
+    known = ~pd.isna(y)
+    labels, guesses = as_keys(y[known]), as_keys(predicted[known])
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    right = np.bincount(codes, labels == guesses) / counts
+    told, order = [], np.argsort(right, kind="stable")
+    for c in order[:_MOST_CLASSES]:
+        others, n_other = np.unique(guesses[(codes == c) & (guesses != labels)], return_counts=True)
+        taken = f", {n_other.max():,} taken for {others[n_other.argmax()]}" if right[c] < _PARTLY else ""
+        told.append(f"{percent(float(right[c]))} of {names[c]} ({counted(int(counts[c]), 'row')}{taken})")
+    if len(order) > _MOST_CLASSES:
+        told.append(f"at least {percent(float(right[order[_MOST_CLASSES]]))} of each other class")
+    return [Finding(f"Class by class, on {learned.unseen}, {learned.knower} is right about {_and(told)}.")]
 
 
 def _and(parts: Sequence[str]) -> str:

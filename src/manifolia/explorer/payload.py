@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from manifolia._core.files import draft, load_arrays, parse_json
+from manifolia._core.messages import wording
 from manifolia._core.random import as_generator
 from manifolia._core.types import Array, ArrayLike, FloatArray, IntArray, RandomState
 from manifolia._core.validate import check_map, check_number
@@ -197,7 +198,7 @@ def build_payload(
     arrays["row"] = order[:n].astype("<u2" if n <= 2**16 else "<u4")
     ranked = _ranked(importances)
     encoded = _encode_columns(
-        table.iloc[order], dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
+        table.iloc[order], n_new, dict(kinds or {}), dict(roles or {}), precise=precise, left_out=left_out
     )
     for name, _, coded in encoded:
         if name in (written or {}) and coded.kind in ("number", "date"):
@@ -218,7 +219,7 @@ def build_payload(
     meta["parts"] = {part.name: resolved_meta(part, names_kept) for part in fitting}
     meta["importances"] = ranked
     meta["findings"] = [_record(finding, names_kept) for finding in findings]
-    meta["notes"] = [str(text) for text in notes]
+    meta["notes"] = [wording.get()(text) for text in notes]
     meta["left_out"] = left_out
     meta["palette"] = _palette()
     meta["arrays"] = {name: {"dtype": dtype_name(array), "length": len(array)} for name, array in arrays.items()}
@@ -288,7 +289,7 @@ def _ranked(importances: Mapping[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _encode_columns(
-    table: pd.DataFrame, kinds: dict[str, str], roles: dict[str, str], *, precise: bool, left_out: list[str]
+    table: pd.DataFrame, n_new: int, kinds: dict[str, str], roles: dict[str, str], *, precise: bool, left_out: list[str]
 ) -> list[tuple[str, str, Encoded]]:
     for given, allowed, what in ((kinds, KINDS, "kinds"), (roles, _ROLES, "roles")):
         for name, value in given.items():
@@ -301,7 +302,7 @@ def _encode_columns(
     encoded = []
     for name in table.columns:
         values = table[name]
-        coded = encode_column(values, kinds.get(name) or infer_kind(values), precise=precise)
+        coded = encode_column(values, kinds.get(name) or infer_kind(values), precise=precise, n_new=n_new)
         left_out += [f"{name}: {remark}." for remark in coded.remarks]
         encoded.append((name, roles.get(name, "value"), coded))
     return encoded
@@ -321,7 +322,8 @@ def _describe(key: str, name: str, role: str, coded: Encoded, arrays: dict[str, 
     counts = coded.spec.get("counts", ())
     if len(counts) > MAX_CLASSES:
         # As in the pictures: the largest have colours of their own, the rest share one.
-        largest = np.argsort(-np.asarray(counts), kind="stable")[: MAX_CLASSES - 1]
+        n_own = MAX_CLASSES - int(np.count_nonzero(counts) > MAX_CLASSES)
+        largest = np.argsort(-np.asarray(counts), kind="stable")[:n_own]
         described["colored"] = np.sort(largest).tolist()
     return described
 

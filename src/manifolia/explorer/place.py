@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from manifolia._core.messages import Word
+from manifolia._core.warnings import warn
 from manifolia.exceptions import TableError
 from manifolia.explorer.context import Arrivals, Context, bare_rows, own_names
 from manifolia.explorer.parts import parts_for_new
@@ -15,6 +17,8 @@ from manifolia.explorer.parts.effects import columns_of_texts
 from manifolia.explorer.parts.predictions import predicted_targets
 from manifolia.explorer.payload import NewRows
 from manifolia.tables import Table
+from manifolia.tables.copies import empty_rows
+from manifolia.tables.naming import listing
 from manifolia.tables.roles import as_read
 
 
@@ -28,12 +32,26 @@ def place_rows(context: Context, table: Table, *, places_only: bool = False) -> 
         )
     rows = context.prepared(table)
     bare = bare_rows(rows)
+    empty = np.arange(0) if context.preparer is None else empty_rows(table, context.preparer)
+    novelty = np.array(method.novelty(rows), dtype=np.float64) if card.novelty and not places_only else None
+    if len(empty):
+        count, its, one = (
+            ("1 row has", "Its", True) if len(empty) == 1 else (f"{len(empty):,} rows have", "Their", False)
+        )
+        names, more = listing([Word(table.row_names[i]) for i in empty]), "" if one else "s"
+        told = (
+            f"{count} no value in any column that is used: {names}. {its} place{more} and prediction{more} say nothing"
+        )
+        warn(f"{told}: {'it is' if one else 'they are'} not counted, and {its.lower()} novelty is left out.")
+        if novelty is not None:
+            novelty[empty] = np.nan
     return Arrivals(
         table,
         bare,
         np.asarray(method.transform(rows)),
         predicted_targets(method, bare) if card.predicts and not places_only else None,
-        np.asarray(method.novelty(rows), dtype=np.float64) if card.novelty and not places_only else None,
+        novelty,
+        empty=empty,
     )
 
 

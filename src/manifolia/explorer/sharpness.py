@@ -76,28 +76,17 @@ def trials_of(context: Context, y: Array, predicted: Array, learned: Learned) ->
 
 
 def _comparable(y: Array, predicted: Array, *, classes: bool) -> tuple[Array, Array]:
-    """Targets and predictions as columns of numbers; classes as codes, the same for 1 and "1".
-
-    Codes are in the order of the classes' own values: of equally many neighbours the first class wins, as in the score
-    that the model has of its map.
-    """
+    """Targets and predictions as columns of numbers; classes as codes, the same for 1 and "1"."""
     truth, guesses = (values.reshape(len(values), -1).T for values in (y, predicted))
     if not classes:
         return truth.T.astype(np.float64), guesses.T.astype(np.float64)
     columns = []
     for own, guess in zip(truth, guesses, strict=True):
-        names = list(dict.fromkeys(as_keys(_in_order(own)).tolist()))
+        names = list(dict.fromkeys(as_keys(own).tolist()))
         code = {name: k for k, name in enumerate(names)}
         columns.append([[code.get(name, -1) for name in as_keys(labels).tolist()] for labels in (own, guess)])
     first, second = np.array(columns).transpose(1, 2, 0)
     return first, second
-
-
-def _in_order(labels: Array) -> Array:
-    try:
-        return np.unique(labels)
-    except TypeError:  # of several kinds, which have no order
-        return np.unique(as_keys(labels))
 
 
 def _errors(Y: FloatArray, truth: Array, learned: Learned, groups: IntArray | None) -> tuple[Array, FloatArray] | None:

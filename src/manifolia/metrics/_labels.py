@@ -79,7 +79,7 @@ def check_target(y: ArrayLike, task: str, *, n_rows: int, purpose: str) -> tuple
 
 
 def vote(labels: IntArray, n_classes: int) -> IntArray:
-    """Let each row's neighbours vote."""
+    """Let each row's neighbours vote; of equally many votes, those for the class of the nearest count."""
     n, k = labels.shape
     rows = np.arange(n)[:, None]
     counts = np.bincount((rows * n_classes + labels).ravel(), minlength=n * n_classes).reshape(n, n_classes)

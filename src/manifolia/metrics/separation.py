@@ -16,6 +16,7 @@ from manifolia._core.random import as_generator
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, RandomState
 from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning
+from manifolia.metrics._labels import vote
 from manifolia.metrics._nearest import n_others, nearest
 
 _K = 10
@@ -102,9 +103,9 @@ def map_prediction(
     if not classification:
         return rows, np.asarray(y, dtype=np.float64)[neighbors].mean(axis=1)
     voted = []
-    for found, indicators in one_hot_columns(np.asarray(y)):
-        votes = sum(indicators[neighbors[:, j]] for j in range(neighbors.shape[1]))
-        voted.append(found[np.argmax(votes, axis=1)])
+    for column in np.asarray(y).reshape(len(Y), -1).T:
+        found, codes = np.unique(column, return_inverse=True)
+        voted.append(found[vote(codes[neighbors], len(found))])
     return rows, np.column_stack(voted)
 
 

@@ -21,13 +21,14 @@ from manifolia.explorer.decode import decode
 from manifolia.explorer.parts.effects import effects_on_one_row
 from manifolia.explorer.parts.predictions import FOREST, vote_classes
 from manifolia.runs.request import TO_KEEP_ROWS
-from manifolia.tables.naming import clipped, labels, listing, nearest, number
+from manifolia.tables.naming import clipped, labels, listing, nearest, number, percent
 
 if TYPE_CHECKING:
     from manifolia.runs.folder import Run
 
 _CLASSES = 3  # with most votes, that are named
 _LIKE = 5  # rows that are listed as most alike
+_MOST_HAVING = 20  # rows with a value that is no row's name, which are listed
 _NAMED = 3  # names of rows, or positions of rows with one name, that are listed
 
 
@@ -59,7 +60,8 @@ class Explanation:
             rest = sum(list(shares.values())[named:])
             said.append(f"  {clipped(target, 28):28s} {told}" + (f", others {rest:.0%}" if rest >= 0.005 else ""))
         if len(self.like):
-            said.append("The rows most like it, by forest proximity:")
+            whose = "" if self.knower == FOREST else f"; the votes above are those of {self.knower}"
+            said.append(f"The rows most like it, by forest proximity{whose}:")
             targets = list(self.like.columns[2:])
             for name, share, *values in _tuples(self.like):
                 told = ", ".join(f"{t} {_short(value)}" for t, value in zip(targets, values, strict=True))
@@ -96,11 +98,16 @@ class MapExplanation:
     def lines(self) -> list[str]:
         """The explanation as a text; the first line is its heading."""
         importances = self.importances[: self.top]
-        largest, said = importances["importance"].max(), [self.meaning]
+        total, said = self.importances["importance"].clip(lower=0.0).sum(), [self.meaning]
         for name, mean, error in _tuples(importances):
-            bar = "█" * max(0, round(24 * mean / largest)) if largest > 0 else ""
-            said.append(f"  {clipped(name, 28):28s} {mean:9.4f} ± {error:.4f}  {bar}")
-        return said
+            share = max(mean, 0.0) / total if total > 0 else 0.0
+            bar = "█" * round(24 * share)
+            said.append(
+                f"  {clipped(name, 28):28s} {percent(share):>12s}  {number(mean):>10s} ± {number(error):9s} {bar}"
+            )
+        if (importances["importance"] < 0.0).any():
+            said.append("Below 0, the forest guesses better with the column shuffled: what it learned of it is noise.")
+        return [line.rstrip() for line in said]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every importance as plain data, for JSON."""
@@ -115,6 +122,8 @@ def explain_map(run: Run, *, top: int) -> MapExplanation:
     check_number(top, "top", low=1, integer=True)
     report, method = run.report, run.report["method"]
     meaning = f"What matters for {report['importance']['purpose']}: {report['importance']['measure']}"
+    if report["importances"] and not shown_to_matter(report):
+        meaning += ". No column is shown to matter, though, as the findings say: these numbers may be chance."
     if not registry.find(method).importance:
         meaning = f"{method} has no measure of how much each column matters. guided-map, for example, has one."
     elif not report["importances"]:
@@ -122,6 +131,11 @@ def explain_map(run: Run, *, top: int) -> MapExplanation:
             "How much each column matters was not measured in this run. Map again with --importance (importance=True)."
         )
     return MapExplanation(report["importances"], meaning, top)
+
+
+def shown_to_matter(report: Mapping[str, Any]) -> bool:
+    """Tell whether the findings of a run name columns that matter."""
+    return any(finding.get("columns") for finding in report["findings"])
 
 
 def _by_column(entries: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -138,7 +152,7 @@ def explain_row(run: Run, name: Any, *, top: int) -> Explanation:
     """Explain the place of a row of a run, by its name."""
     check_number(top, "top", low=1, integer=True)
     coordinates, rows, report = run.coordinates, run.rows, run.report
-    row = _find_row(coordinates, name)
+    row = _find_row(run, name)
     if not registry.find(report["method"]).places:
         raise TableError(
             f"{report['method']} cannot say where a row with other values would lie, so which columns hold row {name} "
@@ -173,8 +187,9 @@ def explain_row(run: Run, name: Any, *, top: int) -> Explanation:
     )
 
 
-def _find_row(coordinates: pd.DataFrame, row: Any) -> int:
+def _find_row(run: Run, row: Any) -> int:
     """Find a row by its name, or by its position if no row is called so and the names are no numbers."""
+    coordinates = run.coordinates
     names, name = coordinates["row"].astype(str).tolist(), labels([row])[0]
     places = [place for place, known in enumerate(names) if known == name]
     if len(places) == 1:
@@ -188,6 +203,13 @@ def _find_row(coordinates: pd.DataFrame, row: Any) -> int:
     position = not numbered and isinstance(row, int | np.integer) and not isinstance(row, bool)
     if position and 0 <= row < len(names):
         return int(row)
+    columns = decode(run.payload).columns.select_dtypes(object)
+    for column in columns:
+        having = [names[place] for place in np.flatnonzero((columns[column] == name).to_numpy())]
+        if 0 < len(having) <= _MOST_HAVING:
+            have = "Row {} has" if len(having) == 1 else "Rows {} have"
+            told = f"there is no row {name!r}. {have.format(listing(map(Word, having)))} it in {column!r}: pass "
+            raise TableError(f"{told}{'that' if len(having) == 1 else 'one of these'}.", parameter="row")
     if position or names == [str(i) for i in range(len(names))]:
         told = ", by name or by position: positions" if position else ". Rows"
         raise TableError(f"there is no row {name!r}{told} are 0 to {len(names) - 1}.", parameter="row")

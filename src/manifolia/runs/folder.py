@@ -44,6 +44,7 @@ from manifolia.tables import write, write_anndata
 from manifolia.tables.frames import is_text
 from manifolia.tables.naming import of_groups
 from manifolia.tables.writing import with_formulas
+from manifolia.trust.diagnosis import Diagnosis
 
 _MODEL = "model.mfa"
 _ESCAPED = "escaped_formulas"  # in the report: whether texts of the coordinates have apostrophes in front
@@ -216,6 +217,29 @@ class Run:
         """
         return explain_map(self, top=top) if row is None else explain_row(self, row, top=top)
 
+    def diagnose(self, **options: Any) -> Diagnosis:
+        """Tell what the map may be trusted for: its target, its rows, its clusters.
+
+        Parameters
+        ----------
+        **options : object
+            ``level``, ``sample`` and ``n_jobs`` as of `manifolia.diagnose`; ``clusters`` and ``groups`` are names of
+            columns of the page.
+
+        Returns
+        -------
+        Diagnosis
+            What `manifolia diagnose` writes into the folder of a run.
+
+        Raises
+        ------
+        TableError
+            If the run did not keep its rows.
+        """
+        from manifolia.runs.verdicts import diagnose_run
+
+        return diagnose_run(self, **options)
+
     def explore(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Explorer | LivePage | Path:
         """Show the page, or write it.
 
@@ -278,7 +302,8 @@ class Run:
         return context_for(self, page=True)
 
     def __repr__(self) -> str:
-        return "\n".join([f"Run: {headline(self.report)}", *(f"- {one.text}" for one in self.findings)])
+        notes = [f"Notes on how it was made: run.notes ({len(self.notes)})"] if self.notes else []
+        return "\n".join([f"Run: {headline(self.report)}", *(f"- {one.text}" for one in self.findings), *notes])
 
     def _repr_html_(self) -> str:
         """Return the picture, what was found and what was decided."""

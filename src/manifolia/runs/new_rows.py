@@ -16,7 +16,7 @@ from manifolia._core.types import Array, BoolArray, FloatArray
 from manifolia._core.warnings import warn
 from manifolia.exceptions import TableError
 from manifolia.explorer import NewRows
-from manifolia.explorer.context import Context
+from manifolia.explorer.context import Arrivals, Context
 from manifolia.explorer.parts.predictions import FOREST
 from manifolia.explorer.place import new_rows, place_rows, placed_frame
 from manifolia.runs.report import group_column
@@ -101,24 +101,25 @@ def stream_reading(report: Mapping[str, Any], reading: Mapping[str, Any]) -> dic
 
 def place_new(context: Context, table: Table, report: dict[str, Any], coordinates: pd.DataFrame) -> Placed:
     """Place raw new rows on the map of a run, and compare predictions with the target where the table has it."""
+    key = report["data"].get("key")
+    if key in table.names:
+        table = replace(table, row_names=np.array(key_names(table.column(key)), dtype=object))
     arrivals = place_rows(context, table)
     unseen = unseen_levels(context.model[0], arrivals.X)
-    _warn_of_guesses(context.model[0], table, unseen, report)
-    key = report["data"].get("key")
-    named = key_names(table.column(key)) if key in table.names else table.row_names
+    _warn_of_guesses(context.model[0], arrivals, unseen, report)
     targets = list(report["target"]["columns"])
-    frame = placed_frame(arrivals, named, targets)
+    frame = placed_frame(arrivals, table.row_names, targets)
     known = [name for name in targets if name in table.names]
     predicted = arrivals.predicted if targets else None
     accuracy, compared, asked = None, "", np.zeros(table.n_rows, dtype=bool)  # asked: the rows that are compared
     if predicted is not None and len(known) == 1 and predicted.ndim == 1:
         forest, said_by = context.method.forest_, _predictions_of(context.card.knower)
-        y = table.column(known[0]).to_numpy()
+        y = table.column(known[0]).mask(np.isin(np.arange(table.n_rows), arrivals.empty)).to_numpy()
         if hasattr(forest, "classes_"):
             accuracy, compared = _compare_classes(y, predicted, forest.classes_, targets[0], said_by)
             asked = ~pd.isna(y) & np.isin(as_keys(y), as_keys(forest.classes_))
         else:
-            y = numbers_of(table.column(known[0]), known[0]).to_numpy()
+            y = numbers_of(pd.Series(y), known[0]).to_numpy()
             accuracy, compared = _compare_numbers(y, predicted, targets[0], said_by)
             asked = ~pd.isna(y)
     name = (report["groups"] or {"column": ""})["column"]
@@ -141,16 +142,21 @@ def place_new(context: Context, table: Table, report: dict[str, Any], coordinate
     return Placed(arrivals.Y, frame, new, accuracy, compared, n_known, n_unseen, novel_from)
 
 
-def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray], report: dict[str, Any]) -> None:
-    """Say so if a column that matters is absent, or has levels that are new: what stands in for it moves the rows."""
-    total = sum(max(entry["importance"], 0.0) for entry in report["importances"])
+def _warn_of_guesses(
+    preparer: Any, arrivals: Arrivals, unseen: Mapping[str, BoolArray], report: dict[str, Any]
+) -> None:
+    """Say so if a column that matters is absent, or has gaps or levels that are new: a stand-in moves the rows."""
+    table, total = arrivals.table, sum(max(entry["importance"], 0.0) for entry in report["importances"])
     named = hasattr(preparer, "feature_names_in_") and not preparer.sparse_
     absent = set(preparer.used_) - set(table.feature_names) if named else set()
+    complete = {name for name, had in zip(preparer.used_, preparer.had_missing_, strict=True) if not had}
     weights: dict[str, float] = {}
     for entry in report["importances"]:
         weights[entry["of"]] = weights.get(entry["of"], 0.0) + entry["importance"]
+    matters = any(finding.get("columns") for finding in report["findings"])  # else all may be chance
+    guesses = "places, predictions and novelty are guesses."
     for name, weight in weights.items():
-        share = weight / total if total > 0 else 0.0
+        share = weight / total if total > 0 and matters else 0.0
         if share <= _MATTERS:
             continue
         if name in absent:
@@ -163,8 +169,13 @@ def _warn_of_guesses(preparer: Any, table: Table, unseen: Mapping[str, BoolArray
             rows = "row has a level" if n == 1 else "rows have levels"
             warn(
                 f"{n:,} {rows} of {name!r} that fit did not see. This column carries {share:.0%} of what matters: "
-                f"without it places, predictions and novelty are guesses."
+                f"without it {guesses}"
             )
+        elif name in complete and name in table.feature_names:
+            n = int(table.column(name).isna().sum()) - len(arrivals.empty)
+            if n:
+                rows = "row has" if n == 1 else "rows have"
+                warn(f"{n:,} {rows} no {name!r}, which carries {share:.0%} of what matters: without it {guesses}")
 
 
 def _predictions_of(name: str) -> str:

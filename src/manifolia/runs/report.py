@@ -12,6 +12,7 @@ from manifolia._core.installed import versions
 from manifolia.explorer.build import importance_purpose
 from manifolia.explorer.context import Context
 from manifolia.explorer.parts.effects import columns_of_texts
+from manifolia.explorer.parts.predictions import vote_classes
 from manifolia.explorer.place import axis_names
 from manifolia.runs.target import Labels, RowGroups
 from manifolia.tables import Table
@@ -41,6 +42,9 @@ def coordinates_of(table: Table, labels: Labels, context: Context, groups: RowGr
         for name, values in zip(labels.frame.columns, predicted.reshape(len(predicted), -1).T, strict=True):
             said = f"predicted {name}"
             columns[f"{said} (model)" if said in columns else said] = values
+        shares = context.method._class_shares() if vote_classes(context.method) else []
+        for name, votes in zip(labels.frame.columns, shares, strict=False):  # few votes: between the classes
+            columns[f"votes for predicted {name}"] = votes.max(axis=1)
     if context.novelty is not None:
         columns["novelty"] = context.novelty
     if groups is not None:

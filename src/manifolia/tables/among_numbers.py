@@ -18,7 +18,16 @@ from manifolia.exceptions import TableError
 from manifolia.tables.columns import plain_number, written_number
 from manifolia.tables.decimals import shows_decimal_comma
 from manifolia.tables.naming import counted, percent, place_of_row
-from manifolia.tables.number_formats import LIMITS, TIMES, as_limit, as_number, describe_writing, number_sign, reads
+from manifolia.tables.number_formats import (
+    LIMITS,
+    TIMES,
+    as_limit,
+    as_number,
+    describe_writing,
+    mostly_dates,
+    number_sign,
+    reads,
+)
 
 #: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
 _NUMBER_SHARE = 0.9
@@ -95,6 +104,17 @@ class AmongNumbers(NamedTuple):
             shown.append(f"{len(texts) - len(shown)} more")
         return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
+    def _places(self, texts: Sequence[Any]) -> str:
+        """Say where some texts are first: row 3 (counting from 0) has 'x' and row 20 'y'."""
+        rows = [int(np.argmax((self.column == text).to_numpy(dtype=bool, na_value=False))) for text in texts]
+        if self.tally is not None:
+            told = [self.tally.places[row] for row in rows]
+        else:
+            told = [place_of_row(row) if i == 0 else f"row {row:,}" for i, row in enumerate(rows)]
+        told = [f"{place}{' has' * (i == 0)} {text!r}" for i, (place, text) in enumerate(zip(told, texts, strict=True))]
+        told += ["so on"] if len(texts) < len(self.odd) else []
+        return " and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+
     def limits_note(self) -> str:
         """Say how limits are read."""
         first = self.limits[0] if self.limits else None
@@ -107,18 +127,19 @@ class AmongNumbers(NamedTuple):
             return offer_missing(name, told, self.in_rows(rest), rest)
         told += f" in {percent(self.rows(self.numbers) / int(self.counts.sum()))} of its rows"
         categorical = Argument("roles", {name: "categorical"})
-        single = bool(rest) and self.rows(self.odd) == len(rest)  # each once
+        single = bool(rest) and not self.limits and self.rows(self.odd) == len(rest)  # each once
         if single or len(self.odd) > _FEW_TEXTS:
-            row = int(np.argmax((self.column == self.odd[0]).to_numpy(dtype=bool, na_value=False)))
-            which = "Correct it, name" if len(rest) == 1 else "Correct them, name"
-            place = place_of_row(row) if self.tally is None else self.tally.places[row]
-            told += f", and {place} has {self.odd[0]!r}. {which} the texts that mean “missing” when the "
-            way = Message("table is read (", Argument("na_values", self.odd[:1]), "), or pass ", categorical)
+            told += (
+                f", and {self._places(self.odd[:_TOLD_MARKS])}. Correct {'it' if len(rest) == 1 else 'them'}, name the "
+            )
+            way = Message("texts that mean “missing” when the table is read (",
+                          Argument("na_values", self.odd[:_TOLD_MARKS]), "), or pass ", categorical)  # fmt: skip
+            if self.limits:
+                way = Message(way, " or ", Argument("roles", {name: "limits"}), f", which reads {self.limits_note()},")
             return TableError(Message(f"column {name!r} holds {told}", way, " or 'drop'."))
         way = Message(categorical, " takes every value as a category, 'drop' leaves the column out.")
         if self.limits:
-            first = f"{self.limits[0]!r} as {written_number(self.limits[0], LIMITS + self.sign):g}"
-            way = Message(Argument("roles", {name: "limits"}), f" reads {first}; ", way)
+            way = Message(Argument("roles", {name: "limits"}), f" reads {self.limits_note()}; ", way)
         if rest:
             takes = "takes it" if len(rest) == 1 else "take them"
             way = Message(Argument("na_values", rest), f" {takes} as missing when the table is read; ", way)
@@ -136,6 +157,19 @@ def read_texts(column: pd.Series, counts: pd.Series, tally: Tally | None) -> Amo
     return AmongNumbers(
         column, counts, tally, sign, numbers, marks, limits, [one for one in rest if one not in {*marks, *limits}]
     )
+
+
+def among_dates(column: pd.Series, counts: pd.Series, tally: Tally | None) -> AmongNumbers | None:
+    """Sort the different values of a column into dates and others, if nearly all are dates."""
+    values = list(counts.index)
+    order, good = mostly_dates(values)
+    dates, rest = (
+        [one for one, is_date in zip(values, good, strict=True) if is_date == kind] for kind in (True, False)
+    )
+    marks = [value for value in rest if _is_placeholder(value)]
+    odd = [value for value in rest if value not in marks]
+    found = AmongNumbers(column, counts, tally, order, dates, marks, [], odd)
+    return found if len(dates) > len(rest) and found.share >= _NUMBER_SHARE else None
 
 
 def _is_limit(value: object, sign: str) -> bool:

@@ -38,6 +38,8 @@ from manifolia.tables.number_formats import (
     as_limit,
     as_number,
     describe_writing,
+    is_no_day,
+    plainly,
     read_amount,
     reads,
 )
@@ -109,10 +111,15 @@ def _objects(column: pd.Series) -> Array:
     return column.astype(object).to_numpy()
 
 
-def refuse(name: str, value: object, row: int | str, wanted: str, hint: str) -> TableError:
-    """Make the error for a value that a column cannot hold."""
-    place = row if isinstance(row, str) else place_of_row(row)
-    return TableError(Message(f"column {name!r} should hold {wanted}, and {place} has {value!r}. ", hint))
+def refuse(
+    name: str, value: object, row: int | str, wanted: str, hint: str, others: Sequence[tuple[int, object]] = ()
+) -> TableError:
+    """Make the error for a value that a column cannot hold; `others` are further ones, in their rows."""
+    told = [f"{row if isinstance(row, str) else place_of_row(row)} has {value!r}"]
+    told += [f"row {place:,} {one!r}" for place, one in others[: _TOLD_WRONG - 1]]
+    told += ["so on"] if len(others) >= _TOLD_WRONG else []
+    several = f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]
+    return TableError(Message(f"column {name!r} should hold {wanted}, and {several}. ", hint))
 
 
 def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Iterator[tuple[int, FloatArray]]:
@@ -159,8 +166,11 @@ def to_numbers(column: pd.Series, name: str, writing: str = "", signs: set[str] 
     else:
         read = functools.partial(_number_or_amount, signs=set() if signs is None else signs)
 
-    def hint(_: object) -> str:
-        return _DECIMAL_HINT if reads_as_comma_numbers(column.dropna().astype(str)) else _CELL_HINT
+    def hint(cell: object) -> str:
+        if reads_as_comma_numbers(column.dropna().astype(str)):
+            return _DECIMAL_HINT
+        meant = None if writing or not isinstance(cell, str) else plainly(cell)
+        return _CELL_HINT if meant is None else Message(f"If {meant:g} is meant, write that. ", _CELL_HINT)
 
     return _by_value(column, name, read, describe_writing(writing), hint, rather=lambda cell: not _has_comma(cell))
 
@@ -217,6 +227,7 @@ def written_number(value: Any, sign: str) -> float:
     return number
 
 
+_TOLD_WRONG = 3  # cells of a column
 _DECIMAL_HINT = Message("Is the comma the decimal sign? Pass ", Argument("decimal", ","), " when the file is read.")
 _CELL_HINT = Message(
     "Correct the cell, or leave it empty (in a file, ", Argument("na_values"), " names texts that mean “missing”)."
@@ -262,10 +273,14 @@ def to_moments(column: pd.Series, name: str, writing: str = "") -> Array:
         zoned = isinstance(column.dtype, pd.DatetimeTZDtype)
         plain = column.dt.tz_convert("UTC").dt.tz_localize(None) if zoned else column
         return plain.to_numpy().astype("datetime64[us]")
-    hint = "Write dates as 2024-05-31, or turn the column into dates before."
+
+    def hint(cell: object) -> str:
+        none = "There is no such day. " if isinstance(cell, str) and is_no_day(cell, writing) else ""
+        return f"{none}Write dates as 2024-05-31, or turn the column into dates before."
+
     read = functools.partial(_written_moment, order=writing) if writing else _moment
     wanted = describe_writing(writing) if writing else "dates"
-    return _by_value(column, name, read, wanted, lambda _: hint, dtype="datetime64[us]")
+    return _by_value(column, name, read, wanted, hint, dtype="datetime64[us]")
 
 
 def _written_moment(value: Any, order: str) -> np.datetime64:
@@ -311,12 +326,12 @@ def _by_value(
     dtype: str = "float64",
     rather: Callable[[object], bool] = lambda _: True,
 ) -> Array:
-    """Convert each distinct value once; of those that cannot be, the first that is rather wrong is refused."""
+    """Convert each distinct value once; those that cannot be are refused, the first that is rather wrong first."""
     values = _objects(column)
     missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
     converted = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
     known: dict[tuple[type, Any], Any] = {}  # with the type: True == 1 == 1.0
-    wrong: tuple[int, Exception] | None = None
+    wrong: list[tuple[int, Exception]] = []
     for row in np.flatnonzero(~missing):
         value = values[row]
         key = (type(value), value)
@@ -324,15 +339,16 @@ def _by_value(
             try:
                 known[key] = convert(value)
             except (ValueError, TypeError, OverflowError) as error:
-                if wrong is None or rather(value):
-                    wrong = (int(row), error)
-                if rather(value):
+                wrong.append((int(row), error))
+                if sum(rather(values[place]) for place, _ in wrong) > _TOLD_WRONG:
                     break
                 continue
         converted[row] = known[key]
-    if wrong is not None:
-        place, cause = wrong
-        raise refuse(name, values[place], place, wanted, hint(values[place])) from cause
+    if wrong:
+        wrong.sort(key=lambda one: not rather(values[one[0]]))
+        (place, cause), *more = wrong
+        others = [(other, values[other]) for other, _ in more if rather(values[other]) == rather(values[place])]
+        raise refuse(name, values[place], place, wanted, hint(values[place]), others) from cause
     return converted
 
 

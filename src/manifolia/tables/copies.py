@@ -75,17 +75,22 @@ def totals_note(table: Table) -> list[str]:
     return [f"{looks.format(rows)} out of the table if so."]
 
 
-def empty_rows_note(table: Table, preparer: TablePreparer) -> list[str]:
-    """Name the rows that have no value in any column that is used, such as a line of totals."""
-    if is_sparse(table.features):
-        return []
-    cells, places = table.features, [table.feature_names.index(name) for name in preparer.used_]
-    empty = np.arange(table.n_rows)
+def empty_rows(table: Table, preparer: TablePreparer) -> IntArray:
+    """Find the rows that have no value in any column that is used."""
+    known = {name: place for place, name in enumerate(table.feature_names)}
+    cells, places = table.features, [known[name] for name in preparer.used_ if name in known]
+    empty = np.arange(0 if is_sparse(cells) or not places else table.n_rows)
     for place in places:
         if not len(empty):
-            return []
+            break
         column = cells.iloc[empty, place] if isinstance(cells, pd.DataFrame) else cells[empty, place]
         empty = empty[np.asarray(pd.isna(column), dtype=bool)]
+    return empty
+
+
+def empty_rows_note(table: Table, preparer: TablePreparer) -> list[str]:
+    """Name the rows that have no value in any column that is used, such as a line of totals."""
+    empty = empty_rows(table, preparer)
     if not len(empty):
         return []
     names = [Word(i if table.row_names is None else table.row_names[i]) for i in empty]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,11 +12,16 @@ from manifolia.exceptions import TableError
 
 
 def nearest(name: object, names: Iterable[object], n: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return the names most like a given one, whatever their case."""
-    lower: dict[str, str] = {}
+    """Return the names most like a given one, whatever their case and their accents."""
+    plain: dict[str, str] = {}
     for known in names:
-        lower.setdefault(str(known).lower(), str(known))
-    return [lower[near] for near in difflib.get_close_matches(str(name).lower(), list(lower), n=n, cutoff=cutoff)]
+        plain.setdefault(_without_accents(known), str(known))
+    close = difflib.get_close_matches(_without_accents(name), list(plain), n=n, cutoff=cutoff)
+    return [plain[near] for near in close]
+
+
+def _without_accents(name: object) -> str:
+    return "".join(one for one in unicodedata.normalize("NFKD", str(name).lower()) if not unicodedata.combining(one))
 
 
 def listing(values: Iterable[object], limit: int = 5) -> str:

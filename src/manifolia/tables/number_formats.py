@@ -35,6 +35,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 _CURRENCIES = "$€£"
+#: Currencies in letters: what is said of the signs holds of these, too.
+_MONEY = frozenset((*_CURRENCIES, "EUR", "Euro", "USD", "GBP", "CHF", "Fr", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"))
+_PLURALS = {"Tage": "Tag", "Wochen": "Woche", "Monate": "Monat", "Jahre": "Jahr", "Stunden": "Stunde",
+            "Minuten": "Minute", "Sekunden": "Sekunde"}  # fmt: skip
 #: An ordinary blank, and those that typesetters put between thousands.
 _BLANKS = " \u00a0\u2009\u202f"
 _UNIT = r"(?![eE]\d)[A-Za-zµμ°Ω²³][A-Za-zµμ°Ω²³0-9/·^*.]{0,11}"
@@ -116,7 +120,7 @@ def read_number(text: str, decimal: str = ".") -> WrittenNumber | None:
     if (before and after) or bool(parts["open"]) != bool(parts["close"]) or sum(negative) > 1:
         return None
     # 1,234% may have a decimal comma, and 1.200 € a separator of thousands.
-    doubtful = (before or after) in tuple(_CURRENCIES) and len(decimals) == 4 and not grouped
+    doubtful = (before or after) in _MONEY and len(decimals) == 4 and not grouped
     if (after == "%" and grouped) or doubtful:
         return None
     value = float(_GROUPS.sub("", whole) + decimals)
@@ -138,6 +142,8 @@ def read_amount(text: str) -> WrittenNumber | None:
 
 def _singular(unit: str) -> str:
     """Take "days" and "day" for the same unit."""
+    if unit in _PLURALS:
+        return _PLURALS[unit]
     return unit[:-1] if len(unit) > 3 and unit.endswith("s") and not unit.endswith("ss") else unit
 
 
@@ -148,6 +154,11 @@ def number_sign(values: Iterable[object], counts: Iterable[int]) -> str:
     shown = any(
         number.shows_comma for value in values if isinstance(value, str) and (number := read_number(value, ","))
     )
+    if not shown:  # 372 € beside 10.358 €: amounts of which only those from a thousand on have a point
+        texts = [value.strip() for value in values if isinstance(value, str)]
+        money = [number for text in texts if (number := read_number(text, ",")) is not None and number.sign in _MONEY]
+        whole = [number.value for text in texts if "." not in text and (number := read_number(text)) is not None]
+        shown = bool(money) and bool(whole) and max(map(abs, whole)) < 1000
     style = _COMMA if shown and sum(styles[_COMMA].values()) > sum(styles[""].values()) else ""
     rows_of = styles[style]
     half = sum(rows_of.values()) / 2
@@ -174,7 +185,7 @@ def as_number(text: str, writing: str) -> float:
     if writing in SPANS:
         return round(_span_days(text) * SPANS["seconds"], _NANO) / (SPANS["seconds"] / SPANS[writing])
     sign, comma, _ = writing.partition(_COMMA)
-    number = read_number(text, "," if comma else ".")
+    sign, number = _singular(sign), read_number(text, "," if comma else ".")
     if number is None or number.sign not in (("%", "") if sign == "%" else (sign, ",", "(", "")):
         raise ValueError
     if sign == "%" and not number.sign and number.value:
@@ -264,6 +275,26 @@ def _offset(zone: str | None) -> datetime.timedelta:
         return datetime.timedelta(0)
     offset = datetime.timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
     return -offset if zone[0] == "-" else offset
+
+
+def plainly(text: str) -> float | None:
+    """Read a number with any sign around it, if it has one reading: 8,5 % and 11,5, not 1,234."""
+    found = {number.value for decimal in ".," if (number := read_number(text, decimal)) is not None}
+    return None if len(found) != 1 or _ONE_SIGN.fullmatch(text) else found.pop()
+
+
+def is_no_day(text: str, order: str) -> bool:
+    """Tell whether a text is written as a date of a day that no month has, such as 29.02.25."""
+    return not reads(as_date, text, order or "ymd") and reads(
+        as_date, re.sub(r"\b(29|3[01])\b", "28", text), order or "ymd"
+    )
+
+
+def mostly_dates(values: Sequence[object]) -> tuple[str, list[bool]]:
+    """Find the order in which most of a column's values are dates, and which are."""
+    good = {order: [isinstance(one, str) and reads(as_date, one, order) for one in values] for order in DATE_ORDERS}
+    best = max(DATE_ORDERS, key=lambda order: sum(good[order]))
+    return best, good[best]
 
 
 def date_order(values: Sequence[object]) -> str:

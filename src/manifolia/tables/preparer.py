@@ -452,6 +452,9 @@ class TablePreparer(TransformerMixin, Estimator):
             padded = [f"{value!r} is {bare[value.lstrip('0')]!r}" for value in values if value.lstrip("0") in bare]
             hint = f" But for leading zeros, {padded[0]}: write it so if that is meant." if padded else ""
             values_of = "has a value" if len(unknown) == 1 else "have values"
+            words = [value for value in values[:5] if not any(map(str.isdigit, value))]
+            meant = [f"{near[0]!r} for {value!r}" for value in words if (near := nearest(value, levels, cutoff=0.8))]
+            hint = hint or (f" Did you mean {' and '.join(meant)}?" if meant else "")
             warn(
                 f"{len(unknown):,} of {len(codes):,} rows {values_of} of {name!r} that fit did not see: "
                 f"{listing(values)}; each counts as {what}.{hint}"

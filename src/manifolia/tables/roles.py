@@ -36,6 +36,7 @@ from manifolia.tables.among_numbers import (
     MAYBE_LEVELS,
     MIXED_SHARE,
     Tally,
+    among_dates,
     numbers_note,
     offer_missing,
     read_texts,
@@ -270,6 +271,8 @@ def _find_role(column: pd.Series, name: str, max_levels: int, tally: Tally | Non
     offered = bool(marks) and (dated or 0 < len(among.numbers) == len(others))
     if dated and not among.limits:
         raise offer_missing(name, "dates", among.in_rows(marks), marks)
+    if (nearly := among_dates(column, counts, tally)) is not None:
+        raise nearly.ask(name)
     many = len(among.numbers) > max_levels
     naming = n_values / n_rows
     names_rows = naming > _SURE_SHARE or (naming > _NAMING_SHARE and n_values > max_levels)

@@ -39,6 +39,7 @@ from manifolia._core.warnings import collected_warnings
 from manifolia.exceptions import ParameterError
 from manifolia.metrics._labels import is_classification
 from manifolia.tables.columns import as_keys
+from manifolia.tables.frames import open_source
 from manifolia.tables.preparer import TablePreparer, unseen_levels
 from manifolia.trust.diagnosis import records
 from manifolia.trust.two_samples import Batch, Evidence, Targets, weigh
@@ -249,7 +250,25 @@ def _batch(
     elif held is not None:  # impurity is at hand, permutation takes a while
         importance = np.asarray(held.forest.feature_importances_)
     parts = [_dense(X, which) for X, which in ((rows, some), (now, few))]
+    if preparer is not None and not preparer.sparse_ and len(preparer.sources_) == d:
+        _unfill(preparer, X_new, parts, few)
     return Batch(parts[0], parts[1], names, importance, unknown)
+
+
+def _unfill(preparer: TablePreparer, X_new: Any, parts: list[FloatArray], few: IntArray) -> None:
+    """Make gaps of what was filled in: in columns that had gaps at fit by their marks, in others by the raw batch."""
+    source = open_source(X_new)
+    with collected_warnings():
+        places = preparer._places(source)
+    for j, name in enumerate(preparer.used_):
+        own = slice(preparer.starts_[j], preparer.starts_[j] + preparer._width(name))
+        if preparer.marks_[j] >= 0:
+            for side in parts:
+                side[side[:, preparer.marks_[j]] == 1.0, own] = np.nan
+                side[:, preparer.marks_[j]] = 0.0  # said once
+        elif not preparer.had_missing_[j]:
+            gaps = source.column(places[j]).isna().to_numpy()[few] if places[j] >= 0 else slice(None)
+            parts[1][gaps, own] = np.nan
 
 
 def _dense(X: Any, rows: IntArray) -> FloatArray:

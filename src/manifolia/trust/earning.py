@@ -34,7 +34,7 @@ from manifolia._core.types import Array, ArrayLike, BoolArray, FloatArray, IntAr
 from manifolia._core.validate import check_map, check_matrix, check_number
 from manifolia.metrics._labels import check_target
 from manifolia.metrics._nearest import n_others, nearest
-from manifolia.trust.held_out import HeldOut, by_forest, by_linear_rule, by_neighbors, outputs_of
+from manifolia.trust.held_out import HeldOut, by_forest, by_linear_rule, by_neighbors, votes_of
 
 K_VOTE = 10  #: Neighbours in the map that vote.
 FEWEST = 60  #: Rows, or groups, below which nothing is said.
@@ -132,7 +132,7 @@ def signal(
             *learn(rows, rows, values, n_classes, groups=codes, random_state=random_state),
         ]
         names = () if labels is None else list(labels.names)
-        shown = outputs_of(values, n_classes)[near_map].mean(axis=1)
+        shown = votes_of(near_map, values, n_classes)
         return judge_signal(Evidence(values, names, shown, found, codes), alpha)
 
 

@@ -36,7 +36,7 @@ from manifolia.trust.cases import Case, column_clusters, draw_rows, part_of_case
 from manifolia.trust.clusters import NOISE, read_clusters
 from manifolia.trust.diagnosis import COLUMNS, Diagnosis
 from manifolia.trust.earning import FEWEST, K_VOTE, Evidence, Signal, check_alpha, judge_signal, learn
-from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_out_of_bag
+from manifolia.trust.held_out import HeldOut, by_neighbors, outputs_of, votes_of, votes_out_of_bag
 from manifolia.trust.leaks import Leak, telling_columns
 from manifolia.trust.nudges import sensitivities
 from manifolia.trust.places import (
@@ -378,7 +378,7 @@ def _signal(
     found = [by_neighbors(near, y, n_classes)]
     found += learn(rows[known], plain[known], y, n_classes, groups=groups, random_state=seed, forest=own)
     found += _guide_votes(case, names, judged[known])
-    shown = outputs_of(y, n_classes)[near_map].mean(axis=1)
+    shown = votes_of(near_map, y, n_classes)
     bound = len(judged) < len(case.Y) and own is None
     return judge_signal(Evidence(y, names, shown, found, groups, is_bound=bound), alpha)
 

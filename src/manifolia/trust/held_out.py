@@ -22,10 +22,12 @@ from manifolia.extension.leaf_map import leaf_values, place_training
 from manifolia.forest.grow import default_forest, grow_forest
 from manifolia.forest.leaf_tables import LeafTable, leaf_table
 from manifolia.forest.targets import Target
+from manifolia.metrics._labels import vote
 
 _TREES = 100
 _ROWS_PER_TREE = 2000  # of a larger table each tree draws this many
 _COLUMNS_PER_SPLIT = 40  # at most, where the target is numbers: a third of all, as usual, takes too long of wide tables
+_AHEAD = 1e-9  # of a vote, for the winner of several classes with equally many
 _MOST_COLUMNS = 600  # beyond which a linear rule would take longer than all the rest
 _MOST_WORK = 2e8  # rows that a linear rule learns from, times the square of the columns
 
@@ -40,6 +42,14 @@ class HeldOut(NamedTuple):
 def outputs_of(y: Array, n_classes: int) -> FloatArray:
     """Spread class codes over indicators; numbers are one column."""
     return np.eye(n_classes)[y] if n_classes else np.asarray(y, dtype=np.float64)[:, np.newaxis]
+
+
+def votes_of(near: IntArray, y: Array, n_classes: int) -> FloatArray:
+    """Let the nearest rows vote, or average their numbers."""
+    said = outputs_of(y, n_classes)[near].mean(axis=1)
+    if n_classes:  # equally many votes are decided as `knn_accuracy` decides them
+        said[np.arange(len(near)), vote(y[near], n_classes)] += _AHEAD
+    return said
 
 
 def by_forest(
@@ -69,7 +79,7 @@ def votes_out_of_bag(table: LeafTable, outputs: FloatArray, weight: FloatArray |
 
 def by_neighbors(near: IntArray, y: Array, n_classes: int) -> HeldOut:
     """Ask the nearest rows, which are those of other groups."""
-    return HeldOut("neighbours in the data", outputs_of(y, n_classes)[near].mean(axis=1))
+    return HeldOut("neighbours in the data", votes_of(near, y, n_classes))
 
 
 def by_linear_rule(

@@ -86,9 +86,10 @@ def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
         asked = [p for p in (p_gaps, p_values) if p is not None]
         p = min([1.0, *(len(asked) * one / weight[j] for one in asked)])
         spread = float(np.std(old[~gaps[0]])) if (~gaps[0]).any() else 0.0
-        shift = math.nan
+        shift = middle = math.nan
         if spread > 0.0 and (~gaps[1]).any():
             shift = float(new[~gaps[1]].mean() - old[~gaps[0]].mean()) / spread
+            middle = float(np.median(new[~gaps[1]]) - np.median(old[~gaps[0]])) / spread
         line = {
             "column": name, "p_value": p, "shift": shift, "missing_before": float(gaps[0].mean()),
             "missing_now": float(gaps[1].mean()), "unknown": 0, "importance": float(batch.importance[j]),
@@ -100,7 +101,7 @@ def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
         ):  # a level, which has no mean to speak of
             shares = float(present[0].mean()), float(present[1].mean())
         gaps_tell = p_gaps is not None and (p_values is None or p_gaps < p_values)
-        line["reason"] = _reason(line, shares, gaps_tell=gaps_tell)
+        line["reason"] = _reason(line, shares, middle, gaps_tell=gaps_tell)
         if name not in lines or p < lines[name]["p_value"]:
             line["importance"] += lines[name]["importance"] if name in lines else 0.0
             lines[name] = line
@@ -137,14 +138,18 @@ _COLUMN_COLUMNS = [
 _CLASS_COLUMNS = ["label", "known", "share_before", "share_now", "n_now"]
 
 
-def _reason(line: dict[str, Any], shares: tuple[float, float] | None, *, gaps_tell: bool) -> str:
+def _reason(line: dict[str, Any], shares: tuple[float, float] | None, middle: float, *, gaps_tell: bool) -> str:
     if gaps_tell:
         return f"{line['missing_now']:.1%} of its cells are missing, {line['missing_before']:.1%} in the map."
     if shares is not None:
         return f"One of its values is in {shares[1]:.1%} of the filled cells, in the map in {shares[0]:.1%}."
     shift = line["shift"]
     if math.isfinite(shift) and abs(shift) >= 0.1:
-        return f"Its mean is {abs(shift):.2f} standard deviations {'higher' if shift > 0 else 'lower'}."
+        ways = ("higher", "lower") if shift > 0 else ("lower", "higher")
+        if shift * middle < 0.0 and abs(middle) >= 0.1:  # a single typing error may turn a mean round
+            told = f"Its median is {abs(middle):.2f} standard deviations {ways[1]}"
+            return f"{told}; a few values make its mean {ways[0]}."
+        return f"Its mean is {abs(shift):.2f} standard deviations {ways[0]}."
     return "Its values are distributed otherwise; their mean is about the same."
 
 

@@ -105,6 +105,13 @@ class Effects:
     _members: list[IntArray] = field(default_factory=list)
     _donors: list[FloatArray] = field(default_factory=list)
 
+    @property
+    def words(self) -> str:
+        """What a bar and an arrow of the page are."""
+        where = "points where the column grows in the map, and a longer one is a steeper slope"
+        arrow = {"gradients": where, "shapley": "says where to", "jacobian": "says where to"}.get(self.kind)
+        return self.note if arrow is None else f"{self.note} An arrow {arrow}."
+
     def of_rows(self, rows: IntArray) -> Block:
         """Tell the effects on rows of the map."""
         if self.kind == "gradients":
@@ -166,17 +173,14 @@ def _by_formula(context: Context) -> Effects | None:
     method, names, n = context.method, context.groups.names, context.n
     drawn = np.sort(as_generator(context.random_state).permutation(n)[:_MOST_ROWS])
     if explains == "gradients":
-        note = (
-            "A bar is how much the column varies along the data around this row, from 0 to 1; an arrow points where "
-            "the column grows in the map, and a longer one is a steeper slope."
-        )
+        note = "A bar is how much the column varies along the data around this row, from 0 to 1."
         return Effects(context, explains, names, drawn, "What varies around this row", note)
     if explains == "shapley":
         players = Groups.of(players_of(context))
         n_background = len(background_rows(n, method._fitted_forest.permutation_seed))
         note = (
-            f"A bar is the column's Shapley value: exactly how far its value pulls this row over the map{_UNIT}; an "
-            f"arrow says where to. All pulls add up to the way to this row from where its trees would put "
+            f"A bar is the column's Shapley value: exactly how far its value pulls this row over the map{_UNIT}. "
+            f"All pulls add up to the way to this row from where its trees would put "
             f"{n_background} other rows on average. What each tree counts for the row is held fixed."
         )
         affordable = max(_LEAST_ROWS, int(_NODE_VISITS / method._fitted_forest.trees.n_nodes))
@@ -187,7 +191,7 @@ def _by_formula(context: Context) -> Effects | None:
     if explains == "jacobian" and not is_sparse(context.X):
         note = (
             f"A bar is how far this row would move on the map if the column rose by one standard deviation, by the "
-            f"map's smooth formula{_UNIT}; an arrow says where to."
+            f"map's smooth formula{_UNIT}."
         )
         smooth = method.smooth() if context.card.is_ours else method
         effects = Effects(context, explains, names, drawn, "What moves this row", note, smooth)

@@ -97,7 +97,7 @@ def make(context: Context) -> Part | None:
         "cuts": n_cuts,
         "level": float(min(0.99, len(yardstick) / (len(yardstick) + 1.0))) if len(yardstick) else None,
         "title": context.effects.title if context.effects is not None else "",
-        "note": context.effects.note if context.effects is not None else "",
+        "note": context.effects.words if context.effects is not None else "",
         "players": players_of(context),
         "medians": np.nan_to_num(medians(context.X)).tolist(),
         "labels": list(context.labels),

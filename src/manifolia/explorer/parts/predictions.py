@@ -163,6 +163,6 @@ def novelty_for_new(context: Context, arrivals: Arrivals) -> Part | None:
     arrivals.columns[name] = arrivals.novelty
     level = float(context.method.novelty_threshold_)
     note = f"Rows of at least {level:.2f} are farther from the map's rows than {level:.0%} of these are."
-    flags = (np.nan_to_num(arrivals.novelty, nan=1.0) >= level).astype(np.uint8)
+    flags = (np.nan_to_num(arrivals.novelty, nan=0.0) >= level).astype(np.uint8)
     meta = {"level": level, "direction": "above", "note": note, "far": context.card.far_row}
     return Part("novelty", meta, fixed={"flag": flags}, columns={"novelty": name})

@@ -70,7 +70,7 @@ def make(context: Context) -> Part | None:
         "spread": context.spread,
         "stretch": stretch,
         "title": effects.title,
-        "note": effects.note,
+        "note": effects.words,
     }
     coded = _coded(top._replace(feature=feature), meta)
     lines = {key: _spread(values, rows, context.n, key) for key, values in coded.items()}
