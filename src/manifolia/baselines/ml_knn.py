@@ -135,7 +135,7 @@ class MLkNN(ClassifierMixin, Estimator):
 
     @row_by_row
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Tell how likely each label is.
+        """Predict how likely each label is.
 
         Parameters
         ----------

@@ -146,7 +146,7 @@ class PLSDA(TargetMap):
 
 
 def _varies(A: FloatArray) -> BoolArray:
-    """Tell which columns differ by more than rounding."""
+    """Find which columns differ by more than rounding."""
     return np.asarray(A.std(axis=0) > _ROUNDING * np.abs(A).max(axis=0))
 
 

@@ -311,7 +311,7 @@ class KernelSupervisedPCA(TargetMap):
 
 
 def _directions(y: ArrayLike | None, n: int, task: str, kernel: str) -> int:
-    """Tell how many directions a target determines at most."""
+    """Return how many directions a target determines at most."""
     if y is None:
         return 0
     factor = target_factor(y, n, task=task, kernel=kernel)

@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Tell which folder the data sets are read from.
+    """Return the folder that data sets are read from.
 
     Parameters
     ----------

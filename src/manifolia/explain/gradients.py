@@ -56,7 +56,7 @@ def feature_importance(
     lift: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how much each feature varies along the tangent space of a point (Eq. 4).
+    """Measure how much each feature varies along the tangent space of a point (Eq. 4).
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def arrow_reliability(
     *,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how well each arrow predicts its feature at those of the point's neighbours that the map keeps together."""
+    """Measure how well each arrow predicts its feature at the neighbours of the point that the map keeps together."""
     points = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1], "features")
     if gradients.shape != (points.size, columns.size, Y.shape[1]):

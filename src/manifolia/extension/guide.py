@@ -47,7 +47,7 @@ class Borrowed:
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def treats_rows_equally(self, X: Any) -> bool:
-        """Tell whether equal rows get equal bits, wherever in a block they are."""
+        """Return whether equal rows get equal bits, wherever in a block they are."""
         answers = self._ask(X[np.zeros(BLOCK_HEIGHT, dtype=np.int64)])
         return all(bool((values == values[0]).all()) for values in answers)
 

@@ -357,7 +357,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
 
 
 def _far_better(loss: FloatArray, other: FloatArray, question: Question) -> bool:
-    """Tell whether a loss is less than half of another, by more than a margin and four standard errors."""
+    """Return whether a loss is less than half of another, by more than a margin and four standard errors."""
     gain = other - loss
     margin = _FAR_ABOVE + 4.0 * _standard_error(gain, question)
     return bool(gain.mean() > margin and loss.mean() < 0.5 * other.mean())

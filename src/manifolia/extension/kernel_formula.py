@@ -325,21 +325,21 @@ def jacobian(X: FloatArray, Z: FloatArray, made: Any, frame: Frame) -> FloatArra
 
 
 def importance_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how much each feature matters at each row."""
+    """Measure how much each feature matters at each row."""
     lengths: FloatArray = np.sqrt((J**2).sum(axis=1))
     longest = lengths.max(axis=1, keepdims=True)
     return np.divide(lengths, longest, out=np.zeros_like(lengths), where=longest > 0.0)
 
 
 def sensitivity_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how far each row moves for the small change of the data that moves it most."""
+    """Measure how far each row moves for the small change of the data that moves it most."""
     # The c × c Gram matrix has the same, squared, and c is 2 or 3.
     gram = np.einsum("iaf,ibf->iab", J, J)
     return np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[:, -1], 0.0))
 
 
 def mode_neighbors(perplexity: float, n_points: int) -> int:
-    """Tell how many neighbours a perplexity needs."""
+    """Return how many neighbours a perplexity needs."""
     return min(int(3 * perplexity) + 1, n_points)
 
 

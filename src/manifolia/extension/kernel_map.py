@@ -273,7 +273,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how far rows are from what the map knows.
+        """Measure how far rows are from what the map knows.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return np.ascontiguousarray(arrows[:, feature_numbers(features, self)])
 
     def feature_importance(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
-        """Tell how much each feature moves each row.
+        """Measure how much each feature moves each row.
 
         Parameters
         ----------
@@ -394,7 +394,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return importance_from_jacobian(self._derivative(X, rows))[:, feature_numbers(features, self)]
 
     def sensitivity(self, X: ArrayLike | None = None, *, rows: Any = None) -> FloatArray:
-        """Tell how far rows move for the small change of the data that moves them most.
+        """Measure how far rows move for the small change of the data that moves them most.
 
         Parameters
         ----------

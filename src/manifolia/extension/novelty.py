@@ -18,12 +18,12 @@ _RARE = 0.99  # one ordinary row in a hundred is called novel
 
 
 def tail_share(distance: FloatArray, calibration: FloatArray) -> FloatArray:
-    """Tell which share of a yardstick lies below each value."""
+    """Compute the share of a yardstick that lies below each value."""
     return np.searchsorted(np.sort(calibration), distance, side="left") / (len(calibration) + 1.0)
 
 
 def threshold(n: int) -> float:
-    """Tell above which novelty a row is called unlike the others."""
+    """Return the novelty above which a row is called unlike the others."""
     return min(_RARE, n / (n + 1.0))
 
 

@@ -38,7 +38,7 @@ class SubsetMap(NamedTuple):
         return placed
 
     def novelty(self, X: Any) -> FloatArray:
-        """Tell which share of ordinary rows is nearer to what the map knows; None: of the rows of ``fit``."""
+        """Compute the share of ordinary rows that is nearer to what the map knows; None: of the rows of ``fit``."""
         if X is None:
             return tail_share(self.distances, self.yardstick)
         Z = self.seen(X)

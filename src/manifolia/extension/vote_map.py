@@ -396,7 +396,7 @@ def gathered(labels: Labels, Y: FloatArray) -> FloatArray:
 
 
 def spread_of_groups(labels: Labels, Y: FloatArray, means: FloatArray) -> FloatArray:
-    """Tell how to spread out each group of rows, from its layout and from where its rows' own leaves put them.
+    """Find out how to spread each group of rows, from its layout and from where its rows' own leaves put them.
 
     Extents are median distances from the centre, the median. Nothing goes farther than nine tenths of the layout's rows
     are from the centre, however few rows a mean is of.

@@ -25,7 +25,7 @@ def draws(forest: Any) -> list[IntArray]:
 
 
 def has_bags(forest: Any) -> bool:
-    """Tell whether an estimator, fitted or not, is a forest whose bags and leaves can be read."""
+    """Return whether an estimator, fitted or not, is a forest whose bags and leaves can be read."""
     # Of the class: the property draws every bag anew. Bagging has bags too, but no leaves of its own.
     return hasattr(type(forest), "estimators_samples_") and hasattr(type(forest), "apply")
 
@@ -196,7 +196,7 @@ def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None)
 
 
 def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
-    """Tell which weights multiply the in-bag counts.
+    """Find which weights multiply the in-bag counts.
 
     scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
     releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.

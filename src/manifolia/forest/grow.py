@@ -261,7 +261,7 @@ def _tree_grower(
 
 
 def out_of_bag_right(model: Any, X: Any, y: Array) -> BoolArray:
-    """Tell on which rows the trees that left their group out vote right; not where every tree has seen it."""
+    """Find the rows on which the trees that left their group out vote right; not those that every tree has seen."""
     rows, counts = single_precision(X), model.in_bag_counts_
     votes = np.zeros((len(y), len(model.classes_)))
     for tree, drawn in zip(model.estimators_, counts, strict=True):

@@ -83,7 +83,7 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
 
 
 def _is_written_numbers(texts: list[str]) -> bool:
-    """Tell whether texts are 99.6%, 5.43 bar or 1.5; whole numbers alone may well be names of classes."""
+    """Return whether texts are 99.6%, 5.43 bar or 1.5; whole numbers alone may well be names of classes."""
     sign = number_sign(texts, [1] * len(texts))
     return not all(map(str.isdecimal, texts)) and all(reads(as_number, text, sign) for text in texts)
 

@@ -52,7 +52,7 @@ _FIELDS = (
 
 
 def can_grow(model: Any, X: Any, y: Array) -> bool:
-    """Tell whether the kernels grow what a forest asks for: dense data and the usual criteria and limits."""
+    """Return whether the kernels grow what a forest asks for: dense data and the usual criteria and limits."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     asked = model.get_params(deep=False)

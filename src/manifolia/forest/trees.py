@@ -110,7 +110,7 @@ def _unwrapped(forest: Any) -> Any:
 
 
 def is_grown(forest: Any) -> bool:
-    """Tell whether a tree or an ensemble has been fitted."""
+    """Return whether a tree or an ensemble has been fitted."""
     return hasattr(forest, "estimators_") or hasattr(forest, "tree_")
 
 
@@ -220,7 +220,7 @@ def check_single_precision(X: FloatArray, names: Sequence[Any]) -> None:
 
 
 def has_missing(X: Any) -> bool:
-    """Tell whether any value is missing."""
+    """Return whether any value is missing."""
     return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 

@@ -40,7 +40,7 @@ _warned_no_cache = threading.Event()
 
 
 class _CompileClock(event.Listener):  # type: ignore[misc]
-    """Tells the layers above, looked up and not imported, how long kernels compile; what a cache gives is none."""
+    """Report compile times to the layers above, looked up and not imported; what the cache provides counts as none."""
 
     def __init__(self) -> None:
         self._depth, self._began = 0, 0.0

@@ -245,7 +245,7 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES, s
 
 
 def _is_symmetric(edges: Sparse) -> bool:
-    """Tell whether weights are the same both ways, to rounding."""
+    """Return whether weights are the same both ways, to rounding."""
     mirror = edges.T.tocsr()  # sorted, as `edges` is
     if not (np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)):
         return False

@@ -110,7 +110,7 @@ def neighbor_layout(
 
 
 def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:
-    """Tell how much memory a layout takes."""
+    """Estimate how much memory a layout takes."""
     if embedder == "tsne":
         return 8.0 * n * 12 * min(3 * perplexity + 1, n)  # both directions of the graph, and what their union takes
     if embedder == "umap":

@@ -259,7 +259,7 @@ class _Repulsion:
 
 
 def forces_need(n: int, n_edges: float, n_components: int) -> float:
-    """Tell how much memory the layout takes: the graph in two forms, positions, and the grid."""
+    """Estimate how much memory the layout takes: the graph in two forms, positions, and the grid."""
     d = max(n_components, 2)
     wide = min(3.0 * np.sqrt(n), WIDEST.get(d, 0.0))  # maps are about as wide as the root of their number of points
     nodes = 0.0 if n <= EXACT_ROWS or d > 3 else (wide / (0.5 if d == 2 else 1.0)) ** 2

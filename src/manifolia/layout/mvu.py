@@ -117,7 +117,7 @@ def unfold(
 
 
 def unfold_need(n: int) -> float:
-    """Tell how much memory an unfolding takes."""
+    """Estimate how much memory an unfolding takes."""
     return 8.0 * 5 * float(n) * n
 
 

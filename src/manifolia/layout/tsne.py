@@ -26,7 +26,7 @@ _START = 1e-4  # standard deviation of the start along its first axis: the early
 
 
 def tsne_neighbors(perplexity: float, n: int) -> int:
-    """Tell how many neighbours t-SNE needs."""
+    """Return how many neighbours t-SNE needs."""
     return min(int(3 * perplexity) + 1, n - 1)
 
 

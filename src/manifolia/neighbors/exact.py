@@ -62,7 +62,7 @@ def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tu
 
 
 def search_need(n: int, d: int, k: int) -> float:
-    """Tell what the search for k neighbours of each of n rows takes: products, a centred copy, and what it returns."""
+    """Estimate what the search for k neighbours of each of n rows takes: products, a centred copy, and what it returns."""
     height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-n // current_n_jobs()))
     products = 4.0 * n * n if 4 * n * n <= _WHOLE_BYTES else 4.0 * n * max(_LEAST_HEIGHT, height) * current_n_jobs()
     copy = 4.0 * n * d if 4 * n * d <= _COPY_BYTES else 0.0
@@ -77,7 +77,7 @@ def _mirrored(G: FloatArray, part: slice) -> FloatArray:
 
 
 def _crowded(Q: FloatArray, X: FloatArray, k: int, room: int) -> bool:
-    """Tell from some rows whether single precision leaves more candidates than there is room for."""
+    """Find out from some rows whether single precision leaves more candidates than there is room for."""
     some = X[:: max(1, X.shape[0] // _TRIAL_AMONG)]
     rows = take(Q, slice(0, None, max(1, Q.shape[0] // _TRIAL)))
     nobody = np.full(rows.shape[0], -1, dtype=np.int64)

@@ -227,7 +227,7 @@ class NeighborIndex:
         return self._search(rows, None, k, np.full(rows.shape[0], -1, dtype=np.int64), n_jobs)
 
     def recall(self, k: int) -> float:
-        """Tell which share of the true neighbours the search finds.
+        """Compute the share of the true neighbours that the search finds.
 
         Parameters
         ----------

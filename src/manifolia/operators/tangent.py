@@ -61,7 +61,7 @@ class TangentSpaces(NamedTuple):
     dim: int  # d: the median of d_i, at least 1
 
     def fit_together(self, n: int) -> bool:
-        """Tell whether arrays that came from a file fit together, of n points among themselves."""
+        """Return whether arrays that came from a file fit together, of n points among themselves."""
         k, m = self.coordinates.shape[1:]
         shapes = self.indices.shape == self.weights.shape == (n, k) and self.dims.shape == (n,)
         shapes = shapes and self.coordinates.shape == (n, k, m) and self.singular_values.shape == (n, m) and k < n

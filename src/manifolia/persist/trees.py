@@ -43,7 +43,7 @@ def _tree_class() -> Any:
 
 
 def is_tree(value: Any) -> bool:
-    """Tell whether a value is a tree of scikit-learn."""
+    """Return whether a value is a tree of scikit-learn."""
     return type(value) is _tree_class()
 
 

@@ -347,7 +347,7 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def is_run(path: Path) -> bool:
-    """Tell whether a folder is a run."""
+    """Return whether a folder is a run."""
     return (path / REPORT).is_file()
 
 

@@ -66,7 +66,7 @@ def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
 
 
 def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
-    """Tell whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
+    """Return whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 

@@ -81,7 +81,7 @@ class AmongNumbers(NamedTuple):
         return n_numbers / max(n_numbers + self.rows(self.odd), 1)
 
     def are_numbers(self, *, many: bool, names_rows: bool) -> bool:
-        """Tell whether these were meant as numbers, so that the rest needs a decision."""
+        """Return whether these were meant as numbers, so that the rest needs a decision."""
         if any(map(_is_code, self.odd)):
             return False
         if self.sign.partition("|")[0] and self.share >= _WRITTEN_SHARE and (many or names_rows):
@@ -202,6 +202,6 @@ def _reads_as_number(value: object) -> bool:
 
 
 def _is_code(value: object) -> bool:
-    """Tell whether a text is a code such as 01234, of which a number would lose the zero."""
+    """Return whether a text is a code such as 01234, of which a number would lose the zero."""
     digits = value.strip().lstrip("+-") if isinstance(value, str) else ""
     return len(digits) > 1 and digits[0] == "0" and digits.isdigit()

@@ -62,7 +62,7 @@ _LONGEST_CELL = 60  # characters that a message shows
 
 
 def kind_of(column: pd.Series, name: str) -> str:
-    """Tell what a column holds, by its type or, if that says nothing, by its values."""
+    """Find out what a column holds, by its type or, if that says nothing, by its values."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered" if dtype.ordered else "category"
@@ -194,7 +194,7 @@ def _number_or_amount(value: Any, signs: set[str]) -> float:
 
 
 def _has_comma(cell: object) -> bool:
-    """Tell whether a cell is 6,0: where another is no number at all, that one keeps the column from being read."""
+    """Return whether a cell is 6,0: where another is no number at all, that one keeps the column from being read."""
     return isinstance(cell, str) and is_comma_number(cell)
 
 
@@ -239,12 +239,12 @@ def _boolean(value: Any) -> float:
 
 
 def is_iso_date(text: object) -> bool:
-    """Tell whether a text is a date in ISO form: the only one that reads the same everywhere."""
+    """Return whether a text is a date in ISO form: the only one that reads the same everywhere."""
     return isinstance(text, str) and reads(_moment, text)
 
 
 def has_zone(column: pd.Series) -> bool:
-    """Tell whether a column of dates says of some its time zone; they are taken as UTC."""
+    """Return whether a column of dates says of some its time zone; they are taken as UTC."""
     if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
         return isinstance(column.dtype, pd.DatetimeTZDtype)
     for value in column.dropna().unique():

@@ -129,7 +129,7 @@ def _chance_to_be_equal(preparer: TablePreparer, X: FloatArray) -> float:
 
 
 def _tell_the_target(codes: IntArray, y: Array, groups: IntArray | None) -> bool:
-    """Tell whether a row's copies, of which none has to be left out with it, have its target."""
+    """Return whether a row's copies, of which none has to be left out with it, have its target."""
     if groups is not None and len(np.unique(np.stack([codes, groups]), axis=1).T) == codes.max() + 1:
         return False
     target = pd.factorize(y if y.ndim == 1 else pd.util.hash_pandas_object(pd.DataFrame(y), index=False))[0]

@@ -24,18 +24,18 @@ _POINTED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?"
 
 
 def is_comma_number(text: str) -> bool:
-    """Tell whether a text is a number with a comma before the decimals."""
+    """Return whether a text is a number with a comma before the decimals."""
     return re.fullmatch(_COMMA_NUMBER, text.strip()) is not None
 
 
 def shows_decimal_comma(values: list[Any]) -> bool:
-    """Tell whether some of a column's texts are numbers whose comma can only be before the decimals."""
+    """Return whether some of a column's texts are numbers whose comma can only be before the decimals."""
     commas = [value.strip() for value in values if isinstance(value, str) and is_comma_number(value)]
     return not all(re.fullmatch(_THOUSANDS, text) for text in commas)
 
 
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
-    """Tell whether texts are numbers with a comma before the decimals."""
+    """Return whether texts are numbers with a comma before the decimals."""
     values = pd.Series(texts.unique()).astype(str).str.strip()
     commas = values.str.fullmatch(_COMMA_NUMBER)
     return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
@@ -55,7 +55,7 @@ def with_fractions(frame: pd.DataFrame) -> list[int]:
 
 
 def is_pointed(texts: pd.Series) -> bool:
-    """Tell whether the points in numbers can only separate thousands, if the comma is the decimal sign."""
+    """Return whether the points in numbers can only separate thousands, if the comma is the decimal sign."""
     values = pd.Series(texts.dropna().unique()).astype(str).str.strip()
     pointed = values.str.fullmatch(_POINTED)
     return bool(pointed.any() and (pointed | values.str.fullmatch(r"[+-]?\d+(?:,\d*)?")).all())

@@ -264,7 +264,7 @@ class Digest:
             found.units[i] = confused[0]
 
     def _counts_rows(self, name: str, drawn: Array) -> bool:
-        """Tell whether whole numbers count the rows: from part to part too they only rise or only fall."""
+        """Return whether whole numbers count the rows: from part to part too they only rise or only fall."""
         column = self.columns[name]
         if not column.whole or column.n_missing:
             return False

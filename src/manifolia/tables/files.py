@@ -151,7 +151,7 @@ class TableFile:
 
     @property
     def is_packed(self) -> bool:
-        """Tell whether gzip has packed it."""
+        """Return whether gzip has packed it."""
         with self._open_raw() as stream:
             return stream.read(2) == PACKED
 

@@ -102,7 +102,7 @@ def as_pandas(values: Any) -> Any:
 
 
 def is_text(column: pd.Series) -> bool:
-    """Tell whether a column may hold texts."""
+    """Return whether a column may hold texts."""
     return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
 
 
@@ -152,14 +152,14 @@ class Source(NamedTuple):
         return int(self.values.shape[0]), int(self.values.shape[1])
 
     def numeric(self) -> np.ndarray:
-        """Tell which columns are numbers or booleans that NumPy holds."""
+        """Find which columns are numbers or booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.ones(self.shape[1], dtype=bool)
         kinds = [isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.values.dtypes]
         return np.array(kinds, dtype=bool)
 
     def booleans(self) -> np.ndarray:
-        """Tell which columns are booleans that NumPy holds."""
+        """Find which columns are booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.full(self.shape[1], self.values.dtype == bool)
         return np.array([dtype == np.dtype(bool) for dtype in self.values.dtypes], dtype=bool)

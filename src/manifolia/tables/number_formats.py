@@ -276,7 +276,7 @@ def date_order(values: Sequence[object]) -> str:
 
 
 def reads(read: Callable[..., object], *given: object) -> bool:
-    """Tell whether a function can read a value, which raises where it cannot."""
+    """Return whether a function can read a value, which raises where it cannot."""
     try:
         read(*given)
     except (ValueError, OverflowError):

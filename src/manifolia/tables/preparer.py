@@ -427,7 +427,7 @@ class TablePreparer(TransformerMixin, Estimator):
         return len(self.levels_[name]) + (name in self.pooled_) if self.roles_[name] == "categorical" else 1
 
     def _has_role(self, *roles: str) -> BoolArray:
-        """Tell which used columns have one of some roles."""
+        """Find which used columns have one of some roles."""
         return np.array([self.roles_[name] in roles for name in self.used_], dtype=bool)
 
     def _encode_column(self, source: Source, place: int, name: str) -> FloatArray:
@@ -540,7 +540,7 @@ def _check_sparse(source: Source) -> None:
 
 
 def unseen_levels(preparer: TablePreparer, X: Any) -> dict[str, BoolArray]:
-    """Tell which prepared rows have, in which categorical columns, a level that ``fit`` did not see."""
+    """Find which prepared rows have, in which categorical columns, a level that ``fit`` did not see."""
     unseen = {}
     for j in np.flatnonzero(preparer._has_role("categorical")):
         name, start = preparer.used_[j], preparer.starts_[j]

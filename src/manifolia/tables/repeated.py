@@ -71,7 +71,7 @@ def _repeating(column: pd.Series, name: str) -> FloatArray | None:
 
 
 def _several(values: FloatArray) -> BoolArray:
-    """Tell which rows have a value that others have too; those alone can be recognised."""
+    """Find which rows have a value that others have too; those alone can be recognised."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True, equal_nan=False)
     several: BoolArray = counts[codes] > 1
     return several
@@ -92,7 +92,7 @@ def _spared_by_others(codes: IntArray, target: Array, *, classes: bool) -> float
 
 
 def _recognises(values: FloatArray, target: Array, *, classes: bool) -> bool:
-    """Tell whether a small forest told one column predicts left-out rows, and not left-out values."""
+    """Return whether a small forest told one column predicts left-out rows, and not left-out values."""
     generator = np.random.default_rng(0)
     _, codes = np.unique(values, return_inverse=True)
     by_rows, by_values = (

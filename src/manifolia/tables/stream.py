@@ -160,7 +160,7 @@ _STREAMED = "These can be: Parquet (.parquet), Arrow (.arrow, .feather) and deli
 
 
 def is_folder(source: Any) -> bool:
-    """Tell whether a source is a folder, which is read as a stream."""
+    """Return whether a source is a folder, which is read as a stream."""
     return isinstance(source, str | os.PathLike) and bool(str(source)) and Path(source).expanduser().is_dir()
 
 
@@ -307,7 +307,7 @@ def _kind_of_type(kind: Any) -> str:
 
 
 def _whole_or(kind: str, type_: Any, before: str | None) -> str:
-    """Tell columns of whole numbers in all files from other numbers."""
+    """Find the columns that hold whole numbers in all files."""
     import pyarrow.types as types
 
     whole = types.is_integer(type_) and before in (None, "missing", "whole")
@@ -341,7 +341,7 @@ def _columns_in_paths(names: list[str], shown: str) -> list[tuple[tuple[str, Any
 
 
 def _rows_for(n_columns: int) -> int:
-    """Tell how many rows of a table are read together: fewer if they are wide or memory is short."""
+    """Return how many rows of a table are read together: fewer if they are wide or memory is short."""
     most = limit_now() // (_SHARE * _COPIES * 8 * max(n_columns, 1))
     return int(min(max(most, _FEWEST_ROWS), BATCH_ROWS))
 

@@ -57,7 +57,7 @@ class Survey(NamedTuple):
 
 
 def looks_numbered(name: str, n_rows: int, *, ordered: bool, values: FloatArray) -> bool:
-    """Tell whether whole numbers look like a row's number: in order, or all different in a column called id."""
+    """Return whether whole numbers look like a row's number: in order, or all different in a column called id."""
     named = _NAMED_ID.search(name) is not None
     return n_rows >= _NUMBERED_ROWS and (ordered or (named and len(np.unique(values)) == len(values)))
 
@@ -192,7 +192,7 @@ def _codes(values: FloatArray) -> dict[int, Code]:
 
 
 def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
-    """Tell which columns count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
+    """Find which columns count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
     n_rows, n_columns = values.shape
     counts_rows = np.zeros(n_columns, dtype=bool)
     if n_rows < _NUMBERED_ROWS:

@@ -61,7 +61,7 @@ class Table:
 
     @property
     def is_matrix(self) -> bool:
-        """Tell whether the features are an array rather than a frame.
+        """Return whether the features are an array rather than a frame.
 
         Returns
         -------

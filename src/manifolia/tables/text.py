@@ -224,7 +224,7 @@ def sniff_separator(file: TableFile, encoding: str) -> str:
 
 
 def _by_blanks(lines: list[str]) -> bool:
-    """Tell whether lines are columns with blanks between them, one of them at least of numbers."""
+    """Return whether lines are columns with blanks between them, one of them at least of numbers."""
     rows = [line.split() for line in lines if line.strip()]
     widths = {len(row) for row in rows[1:]}
     if len(widths) != 1 or not 0 <= (width := widths.pop()) - len(rows[0]) <= 1 or width < 2:
@@ -247,7 +247,7 @@ def _not_this_encoding(file: TableFile, encoding: str, error: UnicodeError) -> T
 
 
 def _has_names(rows: list[list[str]]) -> bool:
-    """Tell whether the first line holds names: not if it has numbers where the rows have, or only what comes again."""
+    """Return whether the first line holds names: not if it has numbers where the rows do, or only words that recur."""
     first, rest = rows[0], rows[1:]
     if not rest or any(len(row) != len(first) for row in rest) or not all(name.strip() for name in first):
         return True

@@ -73,7 +73,7 @@ class TextFeatures(NamedTuple):
 
 
 def is_prose(texts: Sequence[object]) -> bool:
-    """Tell whether different texts are made of several words each that come again, so that they are more than names."""
+    """Return whether different texts have several words each that recur, so that they are more than names."""
     step = max(1, len(texts) // _PROSE_SAMPLE)
     split = [
         {word.lower() for word in text[:_LONGEST_TEXT].split() if any(map(str.isalpha, word))}

@@ -138,7 +138,7 @@ def _parted(
     a: int, overlap: IntArray, own: IntArray, other: IntArray, sides: Sides,
     radii: tuple[FloatArray, FloatArray], limit: float,
 ) -> Change | None:  # fmt: skip
-    """Tell whether a cluster lies in several clusters of the other map, with gaps that were not there."""
+    """Return whether a cluster lies in several clusters of the other map, with gaps that were not there."""
     total = int(overlap[a].sum())
     parts = [
         b for b in np.argsort(-overlap[a, :-1], kind="stable")
@@ -172,7 +172,7 @@ def _gap(Y: FloatArray, some: IntArray, others: IntArray, radii: FloatArray) -> 
 
 
 def _lost(a: int, sides: Sides, limit: float) -> Change | None:
-    """Tell whether a cluster is not there any more: its rows are not, or they lie all about."""
+    """Return whether a cluster is not there any more: its rows are not, or they lie all about."""
     rows, n = np.flatnonzero(sides.before == a), int(sides.n_before[a])
     gone = 1.0 - len(rows) / n
     if gone >= GONE:
@@ -194,7 +194,7 @@ def _spread(Y: FloatArray) -> float:
 
 
 def _stayed_or_moved(rest: list[int], overlap: IntArray, sides: Sides, limit: float) -> list[Change]:
-    """Tell of the clusters that are whole in both maps how far their middles have moved."""
+    """Measure how far the middles of clusters that are whole in both maps have moved."""
     members = {a: np.flatnonzero(sides.before == a) for a in rest}
     ways = {
         a: float(np.linalg.norm(np.median(sides.second[rows], axis=0) - np.median(sides.first[rows], axis=0)))

@@ -103,7 +103,7 @@ def cluster_sizes(
     groups: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> dict[Any, ClusterSize]:
-    """Tell which clusters a map draws larger or smaller, against the others, than they are in the data.
+    """Find which clusters a map draws larger or smaller, against the others, than they are in the data.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def cluster_sizes(
 def judge_sizes(
     X: FloatArray, Y: FloatArray, clusters: Clusters, groups: IntArray | None, random_state: RandomState
 ) -> list[ClusterSize]:
-    """Tell the size of every cluster."""
+    """Judge the size of every cluster."""
     members = [np.flatnonzero(clusters.codes == code) for code in range(len(clusters.names))]
     generator = as_generator(random_state)
     ratios, errors = np.full((2, len(members)), np.nan)
@@ -211,7 +211,7 @@ def arrangement(
     alpha: float = 0.05,
     random_state: RandomState = None,
 ) -> Arrangement:
-    """Tell whether clusters that are near one another in the map are so in the data.
+    """Return whether clusters that are near one another in the map are so in the data.
 
     Parameters
     ----------

@@ -129,7 +129,7 @@ def compare(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> Comparison:
-    """Tell what two maps have in common and where they differ, row by row, cluster by cluster and as a whole.
+    """Say what two maps have in common and where they differ, row by row, cluster by cluster and as a whole.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def _checked(X: ArrayLike | None, y: ArrayLike | None, n: int) -> tuple[FloatArr
 
 
 def _add_data_neighbors(table: pd.DataFrame, pair: _Pair, data: FloatArray) -> None:
-    """Tell of each row how many of its nearest rows in the data each map keeps near."""
+    """Count for each row how many of its nearest rows in the data each map keeps near."""
     k = min(_NEIGHBORS, len(data) - 1)
     near = nearest(data, k).indices
     for side, Y in (("a", pair.first), ("b", pair.second)):

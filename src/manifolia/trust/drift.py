@@ -123,7 +123,7 @@ def drift(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> Drift:
-    """Tell whether new rows come from where the rows of a map came from, and if not, what has changed.
+    """Return whether new rows come from where the rows of a map came from, and if not, what has changed.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ def signal(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Signal:
-    """Tell whether a target earned the map that shows it.
+    """Return whether a target earned the map that shows it.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _tail(z: float) -> float:
 
 
 def _could_see(y: Array, n_classes: int, n: int, level: float) -> bool:
-    """Tell whether the test would probably see guesses that are two thirds of the way from chance to truth."""
+    """Return whether the test would probably see guesses that are two thirds of the way from chance to truth."""
     from scipy.stats import norm
 
     needed = (norm.isf(level) + _POWER) * _TWICE

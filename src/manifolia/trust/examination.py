@@ -90,7 +90,7 @@ def diagnose(
     verbose: bool = False,
     callback: Callback = None,
 ) -> Diagnosis:
-    """Tell what a map may be trusted for: its target, its rows, the sizes and the arrangement of its clusters.
+    """Say how far a map can be trusted: its target, its rows, the sizes and the arrangement of its clusters.
 
     Parameters
     ----------

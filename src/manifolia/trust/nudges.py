@@ -28,7 +28,7 @@ _DIRECTIONS = 3
 
 
 def sensitivity(model: Any, X: ArrayLike) -> FloatArray:
-    """Tell how far each row moves in a map, at most, for a small change of the row.
+    """Measure how far each row moves in a map, at most, for a small change of the row.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def gaps(
     alpha: float = 0.05,
     random_state: RandomState = None,
 ) -> list[Gap]:
-    """Tell which gaps between neighbouring clusters of a map are in the data, and which the map made.
+    """Find which gaps between neighbouring clusters of a map are in the data, and which the map made.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def judge_gaps(
     alpha: float,
     random_state: RandomState,
 ) -> list[Gap]:
-    """Tell the gap between every two neighbouring clusters."""
+    """Judge the gap between every two neighbouring clusters."""
     if len(clusters.names) < 2:
         return []
     pairs = _neighbours(Y, clusters)

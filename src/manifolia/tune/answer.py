@@ -101,7 +101,7 @@ def _pooled(trial: Trial, fresh: Sequence[Trial]) -> Trial:
 
 
 def is_flat(observed: Observations) -> bool:
-    """Tell whether the settings differ no more than their runs do, so that tuning has nothing to find."""
+    """Return whether the settings differ no more than their runs do, so that tuning has nothing to find."""
     if observed.noise is None or len(observed.settings) < 3:
         return False
     loss, noise = observed.losses[:, 0], observed.noise[:, 0]

@@ -17,7 +17,7 @@ def widths(losses: FloatArray) -> FloatArray:
 
 
 def non_dominated(losses: FloatArray) -> BoolArray:
-    """Tell which rows no other row dominates: as good in all columns, better in one."""
+    """Find which rows no other row dominates: as good in all columns, better in one."""
     L = check_matrix(losses, name="losses")
     front = np.ones(len(L), dtype=bool)
     for i in range(len(L)):

@@ -93,7 +93,7 @@ class SearchSpace:
         return total
 
     def active(self, setting: Setting, name: str) -> bool:
-        """Tell whether a parameter applies."""
+        """Return whether a parameter applies."""
         condition = self.conditions.get(name)
         return condition is None or setting[condition.on] in condition.among
 

@@ -45,7 +45,7 @@ def end_worker(worker: Mapping[str, Any]) -> None:
 
 
 def is_gone(worker: Mapping[str, Any]) -> bool:
-    """Tell whether a worker's process is known to have ended."""
+    """Return whether a worker's process is known to have ended."""
     if worker["host"] != socket.gethostname():
         return False
     if worker["pid"] == os.getpid():  # a container that starts anew has its old numbers
