@@ -457,7 +457,7 @@ def _blocks_like(values: Any, X: Any, n: int, name: str) -> Any:
 
 
 def _places(X: Any, n: int) -> list[tuple[str, int]]:
-    """Return the part and the first row by which the rows of each block are drawn: their numbers in the table, if known.
+    """Return the part and first row by which the rows of each block are drawn: their numbers in the table, if known.
 
     Then any blocks give the same sample, which is that of `manifolia.stream.sample`. The lengths of a frame's blocks
     are known only after reading, so there rows are numbered from the start of their block.

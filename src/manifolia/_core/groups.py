@@ -114,7 +114,7 @@ def group_folds(groups: IntArray, n_folds: int, generator: np.random.Generator) 
 def deal_folds(
     n_rows: int, strata: IntArray | None, groups: IntArray | None, n_folds: int, generator: np.random.Generator
 ) -> list[IntArray]:
-    """Distribute rows over folds: whole groups if there are any, otherwise at random, the rows of every stratum in turn."""
+    """Distribute rows over folds: whole groups if there are any, otherwise at random, stratum by stratum."""
     if groups is not None:
         return group_folds(groups, n_folds, generator)
     order = generator.permutation(n_rows)

@@ -63,7 +63,7 @@ _WIDEST = 10.0  # of the same, or the median distance of all pairs if that is mo
 _PAIR_ROWS = 500  # rows whose distances to all give that median
 _RATIO = 1.25  # ratio of the widths that are tried first; the likelihood is smooth on this scale
 _REFINEMENTS = 8  # golden sections of the interval around the best of them: to 0.5 % of the width
-_AS_GOOD = 1e-3  # nats: among widths that tie to within this, the widest is taken; if classes are far apart, all narrow ones tie
+_AS_GOOD = 1e-3  # nats: the widest of the widths that tie is taken; far classes make all narrow ones tie
 _SURE = 2.0  # standard errors by which the likelihood has to exceed that of the class frequencies
 
 

@@ -1,7 +1,7 @@
-"""Novelty as a tail probability: how many ordinary rows are as far from what a map knows as this one.
+"""Novelty as a tail probability: how many ordinary rows are as far from what a map knows as this row.
 
 With the distances of n ordinary rows as the yardstick, a row at distance d has the novelty #{d_i < d} / (n + 1), and
-1 − novelty is the p-value of "this row is like them". So novelty is even among ordinary rows: half of them are above
+1 − novelty is the p-value of "this row is like them". So novelty is uniform among ordinary rows: half of them are above
 0.5, and one in a hundred is above 0.99, above which `threshold` calls a row novel.
 """
 
