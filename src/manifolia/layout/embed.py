@@ -1,4 +1,4 @@
-"""One door to the layouts that a kernel map can stand on: t-SNE, a UMAP-type one, Isomap, LLE, MVU, or any estimator.
+"""One entry to the layouts that a kernel map can build on: t-SNE, a UMAP-type one, Isomap, LLE, MVU, or any estimator.
 
 The paper's section 6.1 gives each of them the same formula for new rows: kernel t-SNE, kernel Isomap, and so on.
 """
