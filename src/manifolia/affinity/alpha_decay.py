@@ -5,6 +5,7 @@
 ε_k(x) is the distance of the k-th nearest other row, so that sparse places have wide neighbourhoods, and α says how
 sharp their border is: 2 is a Gaussian, ∞ the k nearest neighbours with equal weight. A half below 10⁻⁴ is left out: the
 search stops where there can be no more, at ε_k (−log 10⁻⁴)^(1/α), 1.06 ε_k for α = 40. A row's affinity to itself is 1.
+
 A new row has only the first half: it is no other row's neighbour. Its weights do not depend on the rows that come with
 it.
 

@@ -1,10 +1,12 @@
 """New rows on a finished map that does not move: each finds its place among its neighbours, alone.
 
 A row starts at the weighted mean of its neighbours' places and descends by the forces of the layout that made the map.
+
 `place_anchored` uses those of ``manifolia.layout.edge_sgd``: attraction to the neighbours, repulsion from points of the
-map drawn at random. The draws depend only on the row's neighbours and weights. `place_in_field` uses those of
-``manifolia.layout.forces``: the repulsion from all points of the map, which do not move, is a potential that is
-computed once (`map_field`).
+map drawn at random. The draws depend only on the row's neighbours and weights.
+
+`place_in_field` uses those of ``manifolia.layout.forces``: the repulsion from all points of the map, which do not move,
+is a potential that is computed once (`map_field`).
 
 Either way a row has the same place, to the bit, in any batch.
 """

@@ -10,9 +10,10 @@ where w_v is the range of f in v and its sibling together (that of all training 
 that is 0 too, or if the node holds no training row at all). The excess of x is the largest of these on its path down a
 tree, averaged over trees: 0 if every value on the path lies among those of the training rows that took the same path, 1
 if in every tree one lies as far outside as the node's rows are apart. It knows only what the forest asks for: a value
-that no split looks at cannot make a row novel, nor move it on the map. Training rows are scored by the trees for which
-they are out of bag, and so are the yardstick for new rows: 4 to 6 % of held-out rows exceed the 95 % quantile of the
-out-of-bag scores on the six sets below.
+that no split looks at cannot make a row novel, nor move it on the map.
+
+Training rows are scored by the trees for which they are out of bag, and so are the yardstick for new rows: 4 to 6 % of
+held-out rows exceed the 95 % quantile of the out-of-bag scores on the six sets below.
 
 Measured: area under the ROC curve against held-out rows, mean of 5 splits (60 % to train, 200 trees), for three ways to
 score a path: the share of nodes with the row outside the range of their split feature; the largest excess over these

@@ -5,8 +5,9 @@ split tries (constant ones count, and at least one that is not constant is exami
 midway between values, missing values tried on both sides, and real trees. The trees differ in two respects: the columns
 are drawn from other random numbers, and in nodes of more than 128 rows a column of more than 255 different values is
 judged by the edges of 255 bins; the values inside the two bins beside the best edge then decide where the node is cut.
-In smaller nodes the values alone decide. Thresholds lie between values, so that every row that a tree was grown on
-comes back to its leaf.
+In smaller nodes the values alone decide.
+
+Thresholds lie between values, so that every row that a tree was grown on comes back to its leaf.
 """
 
 from __future__ import annotations

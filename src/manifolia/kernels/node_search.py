@@ -1,10 +1,11 @@
 """What a tree's node needs to examine one column, whatever the target: draw it, read it, sort by it, split by it.
 
 The rows of a tree are in one array of 64-bit words; a node is a contiguous part of it. The word of a row has its number
-in the lower half, and above it what the kind of tree needs beside a sorted value. A node's rows are read as one-byte
-codes, from the columns while the node is large, and from the rows once it is small: these then stay in cache for
-everything below it. They are sorted as *pairs*: code or key above, and below either the upper half of the row's word or
-the row's place in the node.
+in the lower half, and above it what the kind of tree needs beside a sorted value.
+
+A node's rows are read as one-byte codes, from the columns while the node is large, and from the rows once it is small:
+these then stay in cache for everything below it. They are sorted as *pairs*: code or key above, and below either the
+upper half of the row's word or the row's place in the node.
 
 =========  ====================================================================  =========
 symbol     meaning                                                               shape

@@ -2,6 +2,7 @@
 
 A row's other points are ordered by (distance, index): of two points at equal distance the one with the lower index
 comes first, in every space. The row itself is left out, whatever lies on top of it, so ranks run from 1 to n − 1.
+
 Sorting is the main cost. Distances are cut into 2²² equal steps between the row's smallest and largest, sorted by that
 number in two counting passes of 11 bits, and put right by insertion, which has little left to do. A row whose distances
 crowd into few steps (an outlier stretches the range) goes through six counting passes over all bits of the doubles

@@ -3,10 +3,11 @@
 Over all y ↦ s (y − a) Q + b, with Q orthogonal (a map and its mirror image say the same), minimise Σ w_i ‖s (y_i − a) Q
 + b − t_i‖²: a and b are the weighted means, and Q = U Vᵀ of the singular value decomposition of Σ w_i (y_i − a)ᵀ (t_i −
 b) (Schönemann 1966). s is the ratio of the spreads of the two maps, not the least squares value, which shrinks a map
-towards a point where the two do not agree. Least squares is distorted by a group that lies elsewhere in one map. So the
-motion is found from a few rows at a time, many times, and the one under which the median row is nearest to its target
-is the start (least median of squares, Rousseeuw 1984); from there rows far from their targets count less and less
-(Tukey's biweight), until nothing changes.
+towards a point where the two do not agree.
+
+Least squares is distorted by a group that lies elsewhere in one map. So the motion is found from a few rows at a time,
+many times, and the one under which the median row is nearest to its target is the start (least median of squares,
+Rousseeuw 1984); from there rows far from their targets count less and less (Tukey's biweight), until nothing changes.
 
 References
 ----------

@@ -2,6 +2,7 @@
 
 The objective is UMAP's cross entropy of the graph's weights P_ij with Q_ij = 1 / (1 + a ‖y_i − y_j‖^{2b}) (Eq. 12, 13,
 32 of the FeatureMAP paper, 33 and 34 with their signs corrected), where a and b are fitted to `min_dist` and `spread`.
+
 In each epoch every point's force is gathered from the positions of the epoch before, over all its edges, with random
 numbers that are a function of (key, epoch, row), and the point moves by a step of Adam. So points can be moved on any
 number of threads, in any order, with the same bits. UMAP's own descent moves both ends of sampled edges at once: fast
@@ -11,10 +12,11 @@ smooth that (in a prototype, plain steps lost 0.006 of trustworthiness on 10,000
 The repulsion is twice UMAP's. Moving all points at once by Adam's steps gives a tighter map than UMAP's descent, and a
 stronger repulsion undoes that: on 5,000 digits accuracy rises from 0.912 to 0.921 and trustworthiness from 0.957 to
 0.966 (umap-learn: 0.915 and 0.957), at a cost of 0.003 of continuity. It is spread over three sampled points per edge,
-while UMAP has five: a quarter less work, and no difference in these figures (two to three seeds each). The rounds run
-on a persistent team of threads (``manifolia._core.team``), since `map_blocks` starts new threads at each call: about
-0.9 ms more CPU time per epoch, where an epoch of 5,000 points takes 1 to 2 ms. A single kernel with numba's own threads
-has not been compared.
+while UMAP has five: a quarter less work, and no difference in these figures (two to three seeds each).
+
+The rounds run on a persistent team of threads (``manifolia._core.team``), since `map_blocks` starts new threads at each
+call: about 0.9 ms more CPU time per epoch, where an epoch of 5,000 points takes 1 to 2 ms. A single kernel with numba's
+own threads has not been compared.
 
 References
 ----------

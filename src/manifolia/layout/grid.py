@@ -8,9 +8,10 @@ sparser t-SNE of 2,000 digits (root mean squares).
 
 The same bits for any number of threads: charges are integers, and every transform works on blocks of lines whose height
 is fixed. The grid has twice as many nodes as the map needs along each axis, so that the convolution does not wrap
-around; along an axis, only the transforms of lines that are not empty, or are needed, are computed. A small map is
-resolved as finely as a large one: its spacing follows its width, and the kernel is then 1 / (1 + s) − 1, which single
-precision resolves although all points are close together. Very wide maps get a coarser grid.
+around; along an axis, only the transforms of lines that are not empty, or are needed, are computed.
+
+A small map is resolved as finely as a large one: its spacing follows its width, and the kernel is then 1 / (1 + s) − 1,
+which single precision resolves although all points are close together. Very wide maps get a coarser grid.
 """
 
 from __future__ import annotations

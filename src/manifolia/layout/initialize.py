@@ -1,9 +1,10 @@
 """Where a layout starts: the leading principal components, or the leading eigenvectors of the graph.
 
 Both are scaled so that the widest direction of the start is 10 wide, as wide as the maps that the descent makes, and a
-ten-thousandth of that is added as noise: a column of zeros, or points in one place, would never separate. ``pca_start``
-keeps the data's large-scale arrangement and costs next to nothing. ``spectral_start`` knows only the graph; it unrolls
-manifolds, and puts parts that the graph does not connect side by side.
+ten-thousandth of that is added as noise: a column of zeros, or points in one place, would never separate.
+
+``pca_start`` keeps the data's large-scale arrangement and costs next to nothing. ``spectral_start`` knows only the
+graph; it unrolls manifolds, and puts parts that the graph does not connect side by side.
 """
 
 from __future__ import annotations

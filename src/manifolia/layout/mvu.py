@@ -6,10 +6,13 @@
 an augmented Lagrangian (Burer and Monteiro 2003): no solver of semidefinite programmes is needed, and n r numbers
 instead of n². Its steps are those of L-BFGS in the coordinates in which the graph's Laplacian is the identity: forces
 act from neighbour to neighbour, and otherwise it takes thousands of steps until the ends of a roll affect each other.
-The descent starts from the classical scaling of the distances along the graph, as in Isomap. The result keeps the
-distances to about a thousandth. Its variance is not proven to be the largest. The leading principal axes of V are the
-map; the variance along the others says how much of the unfolding does not fit into it. A graph in pieces has no largest
-variance: nothing holds the pieces together. They are joined by their nearest pairs, with a warning.
+The descent starts from the classical scaling of the distances along the graph, as in Isomap.
+
+The result keeps the distances to about a thousandth. Its variance is not proven to be the largest. The leading
+principal axes of V are the map; the variance along the others says how much of the unfolding does not fit into it.
+
+A graph in pieces has no largest variance: nothing holds the pieces together. They are joined by their nearest pairs,
+with a warning.
 
 =========  ==============================================  ===========
 symbol     meaning                                         shape

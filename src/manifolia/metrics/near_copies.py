@@ -6,6 +6,7 @@ have them; rows of one patient, measured repeatedly, do. They matter where label
 label far more often than the next rows do, trees that left a row out recognise it.
 
 Only columns with many different values are considered: two rows of five categories can be equal without being copies.
+
 Measured: with 200 patients, 5 rows each and 8 columns, 0.99 of the rows have near copies if rows of a patient differ by
 a tenth of the difference between patients, 0.67 if by a fifth, 0.25 if by 0.3. Copies always share a random label, the
 next rows in half of the cases. Of 21 tables without groups, haberman (two columns, 0.85) and titanic (0.65) have as

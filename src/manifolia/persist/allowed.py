@@ -2,10 +2,11 @@
 
 A class of this library is added by one line in `OWN`: the id used in files, and where the class lives today. Ids never
 change, so that modules may move. An estimator's id is the name by which users import it; what its fitted state holds is
-``manifolia.state.*``: named tuples, or objects with attributes. ``__getstate__`` of such a class leaves out what is not
-saved, and computes nothing. If compiled code uses arrays of the state as indices, the class has a method
-``_check_restored(self)`` (an object that an estimator holds: ``check_restored``), which raises ``ValueError`` if they
-do not fit together; `load` calls it.
+``manifolia.state.*``: named tuples, or objects with attributes.
+
+``__getstate__`` of such a class leaves out what is not saved, and computes nothing. If compiled code uses arrays of the
+state as indices, the class has a method ``_check_restored(self)`` (an object that an estimator holds:
+``check_restored``), which raises ``ValueError`` if they do not fit together; `load` calls it.
 
 From scikit-learn, only estimators whose fitted state is read by NumPy, which checks bounds, are listed, and trees,
 which `manifolia.persist.trees` checks. Support vector machines, gradient boosting and nearest neighbours pass their

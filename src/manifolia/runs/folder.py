@@ -52,7 +52,9 @@ _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
 class Run:
-    """A map of a table with everything that belongs to it; `manifolia.map` makes one, `manifolia.open_run` reads one back. At the end of a notebook cell it shows its picture and its findings.
+    """A map of a table and everything that belongs to it; `manifolia.map` makes one, `manifolia.open_run` reads it.
+
+    At the end of a notebook cell it shows its picture and its findings.
 
     Parameters
     ----------

@@ -3,8 +3,10 @@
 The key of a row is a hash of a seed, the name of its part and its number there. So the sample is uniform without
 replacement, and the same for any size of batches, order of parts and number of workers; two samples add up to the
 sample of both tables (Cohen and Kaplan 2007). For each class, at least the `floor` rows with its smallest keys are
-kept. Rows that belong together are drawn together: groups in the order of a hash of their labels, each with its rows. A
-few large groups must not take everything: the remaining rows of a group that is larger than a share of the sample wait
+kept.
+
+Rows that belong together are drawn together: groups in the order of a hash of their labels, each with its rows. A few
+large groups must not take everything: the remaining rows of a group that is larger than a share of the sample wait
 until every other group has had its turn.
 """
 

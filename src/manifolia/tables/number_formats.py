@@ -19,10 +19,11 @@ the model, so that ``transform`` reads a value the same way in any batch:
 ============  =================================================================================================
 
 A ``<`` before it, if the user gives the role ``limits``: besides numbers there are limits of detection, such as <1 and
->200. A value below a limit is read as half of it (if the limit is above 0), and one beyond a limit as the limit. The
-first five may end in ``|,``: the comma is the decimal sign and points separate thousands, because a value such as 12,50
-€ or 1.234,56 shows it. Ambiguous values are not read: 1.200 € may be 1,200 euros, and 03/04/2024 is in March or in
-April. Years of two digits are those from 1969 to 2068.
+>200. A value below a limit is read as half of it (if the limit is above 0), and one beyond a limit as the limit.
+
+The first five may end in ``|,``: the comma is the decimal sign and points separate thousands, because a value such as
+12,50 € or 1.234,56 shows it. Ambiguous values are not read: 1.200 € may be 1,200 euros, and 03/04/2024 is in March or
+in April. Years of two digits are those from 1969 to 2068.
 """
 
 from __future__ import annotations

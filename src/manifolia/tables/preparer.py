@@ -44,8 +44,9 @@ class TablePreparer(TransformerMixin, Estimator):
 
     Columns are found by name, in any order; those that ``fit`` did not see are ignored. A level that ``fit`` did not
     see becomes zeros in every column of its category. An absent column counts as missing, provided that at least half
-    of the columns are there. Each of these causes a warning with counts and names. A sparse matrix stays sparse and
-    keeps every column: its cells are numbers, and there are no roles to find.
+    of the columns are there. Each of these causes a warning with counts and names.
+
+    A sparse matrix stays sparse and keeps every column: its cells are numbers, and there are no roles to find.
 
     Parameters
     ----------

@@ -4,8 +4,10 @@ A text consists of its words and the pieces of its words: runs of three and four
 of a word, so that "walking" is like "walked". Both are weighted by ``(1 + log count) · idf`` with ``idf = 1 + log((1 +
 n) / (1 + df))``, scaled to length 1, and projected on the leading right singular vectors of the rows of ``fit``. These
 are rotated (varimax) so that each represents few words: distances stay as they are, and trees, which look at one column
-at a time, see topics. A row's numbers depend only on its text, to the bit: counts are whole numbers, logarithms come
-from one table, and sums run over a row's terms in the order of the vocabulary.
+at a time, see topics.
+
+A row's numbers depend only on its text, to the bit: counts are whole numbers, logarithms come from one table, and sums
+run over a row's terms in the order of the vocabulary.
 
 ====================  ========================================================  ====================
 symbol                meaning                                                   shape

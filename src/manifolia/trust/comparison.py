@@ -2,9 +2,10 @@
 
 The second map is laid over the first by the rows that both have, whichever group has moved (`manifolia.align`). The
 comparison then says how far each row is from where it was and which of its neighbours it kept, what became of each
-cluster (`manifolia.trust.changes`), and how much structure the maps share. Two runs of one method differ, too. Two maps
-alone cannot show what goes beyond that: `seeds` takes further maps of the first one's rows, by the same method with
-other seeds, and differences that occur among these are not reported.
+cluster (`manifolia.trust.changes`), and how much structure the maps share.
+
+Two runs of one method differ, too. Two maps alone cannot show what goes beyond that: `seeds` takes further maps of the
+first one's rows, by the same method with other seeds, and differences that occur among these are not reported.
 """
 
 from __future__ import annotations

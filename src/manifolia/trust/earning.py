@@ -9,14 +9,15 @@ and the map shows more of the target than was learned,
 shown_i being whether the vote of row i's 10 map neighbours is right and learned_i whether the best of three held-out
 predictors is. For numbers, shown and learned are squared errors in units of the target's variance, with their sign
 changed. Then the target is partly earned: some of what is visible was learned. Only if that is less than a tenth of
-what is shown, both counted beyond chance, is it not earned. Agreement rather than accuracy is tested, with votes
-divided by the share of each class: if one class is frequent, a useful rule may still be right less often than always
-guessing that class. The test compares the number of right guesses with its mean and variance over permutations of the
-target (Hoeffding 1951). Rows of a group are not independent of one another, so with groups the sums of groups are
-compared. Nor are guesses: where row i is guessed from row j, row j is often guessed from row i, and one agreement is
-counted twice. The sum is then a symmetric quadratic form in the target, of which the variance is twice that of
-independent terms; so it is taken to be that. (Standard deviations of the statistic over shuffled targets, in units of
-the plain one: 0.9 to 1.5 on five tables.)
+what is shown, both counted beyond chance, is it not earned.
+
+Agreement rather than accuracy is tested, with votes divided by the share of each class: if one class is frequent, a
+useful rule may still be right less often than always guessing that class. The test compares the number of right guesses
+with its mean and variance over permutations of the target (Hoeffding 1951). Rows of a group are not independent of one
+another, so with groups the sums of groups are compared. Nor are guesses: where row i is guessed from row j, row j is
+often guessed from row i, and one agreement is counted twice. The sum is then a symmetric quadratic form in the target,
+of which the variance is twice that of independent terms; so it is taken to be that. (Standard deviations of the
+statistic over shuffled targets, in units of the plain one: 0.9 to 1.5 on five tables.)
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ If runs are saved (``race=True``), with one metric:
   of the best so far, by more than 1.5 standard errors of the difference, gets no further run.
 
 A setting whose first runs made the same map is not random, and gets no further run either. The rules use only finished
-runs, and runs have their own seeds, so the outcome does not depend on the number of processes. Several workers, each
-with the same call on one storage, share the slots. The worker that starts the pilots runs them, the others wait;
-proposals are then made one by one by any free worker, as if those being tried elsewhere had returned what the surrogate
-expects. Only then does the outcome depend on which worker is faster.
+runs, and runs have their own seeds, so the outcome does not depend on the number of processes.
+
+Several workers, each with the same call on one storage, share the slots. The worker that starts the pilots runs them,
+the others wait; proposals are then made one by one by any free worker, as if those being tried elsewhere had returned
+what the surrogate expects. Only then does the outcome depend on which worker is faster.
 """
 
 from __future__ import annotations

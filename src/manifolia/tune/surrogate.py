@@ -3,8 +3,10 @@
 The loss of a setting is a mean of noisy runs, and the surrogate models the *mean*: the noise of the repeats goes into
 the Gaussian process as ``alpha`` per setting and never into its predictions. scikit-learn's ``predict`` and
 ``sample_y`` would add a ``WhiteKernel``'s noise to what they return; if one has to be fitted, because there is one run
-per setting and so no other way to know the noise, it is removed again. For a loss with posterior mean m and standard
-deviation s, and the best value so far f, with z = (f − m)/s, these are larger if a trial is worth more:
+per setting and so no other way to know the noise, it is removed again.
+
+For a loss with posterior mean m and standard deviation s, and the best value so far f, with z = (f − m)/s, these are
+larger if a trial is worth more:
 
 ====  =============================  =============================================================
 EI    (f − m) Φ(z) + s φ(z)          how much better it is expected to be

@@ -8,8 +8,10 @@ thread writes a growing number into each of them. The others know that a worker 
   not agree, and a worker that was paused is given as long again.
 
 A worker's runs are made in separate processes (`tune.runner`). These end by themselves when the worker does, even if it
-is killed and cannot end them. A worker that counts as gone but is not, because a run kept its interpreter busy for that
-long, finds its trial closed and leaves it to the worker that took it over.
+is killed and cannot end them.
+
+A worker that counts as gone but is not, because a run kept its interpreter busy for that long, finds its trial closed
+and leaves it to the worker that took it over.
 """
 
 from __future__ import annotations
